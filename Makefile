@@ -1,0 +1,54 @@
+# make demo : sets up .venv and runs the main job     make test : lint, types, tests, doctests
+# make lint | bench | papers | lock | clean            Needs Python >= 3.11 and the package index.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+# The real data sets are used from where they lie and are not part of the project.
+ifneq ($(wildcard ../shared/data),)
+export SCARCE_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: demo test lint bench papers lock clean
+
+demo: .venv/installed-demo
+	@$(BIN)/scarce demo --out demo
+
+test: .venv/installed-dev lint
+	@$(BIN)/python -m pytest -q -n 2
+
+lint: .venv/installed-dev
+	@$(BIN)/ruff format --check --quiet . || { echo "Run: $(BIN)/ruff format ."; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+
+bench: .venv/installed-dev
+	@$(BIN)/python -m benchmarks.run
+
+papers: .venv/installed-dev
+	@$(BIN)/python -m experiments.run
+
+# Writes constraints.txt anew from what pip resolves today.
+lock:
+	@$(PYTHON) scripts/lock.py
+
+clean:
+	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "scarce needs Python >= 3.11; $$($(PYTHON) --version) was found. Say: make PYTHON=python3.11 ..."; exit 1; }
+	@echo "Setting up .venv (once; a few minutes at the most) ..."
+	@$(PYTHON) -m venv .venv
+	@$(INSTALL) pip
+
+.venv/installed-demo: .venv/bin/python pyproject.toml constraints.txt
+	@echo "Installing scarce ..."
+	@$(INSTALL) -e '.[plot]'
+	@touch $@
+
+.venv/installed-dev: .venv/installed-demo
+	@echo "Installing what the tests need ..."
+	@$(INSTALL) -e '.[plot,dask]' --group dev
+	@touch $@
