@@ -1,0 +1,374 @@
+"""Engines: who runs the blocks of a fold, or the fits of a grid. The answer has the same bits.
+
+An engine is None (in this thread), "threads", "processes", any `concurrent.futures.Executor`, or a
+Dask client, which joins through `Client.get_executor()`. Tasks are handed out in order with a
+bounded number under way, and results are taken in the order of the tasks, never of arrival.
+
+Every task runs with one BLAS thread: parallelism is across tasks, otherwise the order of additions
+would depend on the core count. The promise of equal bits holds on processors of one kind, because
+BLAS picks other kernels on another kind.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from functools import lru_cache
+from multiprocessing import get_context
+from typing import Any, NoReturn
+
+import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS before the libraries are counted)
+from threadpoolctl import ThreadpoolController
+
+from scarce.errors import ScarceError, UsageError, WorkerError, suggest
+
+Engine = None | str | Executor | Any
+Progress = Callable[[int, int], None]
+
+NAMED = ("threads", "processes")
+UNDER_WAY = 4  # tasks handed out ahead, per worker: keeps workers busy, bounds results in memory
+
+
+def usable_cores() -> int:
+    """Return the cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every platform
+        return os.cpu_count() or 1
+
+
+# --- one BLAS thread ------------------------------------------------------------------------------
+
+
+class _OneBlasThread:
+    """Re-entrant switch: the first to enter sets one BLAS thread, the last to leave sets it back.
+
+    Most BLAS libraries have one setting per process: it is counted under a lock over all threads.
+    Those built on OpenMP have one per thread, which each thread sets for itself. Entering and
+    leaving cost about 5 microseconds, a quarter of threadpoolctl's own context manager.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._all = _Setting()
+        self._own = threading.local()
+
+    def __enter__(self) -> None:
+        of_process, of_thread = _blas_libraries()
+        with self._lock:
+            self._all.enter(of_process)
+        if of_thread:
+            self._mine().enter(of_thread)
+
+    def __exit__(self, *_: object) -> None:
+        of_process, of_thread = _blas_libraries()
+        with self._lock:
+            self._all.leave(of_process)
+        if of_thread:
+            self._mine().leave(of_thread)
+
+    def _mine(self) -> _Setting:
+        if not hasattr(self._own, "setting"):
+            self._own.setting = _Setting()
+        setting: _Setting = self._own.setting
+        return setting
+
+    def __reduce__(self) -> str:
+        return "one_blas_thread"
+
+
+class _Setting:
+    """How many are inside, and what was set before the first came in."""
+
+    def __init__(self) -> None:
+        self.inside = 0
+        self.before: list[int] = []
+
+    def enter(self, libraries: list[Any]) -> None:
+        self.inside += 1
+        if self.inside == 1:
+            self.before = [library.get_num_threads() for library in libraries]
+            _set_threads(libraries, [1] * len(libraries), now=self.before)
+
+    def leave(self, libraries: list[Any]) -> None:
+        self.inside -= 1
+        if self.inside == 0:
+            _set_threads(libraries, self.before, now=[1] * len(libraries))
+
+
+def _set_threads(libraries: list[Any], wanted: list[int], now: list[int]) -> None:
+    for library, threads, at_present in zip(libraries, wanted, now, strict=True):
+        if threads != at_present:
+            # threadpoolctl >= 3.7 lets only the first thread that asks change OpenBLAS, and ignores
+            # the others without a word. Our count is taken under a lock, so any thread may.
+            getattr(library, "_real_set_num_threads", library.set_num_threads)(threads)
+
+
+@lru_cache(maxsize=1)
+def _blas_libraries() -> tuple[list[Any], list[Any]]:
+    """Return the libraries with one setting per process, and those with one per thread."""
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    of_thread = [one for one in found if getattr(one, "threading_layer", "") == "openmp"]
+    return [one for one in found if one not in of_thread], of_thread
+
+
+one_blas_thread = _OneBlasThread()
+
+
+# --- which executor -------------------------------------------------------------------------------
+
+
+class _Here(threading.local):
+    working = False  # inside a task: folds that the task starts run in its own thread
+
+
+_here = _Here()
+_pools: dict[tuple[str, int], Executor] = {}
+_pools_lock = threading.Lock()
+
+
+def executor_for(engine: Engine) -> Executor | None:
+    """Return the executor behind an engine, or None for "in this thread".
+
+    Inside a task the answer is always None: a fold within one of many fits must not wait for the
+    pool that is busy with the fits.
+
+    Examples
+    --------
+    >>> executor_for(None) is None
+    True
+    >>> executor_for("thread")
+    Traceback (most recent call last):
+    ...
+    scarce.errors.UsageError: engine='thread' is not known. Did you mean 'threads'? ...
+    """
+    if engine is None or _here.working:
+        return None
+    if isinstance(engine, str):
+        name, _, count = engine.partition(":")
+        if name not in NAMED or (count and not (count.isdigit() and int(count) > 0)):
+            raise UsageError(
+                f"engine={engine!r} is not known.{suggest(name, NAMED)} Give None, 'threads', "
+                "'processes', 'threads:4', a concurrent.futures.Executor or a Dask client."
+            )
+        return _pool(name, int(count) if count else usable_cores())
+    if hasattr(engine, "get_executor"):  # a Dask client
+        executor: Executor = engine.get_executor()
+        return executor
+    if isinstance(engine, Executor) or hasattr(engine, "submit"):
+        given: Executor = engine
+        return given
+    raise UsageError(
+        f"engine={engine!r} ({type(engine).__name__}) cannot run tasks: it has no submit(). Give "
+        "None, 'threads', 'processes', a concurrent.futures.Executor or a Dask client."
+    )
+
+
+def _pool(name: str, workers: int) -> Executor:
+    """Return the pool of that kind and size, started at its first use."""
+    with _pools_lock:
+        pool = _pools.get((name, workers))
+        if pool is None:
+            pool = _pools[name, workers] = (
+                ThreadPoolExecutor(workers, thread_name_prefix="scarce")
+                if name == "threads"
+                else ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+            )
+        return pool
+
+
+def _forget(executor: Executor) -> None:
+    """Drop a broken pool, so that the next call starts a new one."""
+    with _pools_lock:
+        for key in [key for key, pool in _pools.items() if pool is executor]:
+            del _pools[key]
+
+
+@atexit.register
+def shut_down() -> None:
+    """Stop the pools that named engines started."""
+    with _pools_lock:
+        for pool in _pools.values():
+            pool.shutdown(wait=False, cancel_futures=True)
+        _pools.clear()
+
+
+# --- running tasks in order -----------------------------------------------------------------------
+
+
+def in_order(
+    call: Callable[..., Any],
+    tasks: Iterable[tuple[Any, ...]],
+    *,
+    engine: Engine = None,
+    name: Callable[[int], str] = "task {}".format,
+) -> Iterator[Any]:
+    """Yield call(*task) for each task, in the order of the tasks, whoever ran them.
+
+    Parameters
+    ----------
+    call : callable
+        Must be importable by the workers for processes and clusters.
+    tasks : iterable of tuple
+        Arguments of each call.
+    engine : engine
+        See the module's header.
+    name : callable
+        Turns a task's number into words for an error message.
+
+    Raises
+    ------
+    WorkerError
+        When a task raises or its worker dies. Errors of scarce itself pass through unchanged. What
+        was still waiting is cancelled.
+
+    Examples
+    --------
+    >>> list(in_order(pow, [(2, 3), (3, 2)], engine="threads"))
+    [8, 9]
+    """
+    executor = executor_for(engine)
+    if executor is None:
+        for number, task in enumerate(tasks):
+            try:
+                result = _at_work(call, task)
+            except Exception as error:
+                fail(error, name(number))
+            yield result
+        return
+    ahead = UNDER_WAY * _workers(executor)
+    waiting: deque[Any] = deque()
+    number = 0
+    try:
+        for task in tasks:
+            waiting.append(_submit(executor, call, task, name(number + len(waiting))))
+            if len(waiting) >= ahead:
+                yield _result(waiting.popleft(), executor, name(number))
+                number += 1
+        while waiting:
+            yield _result(waiting.popleft(), executor, name(number))
+            number += 1
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _submit(executor: Executor, call: Callable[..., Any], task: tuple[Any, ...], name: str) -> Any:
+    try:
+        return executor.submit(_at_work, call, task)
+    except BrokenExecutor as error:
+        _forget(executor)
+        raise _died(name) from error
+
+
+def _result(future: Any, executor: Executor, name: str) -> Any:
+    try:
+        return future.result()
+    except (Exception, CancelledError) as error:
+        if isinstance(error, BrokenExecutor):
+            _forget(executor)
+        fail(error, name)
+
+
+def fail(error: BaseException, name: str) -> NoReturn:
+    """Raise what the user should read; errors of scarce itself pass as they are."""
+    if isinstance(error, ScarceError):
+        raise error
+    raise _in_words(error, name) from error
+
+
+def _in_words(error: BaseException, name: str) -> WorkerError:
+    if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
+        return _died(name)
+    text = str(error)
+    if "pickl" in f"{type(error).__name__} {text}".lower():
+        return WorkerError(
+            f"The work of {name} cannot be sent to another process ({text}). Use engine='threads', "
+            "or define the function at the top of a module instead of inside another function."
+        )
+    return WorkerError(
+        f"Stopped at {name}: {type(error).__name__}: {text or 'no message'}. No partial result was "
+        "kept; with engine=None the traceback leads to the line."
+    )
+
+
+def _died(name: str) -> WorkerError:
+    return WorkerError(
+        f"A worker died before {name} was done (most often: out of memory). No partial result was "
+        "kept. Use fewer workers, such as engine='processes:1', or engine='threads'."
+    )
+
+
+def _at_work(call: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    """Run one task in a worker: one BLAS thread, and no pools within pools."""
+    before = _here.working
+    _here.working = True
+    try:
+        with one_blas_thread:
+            return call(*task)
+    finally:
+        _here.working = before
+
+
+def _workers(executor: Executor) -> int:
+    workers = getattr(executor, "_max_workers", None)
+    return workers if isinstance(workers, int) and workers > 0 else 8
+
+
+def _call(fit: Callable[[], Any]) -> Any:
+    return fit()
+
+
+def many(
+    fits: Iterable[Callable[[], Any]],
+    engine: Engine = None,
+    *,
+    progress: Progress | None = None,
+) -> list[Any]:
+    """Run many independent fits (grids, folds, species, bootstrap) and keep their order.
+
+    Parameters
+    ----------
+    fits : iterable of callables without arguments
+        For instance `functools.partial(fit_one, X, y, ridge=0.1)`. For processes and clusters each
+        must be importable there, and carries its data along: give rows of a file rather than arrays
+        when the data are large.
+    engine : None, "threads", "processes", Executor or Dask client
+        Who runs them.
+    progress : callable, optional
+        Called as progress(done, total) after each fit.
+
+    Returns
+    -------
+    list
+        What each fit returned, in the order given.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> many([partial(pow, 2, n) for n in range(5)], engine="threads")
+    [1, 2, 4, 8, 16]
+    """
+    todo = list(fits)
+    total = len(todo)
+    results = []
+    for result in in_order(
+        _call,
+        ((fit,) for fit in todo),
+        engine=engine,
+        name=lambda number: f"fit {number + 1:,} of {total:,}",
+    ):
+        results.append(result)
+        if progress is not None:
+            progress(len(results), total)
+    return results

@@ -1,0 +1,474 @@
+"""open_rows: one door for every source of rows.
+
+    source -> schema (columns, code books, classes) -> rows that fold and map
+
+Reads the schema first, then the label and category columns once, to fix classes and code books.
+What the data leave open is never guessed: the error says which argument settles it.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from scarce.errors import DataError, UsageError, refuse_word
+from scarce.rows.block import Block, block_rows
+from scarce.rows.cache import CachedRows, cache_folder, cache_path, write_cache
+from scarce.rows.engines import Engine
+from scarce.rows.files import PartedRows, PartedSource, TextSource, file_source, stamp
+from scarce.rows.labels import read_labels
+from scarce.rows.memory import ArrayRows, TableRows, decode, warn_if_never_seen
+from scarce.rows.rows import Rows
+from scarce.rows.schema import (
+    MOST_LEVELS,
+    Column,
+    Schema,
+    code_book,
+    column_kind,
+    pick_columns,
+    plain,
+    refuse_mixed,
+)
+
+IN_MEMORY_BYTES = 256 * 2**20
+
+
+def open_rows(
+    source: Any,
+    *,
+    label: Any = None,
+    positive: Any = None,
+    negative: Any = None,
+    unlabelled: Any = None,
+    classes: Sequence[Any] | None = None,
+    weight: Any = None,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
+    categories: Sequence[str] = (),
+    missing: Any = (),
+    unknown: str = "error",
+    max_levels: int = MOST_LEVELS,
+    like: Schema | None = None,
+    cache: bool | str | os.PathLike[str] | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    engine: Engine = None,
+) -> Rows:
+    """Open rows of an array, a table or files, ready to be folded.
+
+    Parameters
+    ----------
+    source : array, table, path, list of paths or folder
+        NumPy; pandas, polars, Arrow; CSV and TSV (also .gz, .zst), Parquet, Arrow IPC.
+    label : str or array-like, optional
+        The column with labels, or the labels themselves for a source in memory. Missing values
+        (NaN, None, null, empty) mean *not labelled*.
+    positive, negative, unlabelled : value or list of values, optional
+        What the label values mean, where 0 and 1 do not say it. -1 next to 1 is refused until one
+        of them settles it.
+    classes : sequence, optional
+        All classes in the wanted order, for more than two.
+    weight : str or array-like, optional
+        Row weights: finite, not negative.
+    columns, drop : sequence of str, optional
+        Features to keep, or to leave out (identifiers, dates).
+    categories : sequence of str
+        Number columns whose values are codes. Text columns are categories anyway.
+    missing : value or list of values
+        What means missing beside null, NaN and empty text: -999, "unknown". The word "inf" reads
+        infinities as missing.
+    unknown : {"error", "missing"}
+        For a level that the code book of `like` does not have.
+    max_levels : int
+        Most levels that a category may have.
+    like : Schema, optional
+        The schema of the data a model was made from: same columns, code books and classes. The
+        label column may then be absent.
+    cache : bool, "beside" or path, optional
+        Keep decoded data in the cache folder (True), next to the data ("beside") or in a folder,
+        and map them from there from the second time on. By default data that decode to up to 256 MB
+        are held in memory, larger Parquet and Arrow files are decoded on every pass, and larger
+        text is cached. False never writes a file.
+    delimiter, encoding : str, optional
+        For text files.
+    engine : None, "threads", "processes", Executor or Dask client
+        Who runs the blocks.
+
+    Returns
+    -------
+    Rows
+        With `fold`, `map`, `schema`, `label_counts`.
+
+    Raises
+    ------
+    DataError
+        What was seen, in which column and row, and which argument settles it.
+
+    Notes
+    -----
+    Blocks are row groups (Parquet), record batches (Arrow) or even cuts, from the data alone;
+    cached and decoded rows keep them, so results have the same bits however the rows are held.
+
+    Examples
+    --------
+    >>> table = pa.table({"age": [44, None, 31], "fraud": [1, 0, None]})
+    >>> rows = open_rows(table, label="fraud")
+    >>> rows
+    TableRows(3 rows, 1 columns, 1 block)
+    >>> rows.label_counts()
+    (array([1., 1.]), 1)
+    """
+    refuse_word("unknown", unknown, ("error", "missing"))
+    hidden = _listed(missing)
+    asked = _Reading(
+        label=label,
+        meanings={
+            "positive": positive,
+            "negative": negative,
+            "unlabelled": unlabelled,
+            "classes": classes,
+        },
+        weight=weight,
+        columns=columns,
+        drop=drop,
+        categories=_listed(categories),
+        missing=tuple(value for value in hidden if value != "inf"),
+        infinite_is_missing="inf" in hidden,
+        unknown=unknown,
+        max_levels=max_levels,
+        like=like,
+    )
+    if isinstance(source, Rows):
+        return source
+    if isinstance(source, (str, os.PathLike)) or (
+        isinstance(source, (list, tuple))
+        and source
+        and all(isinstance(one, (str, os.PathLike)) for one in source)
+    ):
+        return _open_files(
+            file_source(source, delimiter=delimiter, encoding=encoding, missing=hidden),
+            asked,
+            cache,
+            engine,
+        )
+    if cache:
+        raise UsageError("cache= is for files; the rows given are in memory already. Leave it out.")
+    table = _as_table(source)
+    if table is None:
+        return _open_array(source, asked, engine)
+    return _open_table(table, asked, engine)
+
+
+class _Reading:
+    """How the caller wants the columns read."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.label: Any
+        self.meanings: dict[str, Any]
+        self.weight: Any
+        self.columns: Sequence[str] | None
+        self.drop: Sequence[str] | None
+        self.categories: tuple[str, ...]
+        self.missing: tuple[Any, ...]
+        self.infinite_is_missing: bool
+        self.unknown: str
+        self.max_levels: int
+        self.like: Schema | None
+        self.__dict__.update(settings)
+
+    def schema_of(self, where: str, arrow: pa.Schema, tables: Any) -> Schema:
+        """Find the schema; `tables(columns)` walks the table from its beginning."""
+        if self.like is not None:
+            return self._schema_like(where, arrow)
+        chosen = pick_columns(
+            arrow.names, label=self.label, weight=self.weight, columns=self.columns, drop=self.drop
+        )
+        for name in self.categories:
+            if name not in chosen:
+                pick_columns(arrow.names, label=name, weight=None, columns=None, drop=None)
+        kinds = {
+            name: column_kind(name, arrow.field(name).type, as_category=name in self.categories)
+            for name in chosen
+        }
+        coded = [name for name, kind in kinds.items() if kind == "category"]
+        wanted = [*coded, *([self.label] if self.label is not None else [])]
+        values = distinct(tables(wanted), wanted) if wanted else {}
+        books = {}
+        for name in coded:
+            levels = [level for level in values[name] if level not in self.missing]
+            if name not in self.categories:
+                refuse_mixed(name, levels, _row_finder(name, tables))
+            books[name] = code_book(name, levels, self.max_levels)
+        meaning: tuple[Any, ...] = ((), (), ())
+        if self.label is not None:
+            meaning = read_labels(self.label, values[self.label], **self.meanings)
+        return Schema(
+            tuple(Column(name, kinds[name], books.get(name, ())) for name in chosen),
+            label=self.label,
+            weight=self.weight,
+            classes=meaning[0],
+            coded_as=meaning[1],
+            unlabelled=meaning[2],
+            missing=self.missing,
+            infinite_is_missing=self.infinite_is_missing,
+            unknown=self.unknown,
+        )
+
+    def _schema_like(self, where: str, arrow: pa.Schema) -> Schema:
+        from dataclasses import replace
+
+        like = self.like
+        assert like is not None
+        pick_columns(arrow.names, label=None, weight=None, columns=like.names, drop=None)
+        label = self.label if self.label is not None else like.label
+        return replace(
+            like,
+            label=label if label in arrow.names else None,
+            weight=self.weight,
+            unknown=self.unknown,
+            infinite_is_missing=self.infinite_is_missing or like.infinite_is_missing,
+        )
+
+
+def distinct(tables: Iterable[pa.Table], names: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the different values of some columns over all parts of a table."""
+    found: dict[str, set[Any]] = {name: set() for name in names}
+    for table in tables:
+        for name in names:
+            found[name].update(pc.unique(plain(table.column(name))).to_pylist())
+    return {
+        name: [value for value in values if value is not None] for name, values in found.items()
+    }
+
+
+def _row_finder(name: str, tables: Any) -> Any:
+    def find(value: Any) -> int:
+        start = 0
+        for table in tables([name]):
+            place = pc.index(plain(table.column(name)), value).as_py()
+            if place >= 0:
+                return start + int(place)
+            start += table.num_rows
+        return start
+
+    return find
+
+
+def _open_files(
+    source: PartedSource | TextSource, asked: _Reading, cache: Any, engine: Engine
+) -> Rows:
+    for name, value in (("label", asked.label), ("weight", asked.weight)):
+        if value is not None and not isinstance(value, str):
+            raise UsageError(
+                f"{name}= must be a column's name for files, not {type(value).__name__}."
+            )
+    if isinstance(source, TextSource):
+        return _open_text(source, asked, cache, engine)
+    schema = asked.schema_of(source.where, source.arrow_schema, source.tables)
+    rows = PartedRows(source, schema, engine=engine)
+    if len(rows) == 0:
+        raise _no_rows(source.where)
+    if cache:
+        return _cached(rows.fingerprint, rows.blocks, source.paths[0], schema, cache, engine)
+    if 8 * len(rows) * rows.n_columns <= IN_MEMORY_BYTES:
+        return decode(rows)
+    return rows
+
+
+def _open_text(source: TextSource, asked: _Reading, cache: Any, engine: Engine) -> Rows:
+    mark = stamp([source.path])
+    if source.small:
+        table = source.read()
+        if table.num_rows == 0:
+            raise _no_rows(source.where)
+        schema = asked.schema_of(source.where, table.schema, lambda names: [table.select(names)])
+        rows = TableRows(table, schema, engine=engine, fingerprint=mark)
+        if cache:
+            return _cached(mark, rows.blocks, source.path, schema, cache, engine)
+        return decode(rows)
+    if cache is False:
+        raise UsageError(
+            f"{source.where} is too large to hold in memory and cache=False forbids a decoded "
+            "copy. Leave cache= out, name a folder for it, or convert the file to Parquet."
+        )
+    schema = asked.schema_of(source.where, source.arrow_schema, source.tables)
+
+    def blocks() -> Iterator[Block]:
+        return _even_blocks(source.tables(schema.needed), schema)
+
+    return _cached(mark, blocks, source.path, schema, cache or True, engine)
+
+
+def _even_blocks(tables: Iterable[pa.Table], schema: Schema) -> Iterator[Block]:
+    """Cut a stream of tables into the blocks that the same table in memory would have."""
+    size = block_rows(len(schema.columns))
+    start = index = 0
+    held: list[pa.Table] = []
+    n_held = 0
+    for table in tables:
+        held.append(table)
+        n_held += table.num_rows
+        while n_held >= size:
+            whole = pa.concat_tables(held)
+            yield Block(*schema.code(whole.slice(0, size), start), start, index)
+            held, n_held = [whole.slice(size)], n_held - size
+            start, index = start + size, index + 1
+    if n_held:
+        yield Block(*schema.code(pa.concat_tables(held), start), start, index)
+
+
+def _cached(
+    mark: str, blocks: Any, beside: Path, schema: Schema, cache: Any, engine: Engine
+) -> CachedRows:
+    if cache is True:
+        folder = cache_folder()
+    else:
+        folder = beside.parent if cache == "beside" else Path(cache)
+    path = cache_path(folder, mark, schema)
+    if path.exists():
+        try:
+            return CachedRows(path, schema, engine=engine, fingerprint=mark)
+        except DataError:  # damaged: made anew below
+            pass
+    never = np.ones(len(schema.columns), dtype=bool)
+    n_rows = 0
+
+    def watched() -> Iterator[Block]:
+        nonlocal n_rows
+        for block in blocks():
+            never[never] &= np.isnan(block.X[:, never]).all(axis=0)
+            n_rows += len(block)
+            yield block
+
+    write_cache(path, watched(), schema)
+    warn_if_never_seen(never, schema, n_rows)
+    return CachedRows(path, schema, engine=engine, fingerprint=mark)
+
+
+def _open_table(table: pa.Table, asked: _Reading, engine: Engine) -> Rows:
+    if table.num_rows == 0 or table.num_columns == 0:
+        raise _no_rows("The table")
+    for name in ("label", "weight"):
+        value = getattr(asked, name)
+        if value is not None and not isinstance(value, str):
+            if name in table.column_names:
+                raise DataError(
+                    f"The table has a column {name!r} already and {name}= gives other values. Pass "
+                    f"{name}='{name}' to use the column, or rename it."
+                )
+            table = table.append_column(name, _arrow_vector(value, table.num_rows, name))
+            setattr(asked, name, name)
+    schema = asked.schema_of("The table", table.schema, lambda names: [table.select(names)])
+    rows = TableRows(table, schema, engine=engine)
+    never = [table.column(n).null_count == table.num_rows for n in schema.names]
+    warn_if_never_seen(never, schema, table.num_rows)
+    for block in rows.blocks():  # infinities and stray labels are met here, not in the first fit
+        del block
+    return rows
+
+
+def _open_array(source: Any, asked: _Reading, engine: Engine) -> Rows:
+    for name in ("columns", "drop", "categories"):
+        if getattr(asked, name):
+            raise UsageError(
+                f"{name}= names columns, and an array has none. Pass a pandas, polars or Arrow "
+                "table."
+            )
+    rows = ArrayRows(source, engine=engine, check=False)
+    X: Any = source
+    y = weight = None
+    if asked.missing or asked.infinite_is_missing:
+        X = np.array(X, dtype=np.float64)
+        X[np.isin(X, [v for v in asked.missing if not isinstance(v, str)])] = np.nan
+        if asked.infinite_is_missing:
+            X[np.isinf(X)] = np.nan
+    schema = rows.schema
+    if asked.label is not None:
+        if isinstance(asked.label, str):
+            raise UsageError(
+                f"label={asked.label!r} names a column, and an array has none. Pass the labels "
+                "themselves: label=y."
+            )
+        values = pa.chunked_array([_arrow_vector(asked.label, len(rows), "label")])
+        found = read_labels(
+            "label", distinct([pa.table({"label": values})], ["label"])["label"], **asked.meanings
+        )
+        schema = Schema(
+            schema.columns, label="label", classes=found[0], coded_as=found[1], unlabelled=found[2]
+        )
+        y = schema.code_labels(values)
+    if asked.weight is not None:
+        if isinstance(asked.weight, str):
+            raise UsageError(
+                f"weight={asked.weight!r} names a column, and an array has none. Pass the weights "
+                "themselves."
+            )
+        weight = asked.weight
+    return ArrayRows(X, y, weight=weight, schema=schema, engine=engine)
+
+
+def _arrow_vector(values: Any, n_rows: int, name: str) -> pa.Array:
+    if hasattr(values, "to_arrow"):  # polars
+        values = values.to_arrow()
+    vector = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else None
+    if vector is None:
+        plain_values = np.asarray(values, dtype=object) if isinstance(values, list) else values
+        try:
+            vector = pa.array(plain_values, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise DataError(
+                f"{name}= mixes types ({error}). Give one kind of value: all text, or all numbers."
+            ) from error
+    if isinstance(vector, pa.ChunkedArray):
+        vector = pa.concat_arrays(vector.chunks)
+    if len(vector) != n_rows:
+        raise DataError(
+            f"{name}= has {len(vector):,} values for {n_rows:,} rows: one value per row is needed."
+        )
+    return vector
+
+
+def _as_table(source: Any) -> pa.Table | None:
+    """Turn any table into an Arrow table, without copying columns; None for arrays."""
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    if type(source).__module__.partition(".")[0] == "pandas":
+        names = [str(name) for name in source.columns] if hasattr(source, "columns") else []
+        if len(set(names)) < len(names):
+            pick_columns(names, label=None, weight=None, columns=None, drop=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return pa.Table.from_pandas(source, preserve_index=False)
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise DataError(
+                    f"The table mixes types within a column ({error.args[-1]}). Give each column "
+                    "one kind of value, or leave it out before."
+                ) from error
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.table(source)
+    if isinstance(source, dict):
+        return pa.table(source)
+    return None
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, (list, tuple, set, np.ndarray)) else (value,)
+
+
+def _no_rows(where: str) -> DataError:
+    return DataError(
+        f"{where} has no rows: there is nothing to learn from. Check the filter or the file that "
+        "it came from."
+    )

@@ -1,0 +1,388 @@
+"""What the columns mean: numbers, categories with a code book, labels in three states, weights.
+
+    number    -> float64, NaN where missing
+    category  -> position in the code book (sorted levels of the whole data set), NaN where missing
+    label     -> position in the class list, NaN where *not labelled*
+
+The code book is a property of the data, not of the block that happened to be read first, so that
+codes are stable across blocks, engines and files. Which label values mean what is never guessed
+where two readings exist: the error names both, and the argument that settles it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from scarce.errors import DataError, suggest
+from scarce.rows.block import PIECE_ROWS, Array
+from scarce.rows.labels import is_number
+
+MOST_LEVELS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One feature: a number, or a category with its code book in `levels`."""
+
+    name: str
+    kind: str = "number"
+    levels: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The meaning of a table's columns.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        The features, in order.
+    label, weight : str or None
+        Names of those columns.
+    classes : tuple
+        Class values; a label is stored as its position here. Two classes: negative, positive.
+    unlabelled : tuple
+        Label values that mean *not labelled*, beside missing ones.
+    coded_as : tuple of tuple
+        The values that each class is written as (several spellings may mean one class).
+    missing : tuple
+        Values that mean missing in any column, beside missing ones: -999, "unknown".
+    infinite_is_missing : bool
+        Read infinities as missing instead of refusing them.
+    unknown : {"error", "missing"}
+        What to do with a level that the code book does not have.
+
+    Examples
+    --------
+    >>> schema = Schema((Column("age"), Column("city", "category", ("Bonn", "Ulm"))))
+    >>> X, y, weight = schema.code(pa.table({"age": [44, None], "city": ["Ulm", "Bonn"]}))
+    >>> X
+    array([[44.,  1.],
+           [nan,  0.]])
+    """
+
+    columns: tuple[Column, ...]
+    label: str | None = None
+    weight: str | None = None
+    classes: tuple[Any, ...] = ()
+    unlabelled: tuple[Any, ...] = ()
+    coded_as: tuple[tuple[Any, ...], ...] = ()
+    missing: tuple[Any, ...] = ()
+    infinite_is_missing: bool = False
+    unknown: str = "error"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def needed(self) -> list[str]:
+        """Every column that must be read."""
+        extra = [name for name in (self.label, self.weight) if name is not None]
+        return [*self.names, *extra]
+
+    def code(self, table: pa.Table, start: int = 0) -> tuple[Array, Array | None, Array | None]:
+        """Turn part of a table, whose first row has number `start`, into X, y and weight."""
+        n = table.num_rows
+        X = np.empty((n, len(self.columns)))
+        values = [self._feature(table.column(c.name), c, start) for c in self.columns]
+        for first in range(0, n, PIECE_ROWS):  # in pieces: columns to rows within the cache
+            piece = X[first : first + PIECE_ROWS]
+            for j, column in enumerate(values):
+                piece[:, j] = column[first : first + PIECE_ROWS]
+        refuse_infinities(X, self.names, start, missing_instead=self.infinite_is_missing)
+        y = None if self.label is None else self.code_labels(table.column(self.label), start)
+        weight = None
+        if self.weight is not None:
+            weight = _numbers(table.column(self.weight), self.weight, start, ())
+            check_weights(weight, self.weight, start)
+        return X, y, weight
+
+    def _feature(self, values: pa.ChunkedArray, column: Column, start: int) -> Array:
+        if column.kind == "number":
+            return _numbers(values, column.name, start, self.missing)
+        values = plain(values)
+        book = pa.array(list(column.levels), type=values.type)
+        codes = pc.index_in(values, value_set=book, skip_nulls=True)
+        if self.unknown == "error" and codes.null_count > values.null_count:
+            strangers = pc.and_(pc.is_null(codes), pc.invert(_nothing(values, self.missing)))
+            first = pc.index(strangers, True).as_py()
+            if first >= 0:
+                known = ", ".join(repr(level) for level in column.levels[:8])
+                raise DataError(
+                    f"Column {column.name!r}: {values[first].as_py()!r} at row {start + first:,} "
+                    f"is not in the code book "
+                    f"({known}{', ...' if len(column.levels) > 8 else ''}). Read unknown levels as "
+                    "missing with open_rows(..., unknown='missing')."
+                )
+        return _float(codes)
+
+    def code_labels(self, values: pa.ChunkedArray, start: int = 0) -> Array:
+        """Turn label values into positions in `classes`, NaN where not labelled."""
+        values = plain(values)
+        if pa.types.is_boolean(values.type):
+            values = values.cast(pa.int8())
+        names = [(value, code) for code, group in enumerate(self.coded_as) for value in group]
+        known = _value_set([value for value, _ in names], values.type)
+        code_of = np.array([code for _, code in names], dtype=np.float64)
+        position = _float(pc.index_in(values, value_set=known, skip_nulls=True))
+        y = np.full(len(position), np.nan)
+        found = ~np.isnan(position)
+        if len(code_of):
+            y[found] = code_of[position[found].astype(np.intp)]
+        stray = np.flatnonzero(
+            ~found & (_float(_nothing(values, self.unlabelled).cast(pa.int8())) == 0)
+        )
+        if len(stray):
+            first = int(stray[0])
+            raise DataError(
+                f"Column {self.label!r}: {values[first].as_py()!r} at row {start + first:,} is "
+                f"none of the classes {list(self.classes)}. Name it with positive=, negative= or "
+                "unlabelled=."
+            )
+        return y
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema as plain lists and dictionaries, for a model file."""
+        return {
+            "columns": [[c.name, c.kind, list(c.levels)] for c in self.columns],
+            "label": self.label,
+            "weight": self.weight,
+            "classes": list(self.classes),
+            "unlabelled": list(self.unlabelled),
+            "coded_as": [list(group) for group in self.coded_as],
+            "missing": list(self.missing),
+            "infinite_is_missing": self.infinite_is_missing,
+            "unknown": self.unknown,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Schema:
+        """Rebuild a schema from `to_dict`.
+
+        Examples
+        --------
+        >>> schema = Schema((Column("city", "category", ("Bonn", "Ulm")),))
+        >>> Schema.from_dict(schema.to_dict()) == schema
+        True
+        """
+        return cls(
+            columns=tuple(Column(n, kind, tuple(levels)) for n, kind, levels in fields["columns"]),
+            label=fields["label"],
+            weight=fields["weight"],
+            classes=tuple(fields["classes"]),
+            unlabelled=tuple(fields["unlabelled"]),
+            coded_as=tuple(tuple(group) for group in fields["coded_as"]),
+            missing=tuple(fields["missing"]),
+            infinite_is_missing=fields["infinite_is_missing"],
+            unknown=fields["unknown"],
+        )
+
+
+# --- which columns are features -------------------------------------------------------------------
+
+
+def pick_columns(
+    names: Sequence[str],
+    *,
+    label: str | None,
+    weight: str | None,
+    columns: Sequence[str] | None,
+    drop: Sequence[str] | None,
+) -> list[str]:
+    """Return the feature names: those asked for, or all but label, weight and dropped ones.
+
+    Examples
+    --------
+    >>> pick_columns(["id", "age", "fraud"], label="fraud", weight=None, columns=None, drop=["id"])
+    ['age']
+    """
+    doubled = sorted({name for name in names if list(names).count(name) > 1})
+    if doubled:
+        raise DataError(
+            f"Column name {doubled[0]!r} appears {list(names).count(doubled[0])} times: a column "
+            "is known by its name. Rename the columns in the file."
+        )
+    for what, asked in (
+        ("label", [label] if label is not None else []),
+        ("weight", [weight] if weight is not None else []),
+        ("columns", columns or []),
+        ("drop", drop or []),
+    ):
+        for name in asked:
+            if name not in names:
+                near = suggest(str(name), names)
+                listed = ", ".join(repr(known) for known in names[:12])
+                raise DataError(
+                    f"There is no column {name!r} (from {what}=).{near} The columns are: {listed}"
+                    f"{', ...' if len(names) > 12 else ''}."
+                )
+    apart = {label, weight, *(drop or ())}
+    chosen = [name for name in (columns if columns is not None else names) if name not in apart]
+    if not chosen:
+        raise DataError(
+            f"No feature column is left of the {len(names)} columns once label, weight and dropped "
+            "ones are taken out. Check columns= and drop=."
+        )
+    return chosen
+
+
+def column_kind(name: str, kind: pa.DataType, *, as_category: bool) -> str:
+    """Return "number" or "category" for an Arrow type, or refuse it in one sentence."""
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    text = pa.types.is_string(inner) or pa.types.is_large_string(inner)
+    text = text or pa.types.is_string_view(inner)
+    number = pa.types.is_integer(inner) or pa.types.is_floating(inner) or pa.types.is_decimal(inner)
+    if text or (as_category and (number or pa.types.is_boolean(inner))):
+        return "category"
+    if number or pa.types.is_boolean(inner) or pa.types.is_null(inner):
+        return "number"
+    if pa.types.is_binary(inner) or pa.types.is_large_binary(inner):
+        raise DataError(
+            f"Column {name!r} holds bytes that are not UTF-8 text. Pass the file's encoding, such "
+            f"as encoding='latin-1', or leave the column out with drop=[{name!r}]."
+        )
+    raise DataError(
+        f"Column {name!r} is of type {kind}: features are numbers, true/false or categories. Leave "
+        f"it out with drop=[{name!r}], or turn it into a number first."
+    )
+
+
+def code_book(name: str, values: Iterable[Any], most: int = MOST_LEVELS) -> tuple[Any, ...]:
+    """Return the sorted levels of a category, refusing what is no category."""
+    levels = sorted({value for value in values if value is not None})
+    if len(levels) > most:
+        raise DataError(
+            f"Column {name!r} holds {len(levels):,} different values (such as {levels[0]!r} and "
+            f"{levels[-1]!r}): too many for a category. Leave it out with drop=[{name!r}]; if it "
+            f"is a category all the same, pass max_levels={len(levels)}."
+        )
+    return tuple(levels)
+
+
+def refuse_mixed(name: str, levels: Iterable[Any], first_row: Any) -> None:
+    """Refuse a text column most of whose values are numbers: a stray word made it text.
+
+    `first_row` is a function that finds the row of a value; it is called only for the message.
+    """
+    words = [level for level in levels if isinstance(level, str)]
+    numbers = [word for word in words if _is_number(word)]
+    strays = [word for word in words if not _is_number(word)]
+    if strays and len(numbers) > len(strays):
+        stray = strays[0]
+        raise DataError(
+            f"Column {name!r}: {stray!r} at row {first_row(stray):,} is not a number, while "
+            f"{len(numbers):,} of its {len(words):,} different values are. If it means missing, "
+            f"pass missing=[{stray!r}]; if the column is a category, pass categories=[{name!r}]."
+        )
+
+
+# --- small things ---------------------------------------------------------------------------------
+
+
+def refuse_infinities(
+    X: Array, names: Sequence[str], start: int = 0, *, missing_instead: bool = False
+) -> None:
+    """Refuse infinities, naming column, count and first row; or turn them into missing values."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        if np.isfinite(X.sum()):
+            return
+    infinite = np.isinf(X)
+    if not infinite.any():
+        return
+    if missing_instead:
+        X[infinite] = np.nan
+        return
+    column = int(np.flatnonzero(infinite.any(axis=0))[0])
+    rows = np.flatnonzero(infinite[:, column])
+    raise DataError(
+        f"Column {names[column]!r}: {len(rows):,} infinite value{'s' if len(rows) > 1 else ''} "
+        f"(first at row {start + int(rows[0]):,}). Replace them, or read them as missing with "
+        'open_rows(..., missing="inf").'
+    )
+
+
+def check_weights(weight: Array, name: str = "weight", start: int = 0) -> None:
+    """Refuse weights that are missing, infinite or negative."""
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        first = int(bad[0])
+        value = weight[first]
+        seen = "a missing value" if np.isnan(value) else repr(float(value))
+        raise DataError(
+            f"Weight {name!r}: {seen} at row {start + first:,}. A weight is a finite number >= 0; "
+            "use 0 for a row that should not count."
+        )
+
+
+def _numbers(values: pa.ChunkedArray, name: str, start: int, missing: Sequence[Any]) -> Array:
+    values = plain(values)
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.int8())
+    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+        try:
+            values = values.cast(pa.float64())
+        except pa.ArrowInvalid as error:
+            raise DataError(
+                f"Column {name!r}, rows from {start:,}: {error}. Features are numbers; if the "
+                f"column is a category, pass categories=[{name!r}]."
+            ) from error
+    numbers = _float(values)
+    hidden = [float(value) for value in missing if is_number(value)]
+    if hidden:
+        numbers = np.where(np.isin(numbers, hidden), np.nan, numbers)
+    return numbers
+
+
+def _float(values: pa.ChunkedArray) -> Array:
+    """Arrow numbers as float64, NaN where null; a view where Arrow allows one."""
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if isinstance(array, pa.ChunkedArray):  # Arrow keeps an empty or over-long column in chunks
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    numpy: np.ndarray[Any, Any] = array.to_numpy(zero_copy_only=False)
+    return numpy.astype(np.float64, copy=False)
+
+
+def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Undo dictionary encoding and string views, so that one code path serves every source."""
+    if pa.types.is_dictionary(values.type):
+        kind = values.type.value_type
+        kind = pa.string() if pa.types.is_string_view(kind) else kind
+        books = [(chunk.indices, chunk.dictionary.cast(kind)) for chunk in values.chunks]
+        values = pa.chunked_array([book.take(indices) for indices, book in books], type=kind)
+    if pa.types.is_string_view(values.type) or pa.types.is_large_string(values.type):
+        values = values.cast(pa.string())
+    return values
+
+
+def _value_set(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """The given values as far as they can occur in a column of this type."""
+    fitting = []
+    for value in values:
+        try:
+            fitting.append(pa.scalar(value, type=kind).as_py())
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError):
+            fitting.append(None)
+    return pa.array(fitting, type=kind)
+
+
+def _nothing(values: pa.ChunkedArray, also: Sequence[Any]) -> pa.ChunkedArray:
+    """Where a value is null, NaN, or one of those that mean the same."""
+    nothing = pc.is_null(values, nan_is_null=True)
+    known = _value_set(also, values.type).drop_null()
+    return pc.or_(nothing, pc.is_in(values, value_set=known)) if len(known) else nothing
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

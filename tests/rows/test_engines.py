@@ -1,0 +1,241 @@
+"""Engines: same bits from all, one clear error from each, nothing half done."""
+
+import pickle
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+from scarce.errors import DataError, UsageError, WorkerError
+from scarce.rows import ArrayRows, many, one_blas_thread
+from scarce.rows.engines import executor_for, in_order, usable_cores
+from tests.rows import kernels
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(24 * 2500, 20))
+    y = (rng.random(len(X)) < 0.1).astype(float)
+    starts = tuple(range(0, len(X) + 1, 2500))
+    return ArrayRows(X, y, classes=[0, 1], starts=starts), rng.normal(size=20) / 4
+
+
+def as_bytes(result):
+    return b"".join(np.asarray(part).tobytes() for part in result.values())
+
+
+@pytest.fixture(scope="module")
+def expected(data):
+    rows, coef = data
+    return as_bytes(rows.fold(kernels.gram, coef))
+
+
+@pytest.mark.parametrize("engine", ["threads", "threads:1", "threads:5", "processes:2"])
+def test_property_named_engines_give_the_same_bits(data, expected, engine):
+    rows, coef = data
+    assert as_bytes(rows.fold(kernels.gram, coef, engine=engine)) == expected
+
+
+def test_property_any_executor_gives_the_same_bits(data, expected):
+    rows, coef = data
+    with ThreadPoolExecutor(3) as threads:
+        assert as_bytes(rows.fold(kernels.gram, coef, engine=threads)) == expected
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes:
+        assert as_bytes(rows.fold(kernels.gram, coef, engine=processes)) == expected
+
+
+@pytest.fixture(scope="module")
+def dask_client():
+    distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.cluster
+@pytest.mark.filterwarnings("default")
+def test_property_a_dask_cluster_of_two_workers_gives_the_same_bits(data, expected, dask_client):
+    rows, coef = data
+    assert as_bytes(rows.fold(kernels.gram, coef, engine=dask_client)) == expected
+    executor = dask_client.get_executor()
+    assert as_bytes(rows.fold(kernels.gram, coef, engine=executor)) == expected
+    np.testing.assert_array_equal(
+        rows.map(kernels.scores, coef, engine=dask_client), rows.map(kernels.scores, coef)
+    )
+
+
+@pytest.mark.cluster
+@pytest.mark.filterwarnings("default")
+def test_a_dask_task_that_raises_gives_one_clear_error(data, dask_client):
+    with pytest.raises(WorkerError, match=r"block 4 of 24 .*ZeroDivisionError: no weight"):
+        data[0].fold(kernels.fail_at, 3, engine=dask_client)
+
+
+def test_property_the_sum_differs_when_the_merge_order_does(data, expected):
+    """Guards the tests above: these data are such that another order gives other bits."""
+    rows, coef = data
+    parts = list(rows.each(kernels.gram, coef))[::-1]
+    total = parts[0]
+    for part in parts[1:]:
+        total = {name: total[name] + part[name] for name in total}
+    assert as_bytes(total) != expected
+    np.testing.assert_allclose(
+        np.frombuffer(as_bytes(total)), np.frombuffer(expected), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_invariant_blas_threads_do_not_change_bits(data, expected):
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    rows, coef = data
+    with threadpool_limits(2, user_api="blas"):
+        assert as_bytes(rows.fold(kernels.gram, coef)) == expected
+        after = {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+    assert after == {2}, "the setting is put back"
+
+
+def blas_threads(_block, _params):
+    from threadpoolctl import threadpool_info
+
+    return max(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+
+
+@pytest.mark.parametrize("engine", [None, "threads"])
+def test_kernels_run_with_one_blas_thread(data, engine):
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(2, user_api="blas"):
+        assert list(data[0].each(blas_threads, engine=engine)) == [1] * 24
+        one = ArrayRows(np.ones((3, 2)))
+        assert one.fold(blas_threads) == 1
+
+
+def test_one_blas_thread_is_reentrant():
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def now():
+        return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        with one_blas_thread, one_blas_thread:
+            assert now() == {1}
+        assert now() == {2}
+
+
+@pytest.mark.parametrize("engine", [None, "threads", "processes:2"])
+def test_a_kernel_that_raises_names_block_and_rows(data, engine):
+    with pytest.raises(WorkerError) as caught:
+        data[0].fold(kernels.fail_at, 3, engine=engine)
+    text = str(caught.value)
+    assert "block 4 of 24 (rows 7,500 to 9,999): ZeroDivisionError: no weight" in text
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("engine", [None, "threads", "processes:2"])
+def test_errors_of_scarce_pass_unchanged(data, engine):
+    with pytest.raises(DataError, match=r"^Column 'a': something is wrong\.$"):
+        data[0].fold(kernels.refuse_at, 3, engine=engine)
+
+
+def test_a_single_block_fails_in_the_same_words():
+    with pytest.raises(WorkerError, match=r"block 1 of 1 \(rows 0 to 1\): ZeroDivisionError"):
+        ArrayRows(np.ones((2, 1))).fold(kernels.fail_at, 0)
+
+
+def test_a_worker_that_dies_gives_one_clear_error_and_the_next_fold_works(data, expected):
+    rows, coef = data
+    with pytest.raises(WorkerError, match=r"A worker died before block \d+ of 24 .*fewer workers"):
+        rows.fold(kernels.die_at, 3, engine="processes:2")
+    assert as_bytes(rows.fold(kernels.gram, coef, engine="processes:2")) == expected
+
+
+def test_a_kernel_that_cannot_travel_is_explained(data):
+    with pytest.raises(WorkerError, match="cannot be sent to another process"):
+        data[0].fold(lambda block, _: 1.0, engine="processes:2")
+
+
+def test_cancelled_work_is_not_left_running(data):
+    ran = []
+
+    def slow(block, _):
+        ran.append(block.index)
+        if block.index == 0:
+            raise ZeroDivisionError
+        return 1.0
+
+    with pytest.raises(WorkerError):
+        data[0].fold(slow, engine="threads:1")
+    assert len(ran) <= 8, "only what was already under way ran"
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ("thread", "Did you mean 'threads'"),
+        ("threads:0", "not known"),
+        ("threads:x", "not known"),
+        (3, r"\(int\) cannot run tasks"),
+    ],
+)
+def test_unknown_engines_are_refused(engine, words):
+    with pytest.raises(UsageError, match=words):
+        executor_for(engine)
+
+
+def test_many_keeps_order_and_reports_progress():
+    seen = []
+    fits = [partial(pow, 2, n) for n in range(40)]
+    for engine in (None, "threads", "processes:2"):
+        seen.clear()
+        done = many(fits, engine, progress=lambda n, total: seen.append((n, total)))
+        assert done == [2**n for n in range(40)]
+        assert seen == [(n + 1, 40) for n in range(40)]
+    assert many([]) == []
+
+
+def test_many_names_the_fit_that_failed():
+    with pytest.raises(WorkerError, match="fit 2 of 3: ZeroDivisionError"):
+        many([partial(divmod, 1, 1), partial(divmod, 1, 0), partial(divmod, 1, 1)], "threads")
+
+
+def fold_inside(X):
+    rows = ArrayRows(X, starts=(0, 2, 4))
+    return rows.fold(kernels.first_row, engine="threads:1")
+
+
+def test_folds_within_many_do_not_wait_for_their_own_pool():
+    """On a pool of one thread an inner fold on the same pool would wait for ever."""
+    fits = [partial(fold_inside, np.ones((4, 1)))] * 3
+    assert many(fits, "threads:1") == [(2,)] * 3
+
+
+def test_tasks_are_taken_lazily():
+    """A long list of blocks is not opened ahead of the workers by more than a few."""
+    taken = []
+
+    def tasks():
+        for number in range(1000):
+            taken.append(number)
+            yield (number,)
+
+    results = in_order(abs, tasks(), engine="threads:1")
+    next(results)
+    assert len(taken) <= 8
+    results.close()
+
+
+def test_rows_survive_pickling(data):
+    rows, coef = data
+    again = pickle.loads(pickle.dumps(rows))
+    assert as_bytes(again.fold(kernels.gram, coef)) == as_bytes(rows.fold(kernels.gram, coef))
+
+
+def test_usable_cores_is_positive():
+    assert usable_cores() >= 1
