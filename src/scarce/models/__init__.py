@@ -1,0 +1,1 @@
+"""Models: probabilities from rows."""

@@ -1,0 +1,142 @@
+"""From what scikit-learn users pass to rows: checked features, labels in three states, weights.
+
+Every estimator of scarce begins its fit here, so that all of them read X, y and sample_weight in
+the same way: any value of y is a class, only missing values (NaN, None, pandas NA) mean *not
+labelled*, and NaN in X is a missing value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+
+from scarce.errors import DataError, UsageError
+from scarce.rows import ArrayRows, Rows
+from scarce.rows.engines import Engine
+
+
+def rows_to_fit(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, engine: Engine = None
+) -> tuple[Rows, NDArray[Any]]:
+    """Return the rows to learn from and the classes, and note columns and data on the estimator."""
+    if isinstance(X, Rows):
+        if y is not None or sample_weight is not None:
+            raise UsageError(
+                "Rows carry their own labels and weights: name them in open_rows(label=, weight=), "
+                "not in fit."
+            )
+        if X.schema.label is None and not X.schema.classes:
+            raise DataError("These rows have no labels. Name them: open_rows(..., label='column').")
+        estimator.n_features_in_ = X.n_columns
+        estimator.feature_names_in_ = np.array(X.names, dtype=object)
+        estimator.schema_ = X.schema.to_dict()
+        estimator.data_fingerprint_ = X.fingerprint
+        return X, np.array(X.classes)
+    if y is None:
+        raise DataError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. Pass "
+            "labels; rows that are not labelled are NaN or None in it."
+        )
+    features = validate_data(
+        estimator, X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=1
+    )
+    codes, classes = label_codes(y, len(features))
+    weight = None
+    if sample_weight is not None:
+        weight = _check_sample_weight(
+            sample_weight, features, dtype=np.float64, ensure_non_negative=True
+        )
+    rows = ArrayRows(
+        features, codes, weight=weight, classes=classes.tolist(), engine=engine, check=False
+    )
+    estimator.data_fingerprint_ = rows.fingerprint
+    return rows, classes
+
+
+def rows_to_predict(estimator: Any, X: Any, *, engine: Engine = None) -> Rows:
+    """Return rows with the columns that the estimator was fitted on."""
+    if isinstance(X, Rows):
+        fitted = getattr(estimator, "feature_names_in_", None)
+        if X.n_columns != estimator.n_features_in_ or (
+            fitted is not None and list(X.names) != list(fitted)
+        ):
+            raise DataError(
+                f"These rows have the columns {list(X.names)}, but the model was fitted on "
+                f"{estimator.n_features_in_ if fitted is None else list(fitted)}. Open them with "
+                "open_rows(..., like=Schema.from_dict(model.schema_))."
+            )
+        return X
+    features = validate_data(
+        estimator, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
+    )
+    return ArrayRows(features, engine=engine, check=False)
+
+
+def label_codes(y: Any, n_rows: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Return the position of each label among the sorted classes, NaN where not labelled.
+
+    Examples
+    --------
+    >>> label_codes([1.0, float("nan"), 0.0], 3)
+    (array([ 1., nan,  0.]), array([0., 1.]))
+    >>> label_codes(["spam", None, "ham"], 3)
+    (array([ 1., nan,  0.]), array(['ham', 'spam'], dtype=object))
+    """
+    labels = column_or_1d(_without_extension_types(y), warn=True)
+    if len(labels) != n_rows:
+        raise DataError(
+            f"X has {n_rows} rows and y has {len(labels)}: inconsistent numbers of samples. Pass "
+            "one label per row, NaN where there is none."
+        )
+    missing = _missing(labels)
+    known = labels[~missing]
+    if len(known) == 0:
+        raise DataError(
+            f"None of the {n_rows:,} rows is labelled: y is missing throughout. Label some rows of "
+            "each class."
+        )
+    if known.dtype.kind == "f" and np.isinf(known).any():
+        raise DataError(
+            "Input y contains infinity or a value too large for dtype('float64'). Labels are "
+            "classes; rows that are not labelled are NaN."
+        )
+    if known.dtype == object:
+        kinds = {type(value) for value in known}
+        if not all(issubclass(kind, str) for kind in kinds):
+            known = np.array(known.tolist())
+            if known.dtype.kind in "US" and len(kinds) > 1:
+                names = sorted(kind.__name__ for kind in kinds)
+                raise DataError(f"y mixes {' and '.join(names)}: give labels of one type.")
+    check_classification_targets(known)
+    classes, positions = np.unique(known, return_inverse=True)
+    codes = np.full(n_rows, np.nan)
+    codes[~missing] = positions
+    return codes, classes
+
+
+def _without_extension_types(y: Any) -> Any:
+    """Pandas and polars columns as NumPy, with None for their missing values."""
+    if hasattr(y, "to_numpy") and getattr(y, "dtype", None).__class__.__module__.startswith(
+        "pandas"
+    ):
+        return y.to_numpy(dtype=object, na_value=None)
+    return y
+
+
+def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    if labels.dtype.kind == "f":
+        return np.asarray(np.isnan(labels))
+    if labels.dtype == object:
+        # NaN is the one value that differs from itself; pandas.NA answers neither yes nor no.
+        return np.array(
+            [
+                value is None or type(value).__name__ == "NAType" or value != value
+                for value in labels
+            ],
+            dtype=bool,
+        )
+    return np.zeros(len(labels), dtype=bool)
