@@ -23,13 +23,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from tests.properties.store_properties import WHEN, check_round_trip, same
 
 import scarce
 from scarce import codec, container, store
 from scarce.errors import ScarceError, StoreError
 from scarce.records import Estimate, FitReport
 from scarce.store import describe, load, save
+from tests.properties.store_properties import WHEN, check_round_trip, same
 
 NO_FUNCTION_FIXTURE = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scarce.errors import DataError
-from scarce.rows import CachedRows, cache_folder, open_rows
-from scarce.rows.cache import ENDING
+from scarce.machine import CACHE_ENDING, cache_folder
+from scarce.rows import CachedRows, open_rows
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def total(block, _):
 
 
 def cached_files(folder):
-    return sorted(folder.glob("*" + ENDING))
+    return sorted(folder.glob("*" + CACHE_ENDING))
 
 
 def test_a_second_opening_maps_what_the_first_decoded(path, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 
 from scarce.errors import DataError, UsageError, WorkerError
 from scarce.rows import ArrayRows, many, one_blas_thread
-from scarce.rows.engines import executor_for, in_order, usable_cores
+from scarce.rows.engines import executor_for, in_order
 from tests.rows import kernels
 
 
@@ -235,7 +235,3 @@ def test_rows_survive_pickling(data):
     rows, coef = data
     again = pickle.loads(pickle.dumps(rows))
     assert as_bytes(again.fold(kernels.gram, coef)) == as_bytes(rows.fold(kernels.gram, coef))
-
-
-def test_usable_cores_is_positive():
-    assert usable_cores() >= 1

@@ -1,8 +1,8 @@
 """Rows and the one engine that every fit runs on: folds, maps and many fits, with the same bits."""
 
 from scarce.rows.block import Block, block_rows
-from scarce.rows.cache import CachedRows, cache_folder
-from scarce.rows.engines import many, one_blas_thread, usable_cores
+from scarce.rows.cache import CachedRows
+from scarce.rows.engines import many, one_blas_thread
 from scarce.rows.files import PartedRows
 from scarce.rows.memory import ArrayRows, TableRows, decode
 from scarce.rows.open import open_rows
@@ -24,6 +24,4 @@ __all__ = [
     "decode",
     "block_rows",
     "one_blas_thread",
-    "usable_cores",
-    "cache_folder",
 ]

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,39 +25,19 @@ import pyarrow as pa
 
 from scarce.atomic import whole_file
 from scarce.errors import DataError
+from scarce.machine import CACHE_ENDING
 from scarce.rows.block import Array, Block
 from scarce.rows.engines import Engine
 from scarce.rows.rows import Rows, Ticket
 from scarce.rows.schema import Schema
 
 FORMAT = 1
-ENDING = ".scarce-cache.arrow"
-
-
-def cache_folder() -> Path:
-    """Return where decoded data are kept: SCARCE_CACHE, else the user's cache folder.
-
-    Examples
-    --------
-    >>> cache_folder().name
-    'scarce'
-    """
-    named = os.environ.get("SCARCE_CACHE")
-    if named:
-        return Path(named)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = str(Path.home() / "Library" / "Caches")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "scarce"
 
 
 def cache_path(folder: Path, stamp: str, schema: Schema) -> Path:
     """Return the one name that data with this stamp, read in this way, are cached under."""
     reading = json.dumps([FORMAT, stamp, schema.to_dict()], sort_keys=True, default=repr)
-    return folder / (hashlib.blake2b(reading.encode(), digest_size=16).hexdigest() + ENDING)
+    return folder / (hashlib.blake2b(reading.encode(), digest_size=16).hexdigest() + CACHE_ENDING)
 
 
 class CachedRows(Rows):
@@ -71,7 +49,7 @@ class CachedRows(Rows):
     >>> from scarce.rows.memory import ArrayRows
     >>> rows = ArrayRows(np.arange(6.0).reshape(3, 2))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "a" + ENDING)
+    ...     path = Path(folder, "a" + CACHE_ENDING)
     ...     write_cache(path, rows.blocks(), rows.schema)
     ...     CachedRows(path, rows.schema).map(lambda block, _: block.X.sum(axis=1))
     array([1., 5., 9.])

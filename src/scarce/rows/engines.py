@@ -12,7 +12,6 @@ BLAS picks other kernels on another kind.
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -31,20 +30,13 @@ import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS before the libraries 
 from threadpoolctl import ThreadpoolController
 
 from scarce.errors import ScarceError, UsageError, WorkerError, suggest
+from scarce.machine import usable_cores
 
 Engine = None | str | Executor | Any
 Progress = Callable[[int, int], None]
 
 NAMED = ("threads", "processes")
 UNDER_WAY = 4  # tasks handed out ahead, per worker: keeps workers busy, bounds results in memory
-
-
-def usable_cores() -> int:
-    """Return the cores that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every platform
-        return os.cpu_count() or 1
 
 
 # --- one BLAS thread ------------------------------------------------------------------------------

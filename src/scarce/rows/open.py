@@ -16,26 +16,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from scarce.errors import DataError, UsageError, refuse_word
+from scarce.machine import cache_folder
 from scarce.rows.block import Block, block_rows
-from scarce.rows.cache import CachedRows, cache_folder, cache_path, write_cache
+from scarce.rows.cache import CachedRows, cache_path, write_cache
 from scarce.rows.engines import Engine
 from scarce.rows.files import PartedRows, PartedSource, TextSource, file_source, stamp
 from scarce.rows.labels import read_labels
 from scarce.rows.memory import ArrayRows, TableRows, decode, warn_if_never_seen
+from scarce.rows.reading import Reading, distinct
 from scarce.rows.rows import Rows
-from scarce.rows.schema import (
-    MOST_LEVELS,
-    Column,
-    Schema,
-    code_book,
-    column_kind,
-    pick_columns,
-    plain,
-    refuse_mixed,
-)
+from scarce.rows.schema import MOST_LEVELS, Schema, pick_columns
 
 IN_MEMORY_BYTES = 256 * 2**20
 
@@ -127,7 +119,7 @@ def open_rows(
     """
     refuse_word("unknown", unknown, ("error", "missing"))
     hidden = _listed(missing)
-    asked = _Reading(
+    asked = Reading(
         label=label,
         meanings={
             "positive": positive,
@@ -166,103 +158,8 @@ def open_rows(
     return _open_table(table, asked, engine)
 
 
-class _Reading:
-    """How the caller wants the columns read."""
-
-    def __init__(self, **settings: Any) -> None:
-        self.label: Any
-        self.meanings: dict[str, Any]
-        self.weight: Any
-        self.columns: Sequence[str] | None
-        self.drop: Sequence[str] | None
-        self.categories: tuple[str, ...]
-        self.missing: tuple[Any, ...]
-        self.infinite_is_missing: bool
-        self.unknown: str
-        self.max_levels: int
-        self.like: Schema | None
-        self.__dict__.update(settings)
-
-    def schema_of(self, where: str, arrow: pa.Schema, tables: Any) -> Schema:
-        """Find the schema; `tables(columns)` walks the table from its beginning."""
-        if self.like is not None:
-            return self._schema_like(where, arrow)
-        chosen = pick_columns(
-            arrow.names, label=self.label, weight=self.weight, columns=self.columns, drop=self.drop
-        )
-        for name in self.categories:
-            if name not in chosen:
-                pick_columns(arrow.names, label=name, weight=None, columns=None, drop=None)
-        kinds = {
-            name: column_kind(name, arrow.field(name).type, as_category=name in self.categories)
-            for name in chosen
-        }
-        coded = [name for name, kind in kinds.items() if kind == "category"]
-        wanted = [*coded, *([self.label] if self.label is not None else [])]
-        values = distinct(tables(wanted), wanted) if wanted else {}
-        books = {}
-        for name in coded:
-            levels = [level for level in values[name] if level not in self.missing]
-            if name not in self.categories:
-                refuse_mixed(name, levels, _row_finder(name, tables))
-            books[name] = code_book(name, levels, self.max_levels)
-        meaning: tuple[Any, ...] = ((), (), ())
-        if self.label is not None:
-            meaning = read_labels(self.label, values[self.label], **self.meanings)
-        return Schema(
-            tuple(Column(name, kinds[name], books.get(name, ())) for name in chosen),
-            label=self.label,
-            weight=self.weight,
-            classes=meaning[0],
-            coded_as=meaning[1],
-            unlabelled=meaning[2],
-            missing=self.missing,
-            infinite_is_missing=self.infinite_is_missing,
-            unknown=self.unknown,
-        )
-
-    def _schema_like(self, where: str, arrow: pa.Schema) -> Schema:
-        from dataclasses import replace
-
-        like = self.like
-        assert like is not None
-        pick_columns(arrow.names, label=None, weight=None, columns=like.names, drop=None)
-        label = self.label if self.label is not None else like.label
-        return replace(
-            like,
-            label=label if label in arrow.names else None,
-            weight=self.weight,
-            unknown=self.unknown,
-            infinite_is_missing=self.infinite_is_missing or like.infinite_is_missing,
-        )
-
-
-def distinct(tables: Iterable[pa.Table], names: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the different values of some columns over all parts of a table."""
-    found: dict[str, set[Any]] = {name: set() for name in names}
-    for table in tables:
-        for name in names:
-            found[name].update(pc.unique(plain(table.column(name))).to_pylist())
-    return {
-        name: [value for value in values if value is not None] for name, values in found.items()
-    }
-
-
-def _row_finder(name: str, tables: Any) -> Any:
-    def find(value: Any) -> int:
-        start = 0
-        for table in tables([name]):
-            place = pc.index(plain(table.column(name)), value).as_py()
-            if place >= 0:
-                return start + int(place)
-            start += table.num_rows
-        return start
-
-    return find
-
-
 def _open_files(
-    source: PartedSource | TextSource, asked: _Reading, cache: Any, engine: Engine
+    source: PartedSource | TextSource, asked: Reading, cache: Any, engine: Engine
 ) -> Rows:
     for name, value in (("label", asked.label), ("weight", asked.weight)):
         if value is not None and not isinstance(value, str):
@@ -271,7 +168,7 @@ def _open_files(
             )
     if isinstance(source, TextSource):
         return _open_text(source, asked, cache, engine)
-    schema = asked.schema_of(source.where, source.arrow_schema, source.tables)
+    schema = asked.schema_of(source.arrow_schema, source.tables)
     rows = PartedRows(source, schema, engine=engine)
     if len(rows) == 0:
         raise _no_rows(source.where)
@@ -282,13 +179,13 @@ def _open_files(
     return rows
 
 
-def _open_text(source: TextSource, asked: _Reading, cache: Any, engine: Engine) -> Rows:
+def _open_text(source: TextSource, asked: Reading, cache: Any, engine: Engine) -> Rows:
     mark = stamp([source.path])
     if source.small:
         table = source.read()
         if table.num_rows == 0:
             raise _no_rows(source.where)
-        schema = asked.schema_of(source.where, table.schema, lambda names: [table.select(names)])
+        schema = asked.schema_of(table.schema, lambda names: [table.select(names)])
         rows = TableRows(table, schema, engine=engine, fingerprint=mark)
         if cache:
             return _cached(mark, rows.blocks, source.path, schema, cache, engine)
@@ -298,7 +195,7 @@ def _open_text(source: TextSource, asked: _Reading, cache: Any, engine: Engine) 
             f"{source.where} is too large to hold in memory and cache=False forbids a decoded "
             "copy. Leave cache= out, name a folder for it, or convert the file to Parquet."
         )
-    schema = asked.schema_of(source.where, source.arrow_schema, source.tables)
+    schema = asked.schema_of(source.arrow_schema, source.tables)
 
     def blocks() -> Iterator[Block]:
         return _even_blocks(source.tables(schema.needed), schema)
@@ -352,7 +249,7 @@ def _cached(
     return CachedRows(path, schema, engine=engine, fingerprint=mark)
 
 
-def _open_table(table: pa.Table, asked: _Reading, engine: Engine) -> Rows:
+def _open_table(table: pa.Table, asked: Reading, engine: Engine) -> Rows:
     if table.num_rows == 0 or table.num_columns == 0:
         raise _no_rows("The table")
     for name in ("label", "weight"):
@@ -365,7 +262,7 @@ def _open_table(table: pa.Table, asked: _Reading, engine: Engine) -> Rows:
                 )
             table = table.append_column(name, _arrow_vector(value, table.num_rows, name))
             setattr(asked, name, name)
-    schema = asked.schema_of("The table", table.schema, lambda names: [table.select(names)])
+    schema = asked.schema_of(table.schema, lambda names: [table.select(names)])
     rows = TableRows(table, schema, engine=engine)
     never = [table.column(n).null_count == table.num_rows for n in schema.names]
     warn_if_never_seen(never, schema, table.num_rows)
@@ -374,7 +271,7 @@ def _open_table(table: pa.Table, asked: _Reading, engine: Engine) -> Rows:
     return rows
 
 
-def _open_array(source: Any, asked: _Reading, engine: Engine) -> Rows:
+def _open_array(source: Any, asked: Reading, engine: Engine) -> Rows:
     for name in ("columns", "drop", "categories"):
         if getattr(asked, name):
             raise UsageError(

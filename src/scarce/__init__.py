@@ -1,0 +1,72 @@
+"""scarce: honest probabilities, performance figures and decisions when labels are scarce.
+
+The public names. Each is loaded when it is first used, so that `import scarce` and the command line
+start at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scarce.assess import brier_score, log_loss
+    from scarce.errors import (
+        CheckError,
+        DataError,
+        DataWarning,
+        ScarceError,
+        StoreError,
+        UsageError,
+        WorkerError,
+    )
+    from scarce.models.bayes import GaussianBayes
+    from scarce.prior import correct_prior
+    from scarce.records import Estimate, FitReport
+    from scarce.rows import many, open_rows
+    from scarce.store import load, save
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GaussianBayes",
+    "correct_prior",
+    "brier_score",
+    "log_loss",
+    "open_rows",
+    "many",
+    "save",
+    "load",
+    "Estimate",
+    "FitReport",
+    "ScarceError",
+    "UsageError",
+    "DataError",
+    "DataWarning",
+    "StoreError",
+    "WorkerError",
+    "CheckError",
+]
+
+_home = {
+    "GaussianBayes": "scarce.models.bayes",
+    "correct_prior": "scarce.prior",
+    "brier_score": "scarce.assess",
+    "log_loss": "scarce.assess",
+    "open_rows": "scarce.rows",
+    "many": "scarce.rows",
+    "save": "scarce.store",
+    "load": "scarce.store",
+    "Estimate": "scarce.records",
+    "FitReport": "scarce.records",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        value = getattr(import_module(_home.get(name, "scarce.errors")), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'scarce' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,281 @@
+"""What all verbs share: data to stdout, words to stderr, progress, and the options that recur.
+
+The JSON form is one line of ASCII with sorted keys, so equal results are equal bytes:
+
+    {"ok": true, "result": {...}, "schema": 1}                                   a result
+    {"error": {"kind": "DataError", "message": "..."}, "ok": false, "schema": 1}  an error
+
+JSON has no NaN and no infinity. NaN, which in an `Estimate` means "not identified", becomes null;
+infinities, which mean "unbounded", become the strings "Infinity" and "-Infinity", which float() in
+Python, Number() in JavaScript and as.numeric() in R all read back.
+
+numpy and rich are not imported here: arrays are known by their `tolist`, and rich is imported when
+there is something to draw on a terminal.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from json import dumps
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+SCHEMA = 1  # of the JSON form; raised when a key changes its meaning or goes away
+REDRAW = 0.1  # seconds between two drawings of a progress bar
+
+json_option = click.option("--json", is_flag=True, help="Write one JSON object on stdout.")
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the random numbers: the same seed gives the same result.",
+)
+
+
+def say(message: str) -> None:
+    """Write words for a person on stderr."""
+    click.echo(message, err=True)
+
+
+def emit(
+    result: Mapping[str, Any],
+    *,
+    json: bool,
+    ok: bool = True,
+    show: Callable[[], None] | None = None,
+) -> None:
+    """Write a verb's result on stdout.
+
+    Parameters
+    ----------
+    result : mapping
+        Names to numbers, words, arrays, `Estimate`, `FitReport`, or lists and mappings of these.
+    json : bool
+        Whether to write the JSON form (the verb's ``--json``).
+    ok : bool
+        False when the verb is about to end with another code than 0, as when a check did not hold.
+    show : callable, optional
+        Writes the form for a reader. When left out: a table of names and values.
+    """
+    if json:
+        write_json({"schema": SCHEMA, "ok": ok, "result": result})
+    elif show is not None:
+        show()
+    else:
+        table([(name, _cell(value)) for name, value in result.items()])
+
+
+def write_json(record: Mapping[str, Any]) -> None:
+    """Write one canonical JSON object and a line end on stdout."""
+    click.echo(canonical(record))
+
+
+def canonical(value: Any) -> str:
+    """Return the canonical JSON of a value: one line, ASCII, sorted keys.
+
+    Examples
+    --------
+    >>> canonical({"b": float("nan"), "a": (1, float("-inf"))})
+    '{"a":[1,"-Infinity"],"b":null}'
+    """
+    return dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def plain(value: Any) -> Any:
+    """Turn a result into what JSON can hold.
+
+    Parameters
+    ----------
+    value : object
+        None, booleans, numbers, words, paths, numpy scalars and arrays, records with `to_dict`,
+        dataclasses, mappings, lists and tuples, nested at will.
+
+    Returns
+    -------
+    object
+        The same in None, bool, int, float, str, list and dict; NaN as None, infinities as
+        "Infinity" and "-Infinity".
+
+    Examples
+    --------
+    >>> from scarce.records import Estimate
+    >>> plain(Estimate(0.5, float("nan"), float("inf")))["high"]
+    'Infinity'
+    """
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return float(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}Infinity"
+    if isinstance(value, Mapping):
+        named = {str(key): plain(item) for key, item in value.items()}
+        if len(named) < len(value):
+            raise TypeError(f"Two keys are the same word in JSON: {list(value)}.")
+        return named
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, PathLike):
+        return plain(fspath(value))
+    if not isinstance(value, type):  # a class has the methods of its records, but nothing to tell
+        if hasattr(value, "to_dict"):
+            return plain(value.to_dict())
+        if hasattr(value, "tolist"):
+            return plain(value.tolist())
+        if is_dataclass(value):
+            return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    raise TypeError(
+        f"A value of type {type(value).__name__} has no JSON form: give emit() a number or a word."
+    )
+
+
+def _cell(value: Any) -> str:
+    """Write one value for a reader: an Estimate with its interval, lists and mappings as JSON."""
+    if isinstance(value, (Mapping, list, tuple)) or hasattr(value, "tolist"):
+        return canonical(value)
+    return str(value)
+
+
+def table(
+    rows: Sequence[Sequence[str]],
+    *,
+    columns: Sequence[str] = (),
+    title: str = "",
+    simple: bool = False,
+) -> None:
+    """Write a table on stdout: drawn on a terminal, aligned plain text elsewhere.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of str
+        The cells; all rows have the same length.
+    columns : sequence of str, optional
+        A heading for each column.
+    title : str, optional
+        A line above the table.
+    simple : bool
+        True for plain text on a terminal too.
+    """
+    if not simple and sys.stdout.isatty():
+        _draw(rows, columns, title)
+        return
+    lines = [*([columns] if columns else []), *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    if title:
+        click.echo(title)
+    for line in lines:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo(("  " if title else "") + "  ".join(cells).rstrip())
+
+
+def _draw(rows: Sequence[Sequence[str]], columns: Sequence[str], title: str) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    width = len(columns) or (len(rows[0]) if rows else 0)
+    drawn = Table(
+        title=Text(title, style="bold") if title else None,
+        title_justify="left",
+        box=SIMPLE_HEAD if columns else None,
+        show_header=bool(columns),
+        header_style="dim",
+        show_edge=False,
+        pad_edge=bool(title),
+        padding=(0, 1) if title else (0, 2, 0, 0),
+    )
+    for place in range(width):
+        heading = Text(columns[place]) if columns else ""
+        drawn.add_column(heading, style="cyan" if place == 0 else "", overflow="fold")
+    for row in rows:
+        drawn.add_row(*map(Text, row))  # Text: brackets in a cell are not rich's markup
+    Console().print(drawn)
+
+
+@contextmanager
+def progress(label: str, *, after: float = 2.0) -> Iterator[Callable[[int, int], None]]:
+    """Give a callback ``(done, total)`` that draws a bar with the time left on stderr.
+
+    Drawn only on a terminal, and only once the work has taken more than `after` seconds. The bar is
+    drawn from within the callback, without a thread, so that worker processes can be forked safely.
+
+    Parameters
+    ----------
+    label : str
+        What is being done, such as "Fitting".
+    after : float
+        Seconds without a bar.
+
+    Examples
+    --------
+    >>> with progress("Adding") as tick:
+    ...     for done in range(3):
+    ...         tick(done + 1, 3)
+    """
+    begun = time.monotonic()
+    drawn_at = begun
+    drawn: tuple[Progress, TaskID] | None = None
+
+    def tick(done: int, total: int) -> None:
+        nonlocal drawn, drawn_at
+        now = time.monotonic()
+        if now - begun < after or not sys.stderr.isatty():
+            return
+        if drawn is None:
+            bar = _bar()
+            drawn = bar, bar.add_task(label, total=total, left="")
+            bar.start()
+        elif now - drawn_at < REDRAW and done < total:
+            return
+        drawn_at = now
+        left = f"{_duration((now - begun) / done * (total - done))} left" if done else ""
+        drawn[0].update(drawn[1], completed=done, total=total, left=left, refresh=True)
+
+    try:
+        yield tick
+    finally:
+        if drawn is not None:
+            drawn[0].stop()
+
+
+def _bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[left]}"),
+        console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+    )
+
+
+def _duration(seconds: float) -> str:
+    """Write a duration for a reader.
+
+    Examples
+    --------
+    >>> _duration(4.2), _duration(75), _duration(7300)
+    ('5 s', '1 min 15 s', '2 h 2 min')
+    """
+    whole = math.ceil(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {round(whole % 3600 / 60)} min"

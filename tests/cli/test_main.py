@@ -1,0 +1,335 @@
+"""The command line as a whole: help without heavy imports, errors as words, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import types
+import warnings
+from collections.abc import Callable
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from scarce.cli.main import scarce
+from scarce.cli.output import emit, json_option
+from scarce.cli.verbs import VERBS, Verb
+from scarce.errors import (
+    CheckError,
+    DataError,
+    DataWarning,
+    ScarceError,
+    StoreError,
+    UsageError,
+    WorkerError,
+)
+
+AddVerb = Callable[[Callable[[], object]], None]
+
+
+@pytest.fixture
+def probe(monkeypatch: pytest.MonkeyPatch) -> AddVerb:
+    """Add a verb `probe` that does what the test wants."""
+
+    def add(act: Callable[[], object]) -> None:
+        @click.command()
+        @click.option("--seed", type=int)
+        @json_option
+        def verb(seed: int | None, json: bool) -> object:
+            return act()
+
+        module = types.ModuleType("probe_verb")
+        module.probe = verb
+        monkeypatch.setitem(sys.modules, "probe_verb", module)
+        monkeypatch.setitem(VERBS, "probe", Verb("probe_verb", "Do what the test wants."))
+
+    return add
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(scarce, args, prog_name="scarce")
+
+
+def python(code: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, **options
+    )
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def act() -> None:
+        raise error
+
+    return act
+
+
+# --- help, versions, completion -------------------------------------------------------------------
+
+
+def test_help_lists_every_verb_and_imports_nothing_heavy():
+    done = python(
+        "import sys\n"
+        "from scarce.cli.main import scarce\n"
+        "try:\n"
+        "    scarce(['--help'], prog_name='scarce')\n"
+        "finally:\n"
+        "    heavy = {'numpy', 'scipy', 'sklearn', 'pyarrow', 'numba', 'rich'} & set(sys.modules)\n"
+        "    verbs = {name for name in sys.modules if name.startswith('scarce.cli.')}\n"
+        "    print(sorted(heavy), sorted(verbs), file=sys.stderr)\n"
+    )
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        "[] ['scarce.cli.main', 'scarce.cli.output', 'scarce.cli.verbs']"
+    ]
+    for name, verb in VERBS.items():
+        assert name in done.stdout
+        assert verb.summary in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", list(VERBS))
+def test_every_verb_has_help_and_its_summary_is_the_one_in_the_table(name: str):
+    command = scarce.get_command(click.Context(scarce), name)
+    assert isinstance(command, click.Command)
+    assert command.get_short_help_str(limit=200) == VERBS[name].summary
+    assert VERBS[name].summary.endswith(".")
+    assert len(VERBS[name].summary) <= 66  # one line of help at 80 columns
+    assert "json" in {parameter.name for parameter in command.params}
+    shown = run(name, "-h")
+    assert shown.exit_code == 0
+    assert VERBS[name].summary in " ".join(shown.stdout.split())
+    assert f"scarce {name}" in shown.stdout.partition("Usage:")[2].partition("\n")[2]  # an example
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_both_help_flags(flag: str):
+    assert run(flag).stdout.startswith("Usage: scarce [OPTIONS] VERB [ARGS]...")
+
+
+def test_version_is_the_installed_one():
+    from importlib.metadata import version
+
+    assert run("--version").stdout == f"scarce {version('scarce')}\n"
+
+
+def test_no_verb_shows_help_on_stderr_as_a_usage_error():
+    shown = run()
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert "Verbs:" in shown.stderr
+
+
+def test_completion_names_verbs_and_options():
+    def complete(words: str, place: int) -> str:
+        asked = {"_SCARCE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(place)}
+        return python("from scarce.cli.main import main; main()", env=os.environ | asked).stdout
+
+    assert complete("scarce doc", 1) == "plain,doctor\n"
+    assert "plain,--json" in complete("scarce doctor --", 2)
+
+
+# --- usage ----------------------------------------------------------------------------------------
+
+
+def test_unknown_verb_says_which_was_meant():
+    shown = run("docter")
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert shown.stderr == (
+        "scarce: There is no verb 'docter'. Did you mean 'doctor'? See: scarce --help\n"
+    )
+    assert "The verbs are: demo, doctor" in run("zzz").stderr
+
+
+def test_unknown_option_says_which_was_meant(probe: AddVerb):
+    probe(lambda: None)
+    shown = run("probe", "--sed", "1")
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert "--seed" in shown.stderr
+    assert shown.stderr.endswith("See: scarce probe --help\n")
+    assert "come after the verb" in run("--seed", "1", "probe").stderr
+
+
+def test_usage_error_in_json(probe: AddVerb):
+    probe(lambda: None)
+    shown = run("probe", "--seed", "x", "--json")
+    record = json.loads(shown.stdout)
+    assert (shown.exit_code, shown.stderr) == (2, "")
+    assert record["error"]["kind"] == "UsageError"
+    assert "'x' is not a valid integer" in record["error"]["message"]
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (ScarceError, 1),
+        (WorkerError, 1),
+        (UsageError, 2),
+        (DataError, 3),
+        (StoreError, 3),
+        (CheckError, 4),
+    ],
+)
+def test_our_errors_are_one_line_and_their_exit_code(
+    probe: AddVerb, kind: type[ScarceError], code: int
+):
+    probe(raising(kind("Column 'age': all 12 values are text.")))
+    shown = run("probe")
+    assert (shown.exit_code, shown.stdout) == (code, "")
+    assert shown.stderr == "scarce: Column 'age': all 12 values are text.\n"
+    shown = run("probe", "--json")
+    assert (shown.exit_code, shown.stderr) == (code, "")
+    assert json.loads(shown.stdout) == {
+        "schema": 1,
+        "ok": False,
+        "error": {"kind": kind.__name__, "message": "Column 'age': all 12 values are text."},
+    }
+
+
+def test_unexpected_errors_are_a_sentence_without_traceback(
+    probe: AddVerb, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("SCARCE_TRACEBACK", raising=False)
+    probe(lambda: 1 / 0)
+    shown = run("probe")
+    assert (shown.exit_code, shown.stdout) == (1, "")
+    assert shown.stderr == (
+        "scarce: unexpected ZeroDivisionError: division by zero."
+        " To see where it happened, run it again with SCARCE_TRACEBACK=1.\n"
+    )
+    monkeypatch.setenv("SCARCE_TRACEBACK", "1")
+    shown = run("probe")
+    assert shown.exit_code == 1
+    assert shown.stderr.startswith("Traceback")
+    assert shown.stderr.endswith("scarce: unexpected ZeroDivisionError: division by zero.\n")
+
+
+def test_an_unexpected_error_without_words(probe: AddVerb):
+    probe(raising(MemoryError()))
+    assert run("probe").stderr.startswith("scarce: unexpected MemoryError. To see")
+
+
+def test_a_file_that_ends_early_is_not_an_interrupt(probe: AddVerb):
+    probe(raising(EOFError("Compressed file ended")))
+    shown = run("probe")
+    assert shown.exit_code == 1
+    assert "unexpected EOFError: Compressed file ended." in shown.stderr
+
+
+def test_json_after_two_dashes_is_a_name_not_the_option():
+    assert run("zzz", "--", "--json").stdout == ""
+
+
+def test_a_returned_value_is_not_an_exit_code(probe: AddVerb):
+    probe(lambda: 3)
+    assert run("probe").exit_code == 0
+
+
+def test_a_verb_can_end_with_a_code_after_its_result(probe: AddVerb):
+    def act() -> None:
+        emit({"recall": 0.4}, json=True, ok=False)
+        click.get_current_context().exit(CheckError.exit_code)
+
+    probe(act)
+    shown = run("probe", "--json")
+    assert shown.exit_code == 4
+    assert json.loads(shown.stdout) == {"schema": 1, "ok": False, "result": {"recall": 0.4}}
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_about_the_data_is_a_sentence(probe: AddVerb):
+    before = warnings.showwarning
+    probe(lambda: warnings.warn("Column 'age' is constant.", DataWarning, stacklevel=1))
+    assert run("probe").stderr == "scarce: warning: Column 'age' is constant.\n"
+    probe(lambda: warnings.warn("overflow", RuntimeWarning, stacklevel=1))
+    assert "RuntimeWarning: overflow" in run("probe").stderr
+    assert warnings.showwarning is before
+
+
+# --- signals and pipes, in real processes ---------------------------------------------------------
+
+PROBE = """
+import sys, time, types, click
+from scarce.cli.main import main
+from scarce.cli.verbs import VERBS, Verb
+
+@click.command()
+@click.option("--json", is_flag=True)
+def probe(json):
+    {act}
+
+module = types.ModuleType("probe_verb")
+module.probe = probe
+sys.modules["probe_verb"] = module
+VERBS["probe"] = Verb("probe_verb", "Do what the test wants.")
+sys.argv = ["scarce", "probe", *{args}]
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise on Windows")
+@pytest.mark.parametrize("args", [[], ["--json"]])
+def test_interrupt_is_130(args: list[str]):
+    code = PROBE.format(act="click.echo('begun', err=True); time.sleep(60)", args=args)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline() == "begun\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    if args:
+        assert json.loads(out)["error"]["kind"] == "Interrupted"
+        assert err.strip() == ""
+    else:
+        assert (out, err.strip()) == ("", "scarce: interrupted; nothing was written")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+@pytest.mark.parametrize(
+    "act",
+    [
+        "[click.echo(line) for line in range(100_000)]",
+        "sys.stdout.buffer.write(b'line\\n' * 1_000_000)",
+        "sys.stdout.write('0\\n'); sys.stdout.flush(); time.sleep(1); sys.stdout.write('late')",
+    ],
+)
+def test_a_reader_that_goes_away_is_no_error(act: str):
+    code = PROBE.format(act=act, args=[])
+    done = subprocess.run(
+        ["sh", "-c", '"$0" -c "$1" | head -1', sys.executable, code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout in ("0\n", "line\n")
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_an_error_in_json_with_no_reader_is_quiet_and_keeps_its_code():
+    code = PROBE.format(act="time.sleep(0.5); 1 / 0", args=["--json"])
+    done = subprocess.run(
+        ["sh", "-c", '{ "$0" -c "$1"; echo $? >&2; } | true', sys.executable, code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stderr == "1\n"
+
+
+def test_the_installed_command_runs():
+    from shutil import which
+
+    command = which("scarce", path=os.path.dirname(sys.executable))
+    if command is None:
+        pytest.skip("scarce is not installed next to this Python")
+    done = subprocess.run([command, "docter"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.startswith("scarce: There is no verb 'docter'.")

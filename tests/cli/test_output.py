@@ -1,0 +1,191 @@
+"""What the verbs share: the JSON form, tables, and progress that only a terminal sees."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scarce.cli.output import canonical, emit, plain, progress, say, table
+from scarce.records import Estimate, FitReport
+
+NAN, INF = float("nan"), float("inf")
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, None),
+        (True, True),
+        (3, 3),
+        (0.1, 0.1),
+        (NAN, None),
+        (INF, "Infinity"),
+        (-INF, "-Infinity"),
+        (np.float64(0.25), 0.25),
+        (np.float32("nan"), None),
+        (np.int64(7), 7),
+        (np.bool_(True), True),
+        (np.str_("a"), "a"),
+        (np.array([[1.0, NAN], [INF, -INF]]), [[1.0, None], ["Infinity", "-Infinity"]]),
+        ((1, [2, (3,)]), [1, [2, [3]]]),
+        ({np.int64(1): 2, "a": {"b": NAN}}, {"1": 2, "a": {"b": None}}),
+        (Path("a") / "b", str(Path("a") / "b")),
+    ],
+)
+def test_plain(value: object, expected: object):
+    found = plain(value)
+    assert found == expected
+    assert type(found) is type(expected) or isinstance(value, np.str_)
+    assert json.loads(canonical(value)) == expected
+
+
+def test_infinities_are_read_back_by_python():
+    assert [float(plain(value)) for value in (INF, -INF)] == [INF, -INF]
+
+
+def test_records_go_through_to_dict():
+    recall = Estimate(NAN, 0.1, INF, level=0.9, method="audit", assumes="drawn at random")
+    assert plain(recall) == {
+        "value": None,
+        "low": 0.1,
+        "high": "Infinity",
+        "level": 0.9,
+        "method": "audit",
+        "assumes": "drawn at random",
+    }
+    report = FitReport(True, 0.0, -INF, passes=2, seconds=0.5, warnings=("few rows",))
+    assert plain({"fit": report})["fit"]["objective"] == "-Infinity"
+    assert plain(report)["warnings"] == ["few rows"]
+
+
+def test_other_dataclasses_go_field_by_field():
+    @dataclass
+    class Pair:
+        recall: Estimate
+        rows: np.ndarray
+
+    found = plain(Pair(Estimate(0.5, 0.0, INF), np.array([1])))
+    assert (found["recall"]["high"], found["rows"]) == ("Infinity", [1])
+
+
+@pytest.mark.parametrize("value", [object(), 1j, {1, 2}, Estimate])
+def test_what_has_no_json_form_is_refused(value: object):
+    with pytest.raises(TypeError, match="no JSON form"):
+        plain(value)
+
+
+def test_keys_that_would_fall_together_are_refused():
+    with pytest.raises(TypeError, match="same word"):
+        plain({1: "a", "1": "b"})
+
+
+def test_canonical_is_one_ascii_line_whatever_the_order():
+    assert canonical({"b": 1, "a": "Bradýpus\n"}) == r'{"a":"Brad\u00fdpus\n","b":1}'
+    assert canonical({"a": 1, "b": 2}) == canonical({"b": 2, "a": 1})
+
+
+def test_emit_writes_json_or_a_table_or_what_show_writes(capsys: Captured):
+    recall = Estimate(0.62, 0.48, 0.74, level=0.9, method="audit")
+    result = {"recall": recall, "rows": np.array([1, 2])}
+    emit(result, json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["schema"], found["ok"]) == (1, True)
+    assert found["result"]["recall"]["high"] == 0.74
+    emit(result, json=False)
+    assert capsys.readouterr().out == "recall  0.62 [0.48, 0.74] (90 %, audit)\nrows    [1,2]\n"
+    emit(result, json=False, show=lambda: table([("a", "b")]))
+    assert capsys.readouterr().out == "a  b\n"
+    emit({}, json=False)
+    assert capsys.readouterr().out == ""
+
+
+def test_say_is_on_stderr(capsys: Captured):
+    say("Read 12 rows.")
+    assert capsys.readouterr() == ("", "Read 12 rows.\n")
+
+
+def test_plain_table_is_aligned(capsys: Captured):
+    table([("a", "1"), ("long", "22")], columns=("name", "n"), title="Title")
+    assert capsys.readouterr().out == "Title\n  name  n\n  a     1\n  long  22\n"
+
+
+def test_progress_is_silent_off_a_terminal(capsys: Captured):
+    with progress("Fitting", after=0.0) as tick:
+        tick(0, 2)
+        tick(1, 2)
+    assert capsys.readouterr() == ("", "")
+
+
+# --- on a terminal --------------------------------------------------------------------------------
+
+
+def on_terminal(code: str, **environment: str) -> str:
+    """Run code with stdout and stderr on a terminal of 80 columns; return what it shows."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    known = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+    wanted = {"TERM": "xterm-256color", "COLUMNS": "80", **environment}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=theirs, stdout=theirs, stderr=theirs, env=known | wanted
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while piece := os.read(ours, 65536):
+            shown += piece
+    except OSError:  # how a pseudo terminal says that the other side is closed
+        pass
+    os.close(ours)
+    assert process.wait(timeout=60) == 0, shown.decode()
+    return shown.decode()
+
+
+STEPS = (
+    "from scarce.cli.output import progress\n"
+    "with progress('Fitting [grid]', after={after}) as tick:\n"
+    "    for done in range(5):\n"
+    "        tick(done, 4)\n"
+)
+
+
+def test_progress_draws_a_bar_with_time_left_and_wipes_it():
+    shown = on_terminal(STEPS.format(after=0.0))
+    assert "Fitting [grid]" in shown
+    assert "100 %" in shown
+    assert "0 s left" in shown
+    assert shown.endswith("\x1b[2K")
+
+
+def test_progress_of_quick_work_draws_nothing():
+    assert on_terminal(STEPS.format(after=2.0)) == ""
+
+
+TABLE = (
+    "from scarce.cli.output import table\n"
+    "table([('dask', \"pip install 'scarce[dask]'\")], title='Parts', columns=('part', 'state'))\n"
+)
+
+
+def test_table_on_a_terminal_is_coloured_unless_told_not_to():
+    shown = on_terminal(TABLE)
+    assert "\x1b[36m" in shown
+    assert "pip install 'scarce[dask]'" in shown
+    assert "\x1b[36m" not in on_terminal(TABLE, NO_COLOR="1")
+
+
+def test_error_word_is_red_on_a_terminal_unless_told_not_to():
+    code = (
+        "from scarce.cli.main import scarce\n"
+        "try:\n    scarce(['docter'], prog_name='scarce')\n"
+        "except SystemExit as end:\n    assert end.code == 2\n"
+    )
+    assert on_terminal(code).startswith("scarce: \x1b[31m\x1b[1merror\x1b[0m: There is no verb")
+    assert on_terminal(code, NO_COLOR="1").startswith("scarce: There is no verb")
