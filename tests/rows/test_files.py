@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scarce.errors import DataError, DataWarning, UsageError
-from scarce.rows import ArrayRows, CachedRows, PartedRows, Schema, files, open, open_rows
+from scarce.rows import ArrayRows, CachedRows, PartedRows, Schema, files, open, open_rows, text
 from tests.rows import kernels
 
 
@@ -121,7 +121,7 @@ def test_invariant_streamed_cached_and_held_rows_give_the_same_bits(
 def test_large_text_is_streamed_into_the_cache(tmp_path, small_blocks, monkeypatch):
     path = write(make_table(), tmp_path, "csv")
     held = open_rows(path, label="y")
-    monkeypatch.setattr(files, "WHOLE_TEXT_BYTES", 0)
+    monkeypatch.setattr(text, "WHOLE_TEXT_BYTES", 0)
     streamed = open_rows(path, label="y", engine="threads")
     assert isinstance(streamed, CachedRows)
     assert streamed.schema == held.schema
@@ -194,6 +194,15 @@ BAD = {
     ),
     "not UTF-8": ("a.csv", "a,b\nKöln,1\n".encode("latin-1"), {}, r"encoding='latin-1'"),
     "one long line": ("a.csv", "a,b\n" + "1" * 10_000_000, {}, "a line of over 8 MB|ragged"),
+    "percent": ("a.csv", "a\n5%\n6%\n", {}, r"'5%' at row 0 is a number written another way"),
+    "decimal comma": ("a.csv", "a;b\n1,5;2\n", {"delimiter": ";"}, r"Pass decimal=','"),
+    "open quote": (
+        "a.csv",
+        'a,b\n1,"x\n2,3\n',
+        {},
+        r"odd number of quotes: in column 'b' .*'x.* runs over",
+    ),
+    "words as weights": ("a.csv", "a,w\n1,x\n", {"weight": "w"}, "'w'.*numbers are needed there"),
     "other delimiter": ("a.csv", "a;b\n1;2\n", {}, r"Pass delimiter=';'"),
     "identifier": (
         "a.csv",
@@ -275,6 +284,14 @@ def test_what_settles_the_bad_files_does(tmp_path):
     np.testing.assert_array_equal(block.X, [[1, 2]])
     block = opened("a.csv", 'a,b\n"1","x, y"\n2,"line\nbreak"\n')
     np.testing.assert_array_equal(block.X, [[1, 1], [2, 0]])
+    block = opened("a.csv", "a;b\n1,5;2\n", delimiter=";", decimal=",")
+    np.testing.assert_array_equal(block.X, [[1.5, 2]])
+    block = opened("a.csv", "1.5,2\n2.5,3\n", header=False)
+    np.testing.assert_array_equal(block.X, [[1.5, 2], [2.5, 3]])
+    block = opened("a.csv", "a,b\n5%,007\n6%,010\n", categories=["a", "b"])
+    np.testing.assert_array_equal(block.X, [[0, 0], [1, 1]])
+    block = opened("a.csv", "\ufeffa,b\r\n1,2\r\n")
+    np.testing.assert_array_equal(block.X, [[1, 2]])
     rows = open_rows(
         bad(tmp_path, "b.csv", "id,b\n" + "".join(f"c{i},1\n" for i in range(1500))),
         max_levels=1500,
@@ -292,8 +309,17 @@ def test_columns_without_values_are_kept_and_said(tmp_path, kind, cache):
     np.testing.assert_array_equal(next(rows.blocks()).X[:, 1], [np.nan, np.nan])
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(",a\n0,1\n", r"column 1 has no name.*drop=\[''\]"), ("5.1,3.5\n4,5\n", "pass header=False")],
+)
+def test_doubtful_headers_are_said(tmp_path, content, words):
+    with pytest.warns(DataWarning, match=words):
+        assert len(open_rows(bad(tmp_path, "a.csv", content))) == 1
+
+
 def test_a_word_in_a_late_block_of_streamed_text_is_explained(tmp_path, small_blocks, monkeypatch):
-    monkeypatch.setattr(files, "WHOLE_TEXT_BYTES", 0)
+    monkeypatch.setattr(text, "WHOLE_TEXT_BYTES", 0)
     path = bad(tmp_path, "a.csv", "a,b\n" + "1,2\n" * 3_000_000 + "1,oops\n")
     with pytest.raises(DataError, match=r"'oops'.*missing="):
         open_rows(path)

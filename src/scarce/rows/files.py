@@ -1,9 +1,7 @@
-"""Rows in files: Parquet by row group, Arrow IPC by record batch, text decoded once.
+"""Rows in files: Parquet by row group, Arrow IPC by record batch; text is the matter of text.py.
 
 The schema is read first and only the columns that are needed are ever decoded. Parquet and Arrow
-can be entered anywhere, so their blocks are opened by the workers themselves. Text can only be read
-from its beginning and parsing it costs more than every fit: it is parsed once, into memory or into
-the cache (see cache.py), never once per pass.
+can be entered anywhere, so their blocks are opened by the workers themselves.
 """
 
 from __future__ import annotations
@@ -12,33 +10,20 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from scarce.errors import DataError, suggest
 from scarce.rows.block import Block, block_rows
+from scarce.rows.complaints import said_well
 from scarce.rows.engines import Engine
 from scarce.rows.rows import Rows, Ticket
 from scarce.rows.schema import Schema
+from scarce.rows.text import PACKED_ENDINGS, TextForm, TextSource
 
 TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
-PACKED_ENDINGS = (".gz", ".zst", ".bz2", ".lz4")
-WHOLE_TEXT_BYTES = 256 * 2**20  # text up to this size is parsed in one go, over all cores
-NOTHING = ("", "NA", "N/A", "#N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>")
-
-
-class Source(Protocol):
-    """A table somewhere else: its schema at once, its rows on demand."""
-
-    where: str
-    arrow_schema: pa.Schema
-
-    def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Walk the table from its beginning, only these columns."""
-        ...  # pragma: no cover
 
 
 @dataclass(frozen=True)
@@ -94,77 +79,6 @@ class PartedSource:
             yield read_part(part, self.kind, columns)
 
 
-class TextSource:
-    """A CSV or TSV file, plain or compressed."""
-
-    def __init__(
-        self, path: Path, *, delimiter: str | None, encoding: str, missing: Sequence[Any]
-    ) -> None:
-        self.where = str(path)
-        self.path = path
-        bare = Path(path.stem) if path.suffix in PACKED_ENDINGS else path
-        self._parse = pacsv.ParseOptions(
-            delimiter=delimiter or ("\t" if bare.suffix in (".tsv", ".tab") else ","),
-            newlines_in_values=True,
-        )
-        self._encoding = encoding
-        self._nothing = [*NOTHING, *(str(value) for value in missing if isinstance(value, str))]
-        self.packed = path.suffix in PACKED_ENDINGS
-        with _said_well(self.where, encoding), self._stream(None, {}) as reader:
-            self.arrow_schema = reader.schema
-        names = self.arrow_schema.names
-        other = next((mark for mark in ";\t|" if mark in names[0]), None)
-        if len(names) == 1 and other and delimiter is None:
-            raise DataError(
-                f"{self.where} has one column, named {names[0]!r}: its values look separated by "
-                f"{other!r}. Pass delimiter={other!r}."
-            )
-
-    @property
-    def small(self) -> bool:
-        """Whether the file is parsed in one go."""
-        return self.path.stat().st_size <= WHOLE_TEXT_BYTES // (8 if self.packed else 1)
-
-    def read(self) -> pa.Table:
-        """Parse the whole file over all cores; types are inferred from every row."""
-        with _said_well(self.where, self._encoding):
-            return pacsv.read_csv(
-                self.path,
-                read_options=pacsv.ReadOptions(encoding=self._encoding),
-                parse_options=self._parse,
-                convert_options=self._convert(None, {}),
-            )
-
-    def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Walk the file from its beginning; numbers are read as float64 throughout."""
-        numbers = {
-            field.name: pa.float64()
-            for field in self.arrow_schema
-            if pa.types.is_integer(field.type) or pa.types.is_null(field.type)
-        }
-        with _said_well(self.where, self._encoding), self._stream(columns, numbers) as reader:
-            for batch in reader:
-                yield pa.Table.from_batches([batch])
-
-    def _stream(self, columns: Sequence[str] | None, types: dict[str, pa.DataType]) -> Any:
-        return pacsv.open_csv(
-            self.path,
-            read_options=pacsv.ReadOptions(encoding=self._encoding, block_size=8 * 2**20),
-            parse_options=self._parse,
-            convert_options=self._convert(columns, types),
-        )
-
-    def _convert(
-        self, columns: Sequence[str] | None, types: dict[str, pa.DataType]
-    ) -> pacsv.ConvertOptions:
-        return pacsv.ConvertOptions(
-            null_values=self._nothing,
-            strings_can_be_null=True,
-            include_columns=columns,
-            column_types=types,
-        )
-
-
 class PartedRows(Rows):
     """Rows of Parquet or Arrow files that are decoded anew on every pass, by whoever needs them.
 
@@ -203,14 +117,12 @@ class _PartTicket:
         return Block(*self.schema.code(table, self.start), self.start, self.index)
 
 
-def file_source(
-    source: Any, *, delimiter: str | None, encoding: str, missing: Sequence[Any]
-) -> PartedSource | TextSource:
+def file_source(source: Any, form: TextForm) -> PartedSource | TextSource:
     """Open a path, a folder of Parquet or Arrow files, or a list of paths, by what is inside."""
     paths = _paths(source)
     kinds = {_kind_of(path) for path in paths}
     if kinds == {"text"} and len(paths) == 1:
-        return TextSource(paths[0], delimiter=delimiter, encoding=encoding, missing=missing)
+        return TextSource(paths[0], form)
     if len(kinds) == 1 and "text" not in kinds:
         return PartedSource(paths, kinds.pop())
     raise DataError(
@@ -221,7 +133,7 @@ def file_source(
 
 def read_part(part: Part, kind: str, columns: Sequence[str]) -> pa.Table:
     """Decode one part of a Parquet or Arrow file."""
-    with _said_well(part.path):
+    with said_well(part.path):
         if kind == "parquet":
             # Checksums are verified where the file has them; damage can pass where it has none.
             with pq.ParquetFile(
@@ -309,7 +221,7 @@ def _kind_of(path: Path) -> str:
 
 
 def _parted_schema(path: str, kind: str) -> pa.Schema:
-    with _said_well(path):
+    with said_well(path):
         if kind == "parquet":
             return pq.read_schema(path, memory_map=True)
         with pa.memory_map(path) as mapped, pa.ipc.open_file(mapped) as reader:
@@ -317,7 +229,7 @@ def _parted_schema(path: str, kind: str) -> pa.Schema:
 
 
 def _group_rows(path: str, kind: str) -> list[int]:
-    with _said_well(path):
+    with said_well(path):
         if kind == "parquet":
             about = pq.read_metadata(path, memory_map=True)
             return [about.row_group(group).num_rows for group in range(about.num_row_groups)]
@@ -331,50 +243,3 @@ def _running(counts: Any) -> Iterator[int]:
     for count in counts:
         total += count
         yield total
-
-
-class _said_well:
-    """Turn what Arrow says of a bad file into what its owner can act on."""
-
-    def __init__(self, where: str, encoding: str = "") -> None:
-        self.where = where
-        self.encoding = encoding
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, (pa.ArrowException, OSError, UnicodeDecodeError)):
-            raise DataError(self._words(str(error))) from error
-
-    def _words(self, text: str) -> str:
-        first = text.splitlines()[0] if text else "no reason given"
-        if len(first) > 200:
-            first = first[:200] + " ..."
-        low = text.lower()
-        if "expected" in low and "columns, got" in low:
-            return (
-                f"{self.where} is ragged: {first}. Every line needs as many values as the header; "
-                "check for a missing or an unquoted delimiter."
-            )
-        if "straddling" in low:
-            return (
-                f"{self.where} has a line of over 8 MB, which is not a row of a table. Check the "
-                "line ends and the delimiter, or an unclosed quote."
-            )
-        if "utf8" in low or "utf-8" in low or "codec" in low or "decode" in low:
-            return (
-                f"{self.where} is not {self.encoding or 'UTF-8'} text ({first}). Pass its "
-                "encoding, such as encoding='latin-1'."
-            )
-        if "empty csv" in low:
-            return f"{self.where} holds no table: {first}. Check how it was written."
-        if "conversion error" in low:
-            return (
-                f"{self.where}: {first}. If the value means missing, pass missing=[...]; if the "
-                "column is a category, pass categories=[...]."
-            )
-        return (
-            f"{self.where} cannot be read ({first}). It may be cut short or damaged: copy or write "
-            "it again."
-        )

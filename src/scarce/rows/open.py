@@ -22,12 +22,13 @@ from scarce.machine import cache_folder
 from scarce.rows.block import Block, block_rows
 from scarce.rows.cache import CachedRows, cache_path, write_cache
 from scarce.rows.engines import Engine
-from scarce.rows.files import PartedRows, PartedSource, TextSource, file_source, stamp
+from scarce.rows.files import PartedRows, PartedSource, file_source, stamp
 from scarce.rows.labels import read_labels
 from scarce.rows.memory import ArrayRows, TableRows, decode, warn_if_never_seen
 from scarce.rows.reading import Reading, distinct
 from scarce.rows.rows import Rows
 from scarce.rows.schema import MOST_LEVELS, Schema, pick_columns
+from scarce.rows.text import TextForm, TextSource
 
 IN_MEMORY_BYTES = 256 * 2**20
 
@@ -51,6 +52,8 @@ def open_rows(
     cache: bool | str | os.PathLike[str] | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    decimal: str = ".",
+    header: bool = True,
     engine: Engine = None,
 ) -> Rows:
     """Open rows of an array, a table or files, ready to be folded.
@@ -88,8 +91,10 @@ def open_rows(
         and map them from there from the second time on. By default data that decode to up to 256 MB
         are held in memory, larger Parquet and Arrow files are decoded on every pass, and larger
         text is cached. False never writes a file.
-    delimiter, encoding : str, optional
-        For text files.
+    delimiter, encoding, decimal : str, optional
+        For text files: what separates values, such as ";"; such as "latin-1"; such as ",".
+    header : bool
+        For text files: whether the first line names the columns.
     engine : None, "threads", "processes", Executor or Dask client
         Who runs the blocks.
 
@@ -145,7 +150,7 @@ def open_rows(
         and all(isinstance(one, (str, os.PathLike)) for one in source)
     ):
         return _open_files(
-            file_source(source, delimiter=delimiter, encoding=encoding, missing=hidden),
+            file_source(source, TextForm(delimiter, encoding, decimal, header, hidden)),
             asked,
             cache,
             engine,
@@ -181,6 +186,7 @@ def _open_files(
 
 def _open_text(source: TextSource, asked: Reading, cache: Any, engine: Engine) -> Rows:
     mark = stamp([source.path])
+    asked.look_at_levels = source.refuse_open_quote
     if source.small:
         table = source.read()
         if table.num_rows == 0:

@@ -42,6 +42,7 @@ class Reading:
     unknown: str
     max_levels: int
     like: Schema | None
+    look_at_levels: Callable[[Sequence[Any], str], None] = lambda levels, name: None
 
     def schema_of(self, arrow: pa.Schema, tables: Walk) -> Schema:
         """Find the schema; `tables(columns)` walks the table from its beginning."""
@@ -63,6 +64,7 @@ class Reading:
         books = {}
         for name in coded:
             levels = [level for level in values[name] if level not in self.missing]
+            self.look_at_levels(levels, name)
             if name not in self.categories:
                 refuse_mixed(name, levels, _row_finder(name, tables))
             books[name] = code_book(name, levels, self.max_levels)

@@ -11,7 +11,8 @@ where two readings exist: the error names both, and the argument that settles it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -267,20 +268,34 @@ def code_book(name: str, values: Iterable[Any], most: int = MOST_LEVELS) -> tupl
     return tuple(levels)
 
 
-def refuse_mixed(name: str, levels: Iterable[Any], first_row: Any) -> None:
-    """Refuse a text column most of whose values are numbers: a stray word made it text.
+_FORMATTED = re.compile(
+    r"\s*[-+]?(\d+([.,]\d+)?|\d{1,3}([.,' ]\d{3})+([.,]\d+)?)\s*[%$\u20ac\u00a3]?\s*"
+)
 
-    `first_row` is a function that finds the row of a value; it is called only for the message.
+
+def refuse_mixed(name: str, levels: Iterable[Any], first_row: Callable[[Any], int]) -> None:
+    """Refuse a text column that should have been numbers: a stray word, or another spelling.
+
+    `first_row` finds the row of a value; it is called only for the message.
     """
     words = [level for level in levels if isinstance(level, str)]
-    numbers = [word for word in words if _is_number(word)]
-    strays = [word for word in words if not _is_number(word)]
-    if strays and len(numbers) > len(strays):
-        stray = strays[0]
+    odd = [word for word in words if not _is_number(word)]
+    formatted = [word for word in odd if _FORMATTED.fullmatch(word)]
+    strays = [word for word in odd if word not in formatted]
+    if 2 * len(strays) >= len(words):
+        return  # words, as a category has them
+    category = f"if the column is a category, pass categories=[{name!r}]."
+    if strays:
         raise DataError(
-            f"Column {name!r}: {stray!r} at row {first_row(stray):,} is not a number, while "
-            f"{len(numbers):,} of its {len(words):,} different values are. If it means missing, "
-            f"pass missing=[{stray!r}]; if the column is a category, pass categories=[{name!r}]."
+            f"Column {name!r}: {strays[0]!r} at row {first_row(strays[0]):,} is not a number, "
+            f"while {len(words) - len(strays):,} of its {len(words):,} different values are. If it "
+            f"means missing, pass missing=[{strays[0]!r}]; {category}"
+        )
+    if formatted:
+        first = formatted[0]
+        raise DataError(
+            f"Column {name!r}: {first!r} at row {first_row(first):,} is a number written another "
+            f"way. Pass decimal=',' for decimal commas, or clean the column; {category}"
         )
 
 
@@ -331,8 +346,7 @@ def _numbers(values: pa.ChunkedArray, name: str, start: int, missing: Sequence[A
             values = values.cast(pa.float64())
         except pa.ArrowInvalid as error:
             raise DataError(
-                f"Column {name!r}, rows from {start:,}: {error}. Features are numbers; if the "
-                f"column is a category, pass categories=[{name!r}]."
+                f"Column {name!r}, rows from {start:,}: numbers are needed there ({error})."
             ) from error
     numbers = _float(values)
     hidden = [float(value) for value in missing if is_number(value)]
@@ -385,4 +399,4 @@ def _is_number(word: str) -> bool:
         float(word)
     except ValueError:
         return False
-    return True
+    return "_" not in word  # 1_000 is a number to Python alone
