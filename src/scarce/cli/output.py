@@ -252,12 +252,12 @@ def progress(label: str, *, after: float = 2.0) -> Iterator[Callable[[int, int],
 
 def _bar() -> Progress:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TaskProgressColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.percentage:>3.0f} %"),
         TextColumn("{task.fields[left]}"),
         console=Console(stderr=True),
         auto_refresh=False,

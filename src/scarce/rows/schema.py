@@ -278,7 +278,7 @@ def refuse_mixed(name: str, levels: Iterable[Any], first_row: Callable[[Any], in
 
     `first_row` finds the row of a value; it is called only for the message.
     """
-    words = [level for level in levels if isinstance(level, str)]
+    words = sorted(level for level in levels if isinstance(level, str))
     odd = [word for word in words if not _is_number(word)]
     formatted = [word for word in odd if _FORMATTED.fullmatch(word)]
     strays = [word for word in odd if word not in formatted]
