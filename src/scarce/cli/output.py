@@ -231,9 +231,9 @@ def progress(label: str, *, after: float = 2.0) -> Iterator[Callable[[int, int],
     def tick(done: int, total: int) -> None:
         nonlocal drawn, drawn_at
         now = time.monotonic()
-        if now - begun < after or not sys.stderr.isatty():
-            return
-        if drawn is None:
+        if drawn is None:  # once drawn, stderr is rich's own and may not know that it is a terminal
+            if now - begun < after or not sys.stderr.isatty():
+                return
             bar = _bar()
             drawn = bar, bar.add_task(label, total=total, left="")
             bar.start()
