@@ -213,3 +213,14 @@ def test_fingerprints_tell_data_apart(rng):
 def test_open_rows_passes_rows_through():
     rows = ArrayRows(np.ones((2, 1)))
     assert open_rows(rows) is rows
+    with pytest.raises(UsageError, match="open already"):
+        open_rows(rows, label="y")
+
+
+def test_arrays_may_be_read_like_earlier_ones():
+    schema = open_rows(np.ones((3, 2)), label=["a", "b", "a"], positive="b").schema
+    rows = open_rows(np.zeros((2, 2)), label=["b", None], like=schema)
+    np.testing.assert_array_equal(next(rows.blocks()).y, [1, np.nan])
+    assert open_rows(np.zeros((2, 2)), like=schema).schema.label is None
+    with pytest.raises(DataError, match="has 3 columns, but like= has 2"):
+        open_rows(np.zeros((2, 3)), like=schema)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,12 @@ def open_rows(
         like=like,
     )
     if isinstance(source, Rows):
+        given = (label, weight, columns, drop, like, cache, engine)
+        if any(argument is not None for argument in given) or hidden or asked.categories:
+            raise UsageError(
+                "These rows are open already: how they are read was settled then. Open their "
+                "source anew, or pass engine= to fold and map."
+            )
         return source
     if isinstance(source, (str, os.PathLike)) or (
         isinstance(source, (list, tuple))
@@ -272,8 +279,8 @@ def _open_table(table: pa.Table, asked: Reading, engine: Engine) -> Rows:
     rows = TableRows(table, schema, engine=engine)
     never = [table.column(n).null_count == table.num_rows for n in schema.names]
     warn_if_never_seen(never, schema, table.num_rows)
-    for block in rows.blocks():  # infinities and stray labels are met here, not in the first fit
-        del block
+    for _ in rows.blocks():  # infinities and stray labels are met here, not in the first fit
+        pass
     return rows
 
 
@@ -293,6 +300,13 @@ def _open_array(source: Any, asked: Reading, engine: Engine) -> Rows:
         if asked.infinite_is_missing:
             X[np.isinf(X)] = np.nan
     schema = rows.schema
+    if asked.like is not None:
+        if len(asked.like.columns) != rows.n_columns:
+            raise DataError(
+                f"The array has {rows.n_columns} columns, but like= has {len(asked.like.columns)}: "
+                f"{list(asked.like.names)}. Pass the same columns in the same order."
+            )
+        schema = replace(asked.like, label=None, weight=None)
     if asked.label is not None:
         if isinstance(asked.label, str):
             raise UsageError(
@@ -300,12 +314,11 @@ def _open_array(source: Any, asked: Reading, engine: Engine) -> Rows:
                 "themselves: label=y."
             )
         values = pa.chunked_array([_arrow_vector(asked.label, len(rows), "label")])
-        found = read_labels(
-            "label", distinct([pa.table({"label": values})], ["label"])["label"], **asked.meanings
-        )
-        schema = Schema(
-            schema.columns, label="label", classes=found[0], coded_as=found[1], unlabelled=found[2]
-        )
+        schema = replace(schema, label="label")
+        if asked.like is None:
+            held = distinct([pa.table({"label": values})], ["label"])["label"]
+            meaning = read_labels("label", held, **asked.meanings)
+            schema = replace(schema, classes=meaning[0], coded_as=meaning[1], unlabelled=meaning[2])
         y = schema.code_labels(values)
     if asked.weight is not None:
         if isinstance(asked.weight, str):
