@@ -78,6 +78,22 @@ def test_a_dask_task_that_raises_gives_one_clear_error(data, dask_client):
         data[0].fold(kernels.fail_at, 3, engine=dask_client)
 
 
+@pytest.mark.cluster
+@pytest.mark.filterwarnings("default")
+def test_a_dask_worker_that_dies_gives_one_clear_error(data):
+    distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
+    dask = pytest.importorskip("dask")
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        pytest.raises(WorkerError, match=r"A worker died before block \d+ of 24"),
+    ):
+        data[0].fold(kernels.die_at, 3, engine=client)
+
+
 def test_property_the_sum_differs_when_the_merge_order_does(data, expected):
     """Guards the tests above: these data are such that another order gives other bits."""
     rows, coef = data

@@ -1,5 +1,6 @@
 """Rows in memory: views, not copies; one layout for kernels; clear refusals."""
 
+import gc
 import pickle
 import tracemalloc
 
@@ -208,6 +209,26 @@ def test_fingerprints_tell_data_apart(rng):
     assert ArrayRows(X).fingerprint == ArrayRows(Z).fingerprint
     Z[0, 0] += 1e-9
     assert ArrayRows(X).fingerprint != ArrayRows(Z).fingerprint
+
+
+def test_other_processes_map_an_array_instead_of_being_sent_it(rng):
+    X, y = rng.normal(size=(300, 2)), np.tile([0, 1, np.nan], 100)
+    rows = ArrayRows(X, y, weight=np.arange(300), classes=[0, 1], starts=(0, 100, 300))
+    mapped = rows.on_disk()
+    assert mapped is rows.on_disk(), "written once"
+    assert mapped.starts == rows.starts
+    for found, wanted in zip(mapped.blocks(), rows.blocks(), strict=True):
+        np.testing.assert_array_equal(found.X, wanted.X)
+        np.testing.assert_array_equal(found.y, wanted.y)
+        np.testing.assert_array_equal(found.weight, wanted.weight)
+    assert len(pickle.dumps(mapped.ticket(1))) < 1000
+    folder = mapped.path.parent
+    assert folder.exists()
+    del rows
+    gc.collect()
+    assert not folder.exists(), "gone with the rows"
+    one = ArrayRows(X)
+    assert one.on_disk() is one
 
 
 def test_open_rows_passes_rows_through():

@@ -17,6 +17,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from scarce.machine import CACHE_ENDING
 from scarce.rows.block import Array, Block
 from scarce.rows.engines import Engine
 from scarce.rows.rows import Rows, Ticket
-from scarce.rows.schema import Schema
+from scarce.rows.schema import Schema, view
 
 FORMAT = 1
 
@@ -112,15 +113,15 @@ class _Mapped:
 
     def block(self, index: int) -> Block:
         batch = self._batches[index]
-        X = batch.column("X").flatten().to_numpy(zero_copy_only=True)
-        rest = [
-            batch.column(name).to_numpy(zero_copy_only=True) if name in batch.schema.names else None
+        X = view(batch.column("X").flatten()).reshape(-1, self.columns)
+        y, weight = (
+            view(batch.column(name)) if name in batch.schema.names else None
             for name in ("y", "weight")
-        ]
-        return Block(X.reshape(-1, self.columns), rest[0], rest[1], self.starts[index], index)
+        )
+        return Block(X, y, weight, self.starts[index], index)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)  # a mapped file keeps its space even when it is deleted
 def _mapped(path: str, version: tuple[int, int]) -> _Mapped:
     return _Mapped(path)
 
@@ -133,11 +134,12 @@ def _version(path: Path) -> tuple[int, int]:
 def write_cache(path: Path, blocks: Iterator[Block], schema: Schema) -> None:
     """Write decoded blocks as one cache file, whole or not at all."""
     width = len(schema.columns)
+    blocks = iter(blocks)
+    first = next(blocks)
     fields = [pa.field("X", pa.list_(pa.float64(), width), nullable=False)]
-    if schema.label is not None:
-        fields.append(pa.field("y", pa.float64(), nullable=False))
-    if schema.weight is not None:
-        fields.append(pa.field("weight", pa.float64(), nullable=False))
+    for name, values in (("y", first.y), ("weight", first.weight)):
+        if values is not None:
+            fields.append(pa.field(name, pa.float64(), nullable=False))
     arrow = pa.schema(fields, metadata={"scarce": json.dumps({"columns": width})})
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -145,7 +147,7 @@ def write_cache(path: Path, blocks: Iterator[Block], schema: Schema) -> None:
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, arrow) as writer,
     ):
-        for block in blocks:
+        for block in chain([first], blocks):
             writer.write_batch(_batch(block, width, arrow))
 
 

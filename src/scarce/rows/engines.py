@@ -23,6 +23,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from functools import lru_cache
+from itertools import product
 from multiprocessing import get_context
 from typing import Any, NoReturn
 
@@ -47,7 +48,7 @@ class _OneBlasThread:
 
     Most BLAS libraries have one setting per process: it is counted under a lock over all threads.
     Those built on OpenMP have one per thread, which each thread sets for itself. Entering and
-    leaving cost about 5 microseconds, a quarter of threadpoolctl's own context manager.
+    leaving cost a few microseconds; threadpoolctl's own context manager costs twenty.
     """
 
     def __init__(self) -> None:
@@ -86,32 +87,50 @@ class _Setting:
         self.inside = 0
         self.before: list[int] = []
 
-    def enter(self, libraries: list[Any]) -> None:
+    def enter(self, libraries: list[_Library]) -> None:
         self.inside += 1
         if self.inside == 1:
-            self.before = [library.get_num_threads() for library in libraries]
-            _set_threads(libraries, [1] * len(libraries), now=self.before)
+            self.before = [get() for get, _ in libraries]
+            for (_, put), threads in zip(libraries, self.before, strict=True):
+                if threads != 1:
+                    put(1)
 
-    def leave(self, libraries: list[Any]) -> None:
+    def leave(self, libraries: list[_Library]) -> None:
         self.inside -= 1
         if self.inside == 0:
-            _set_threads(libraries, self.before, now=[1] * len(libraries))
+            for (_, put), threads in zip(libraries, self.before, strict=True):
+                if threads != 1:
+                    put(threads)
 
 
-def _set_threads(libraries: list[Any], wanted: list[int], now: list[int]) -> None:
-    for library, threads, at_present in zip(libraries, wanted, now, strict=True):
-        if threads != at_present:
-            # threadpoolctl >= 3.7 lets only the first thread that asks change OpenBLAS, and ignores
-            # the others without a word. Our count is taken under a lock, so any thread may.
-            getattr(library, "_real_set_num_threads", library.set_num_threads)(threads)
+_Library = tuple[Callable[[], int], Callable[[int], Any]]
 
 
 @lru_cache(maxsize=1)
-def _blas_libraries() -> tuple[list[Any], list[Any]]:
+def _blas_libraries() -> tuple[list[_Library], list[_Library]]:
     """Return the libraries with one setting per process, and those with one per thread."""
-    found = ThreadpoolController().select(user_api="blas").lib_controllers
-    of_thread = [one for one in found if getattr(one, "threading_layer", "") == "openmp"]
-    return [one for one in found if one not in of_thread], of_thread
+    of_process, of_thread = [], []
+    for library in ThreadpoolController().select(user_api="blas").lib_controllers:
+        if getattr(library, "threading_layer", "") == "openmp":
+            of_thread.append((library.get_num_threads, library.set_num_threads))
+        else:
+            of_process.append(_own_functions(library))
+    return of_process, of_thread
+
+
+def _own_functions(library: Any) -> _Library:
+    """Return the functions that read and set a library's threads, OpenBLAS's own where it is that.
+
+    threadpoolctl >= 3.7 lets only the first thread that asks change OpenBLAS, and ignores the
+    others without a word. Our count is taken under a lock, so any thread may. Calling the library
+    itself is also several times quicker, which thousands of small folds feel.
+    """
+    for prefix, suffix in product(("", "scipy_"), ("", "64_", "_64")):
+        get = getattr(library.dynlib, f"{prefix}openblas_get_num_threads{suffix}", None)
+        put = getattr(library.dynlib, f"{prefix}openblas_set_num_threads{suffix}", None)
+        if get is not None and put is not None:
+            return get, put
+    return library.get_num_threads, library.set_num_threads
 
 
 one_blas_thread = _OneBlasThread()
@@ -177,6 +196,11 @@ def _pool(name: str, workers: int) -> Executor:
                 else ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
             )
         return pool
+
+
+def shares_files(executor: Executor | None) -> bool:
+    """Whether the workers are other processes on this machine, which read its files."""
+    return isinstance(executor, ProcessPoolExecutor)
 
 
 def _forget(executor: Executor) -> None:

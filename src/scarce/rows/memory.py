@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import shutil
+import tempfile
 import warnings
+import weakref
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +22,9 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from scarce.errors import DataError, DataWarning, UsageError
+from scarce.machine import CACHE_ENDING
 from scarce.rows.block import Array, Block, block_rows
+from scarce.rows.cache import CachedRows, write_cache
 from scarce.rows.engines import Engine
 from scarce.rows.rows import Rows, Ticket
 from scarce.rows.schema import Column, Schema, check_weights, refuse_infinities
@@ -96,6 +102,7 @@ class ArrayRows(Rows):
         self.starts = even_starts(n, k) if starts is None else starts
         self.engine = engine
         self._fingerprint = fingerprint
+        self._mapped: CachedRows | None = None
         if check:
             check_matrix(self._X, schema)
             if self._weight is not None:
@@ -117,6 +124,24 @@ class ArrayRows(Rows):
         if X.dtype == np.float64 and X.flags.c_contiguous:
             return Block(X, y, weight, first, index)
         return _Foreign(X, y, weight, first, index)
+
+    def on_disk(self) -> Rows:
+        """Return the same rows in a temporary file, which is removed when these rows are gone.
+
+        Sending blocks to other processes anew on every pass costs several times what the pass does.
+        """
+        if self.n_blocks < 2:
+            return self
+        if self._mapped is None:
+            folder = tempfile.mkdtemp(prefix="scarce-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            path = Path(folder, "rows" + CACHE_ENDING)
+            write_cache(path, self.blocks(), self.schema)
+            self._mapped = CachedRows(path, self.schema, fingerprint=self.fingerprint)
+        return self._mapped
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_mapped": None}
 
 
 class _Foreign:

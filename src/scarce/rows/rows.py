@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 
 from scarce.errors import UsageError
 from scarce.rows.block import Array, Block, aligned
-from scarce.rows.engines import Engine, fail, in_order, one_blas_thread
+from scarce.rows.engines import (
+    Engine,
+    executor_for,
+    fail,
+    in_order,
+    one_blas_thread,
+    shares_files,
+)
 from scarce.rows.schema import Schema
 
 Kernel = Callable[[Block, Any], Any]
@@ -181,12 +188,18 @@ class Rows(ABC):
 
     def each(self, kernel: Kernel, params: Any = None, *, engine: Engine = None) -> Iterator[Any]:
         """Yield the kernel's result of each block, in block order, a few blocks ahead."""
+        chosen = self.engine if engine is None else engine
+        rows = self.on_disk() if shares_files(executor_for(chosen)) else self
         return in_order(
             _run,
-            ((self.ticket(index), kernel, params) for index in range(self.n_blocks)),
-            engine=self.engine if engine is None else engine,
+            ((rows.ticket(index), kernel, params) for index in range(self.n_blocks)),
+            engine=chosen,
             name=self._block_in_words,
         )
+
+    def on_disk(self) -> Rows:
+        """Return rows that other processes on this machine can open without being sent them."""
+        return self
 
     def _block_in_words(self, index: int) -> str:
         first, last = self.starts[index], self.starts[index + 1]

@@ -1,0 +1,1 @@
+"""Measured comparisons: problems, one adapter per side, one runner. See README.md."""

@@ -1,0 +1,69 @@
+"""NumPy as most people would write it, the reference of every problem; and the same in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from scipy.special import expit
+
+from benchmarks.adapters.side import Side
+from benchmarks.problems import Answer, Array, Data, Problem
+
+NAME = "numpy"
+GROUP = None
+PACKAGES = ("numpy", "scipy")
+SIDES = (
+    Side("numpy", ("gram-pass", "naive-bayes")),
+    Side("numpy, all BLAS threads", ("gram-pass",), engine="BLAS threads", blas_threads="all"),
+    Side("numpy in blocks", ("gram-pass",)),
+    Side("numpy kernel", ("small-fold",)),
+)
+BLOCK = 4096
+
+
+@contextmanager
+def prepared(side: Side, problem: Problem, data: Data) -> Iterator[Callable[[], Answer]]:
+    """Load the arrays and yield the call."""
+    X, y = data.arrays()
+    if side.name == "numpy kernel":
+        from benchmarks.kernels import logistic_pass
+        from scarce.rows import Block
+
+        yield lambda: logistic_pass(Block(X, y), data.coef)
+        return
+    run = _bayes if problem.name == "naive-bayes" else _logistic
+    if side.name == "numpy in blocks":
+        run = _in_blocks
+    run(X[:BLOCK], y[:BLOCK], data.coef)
+    yield lambda: run(X, y, data.coef)
+
+
+def _logistic(X: Array, y: Array, coef: Array) -> Answer:
+    score = X @ coef
+    prob = expit(score)
+    scaled = X * np.sqrt(prob * (1.0 - prob))[:, None]
+    return {
+        "gram": scaled.T @ scaled,
+        "gradient": (prob - y) @ X,
+        "loss": np.array([np.logaddexp(0.0, score).sum() - y @ score]),
+    }
+
+
+def _in_blocks(X: Array, y: Array, coef: Array) -> Answer:
+    total = _logistic(X[:BLOCK], y[:BLOCK], coef)
+    for first in range(BLOCK, len(X), BLOCK):
+        part = _logistic(X[first : first + BLOCK], y[first : first + BLOCK], coef)
+        for name, value in part.items():
+            total[name] += value
+    return total
+
+
+def _bayes(X: Array, y: Array, _: Array) -> Answer:
+    groups = [X[y == label] for label in (0.0, 1.0)]
+    return {
+        "prior": np.array([len(group) / len(X) for group in groups]),
+        "mean": np.array([group.mean(axis=0) for group in groups]),
+        "variance": np.array([group.var(axis=0) for group in groups]),
+    }

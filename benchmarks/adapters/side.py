@@ -1,0 +1,53 @@
+"""What a side says about itself, and how the runner finds the sides.
+
+An adapter is a module of this folder, listed in MODULES, with
+
+    NAME      what the tables call it
+    GROUP     the dependency group of pyproject.toml that brings its package, or None
+    PACKAGES  whose versions are recorded; the first must be importable for the side to run
+    SIDES     tuple of Side
+    prepared(side, problem, data)   context manager: loads data, warms up, yields the call to time
+
+The call takes no argument and returns the answer in the problem's own terms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+
+MODULES = (
+    "plain_numpy",
+    "scarce_rows",
+    "glum_tabmat",
+    "statsmodels_logit",
+    "scikit_learn",
+    "pomegranate_bayes",
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One way of one package to solve problems."""
+
+    name: str
+    problems: tuple[str, ...]
+    engine: str = "this thread"
+    blas_threads: str = "one"  # "one" or "all"; scarce sets one by itself, so it gets "all"
+    passes: int = 1  # how often the data are walked
+
+
+def adapters() -> list[ModuleType]:
+    """Return all adapters; importing one needs none of its packages."""
+    return [import_module(f"benchmarks.adapters.{name}") for name in MODULES]
+
+
+def sides_of(problem: str) -> list[tuple[ModuleType, Side]]:
+    """Return the sides that solve a problem, the reference first."""
+    return [
+        (adapter, side)
+        for adapter in adapters()
+        for side in adapter.SIDES
+        if problem in side.problems
+    ]
