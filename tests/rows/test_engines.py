@@ -52,7 +52,7 @@ def dask_client():
     distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -86,7 +86,7 @@ def test_a_dask_worker_that_dies_gives_one_clear_error(data):
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as cluster,
         distributed.Client(cluster) as client,
         pytest.raises(WorkerError, match=r"A worker died before block \d+ of 24"),
