@@ -44,6 +44,11 @@ def test_equal_probabilities_and_empty_bins():
     assert table.edges.tolist() == [0, 0.8, 1]
 
 
+def test_an_edge_belongs_to_the_bin_above_it():
+    table = reliability([0, 1, 1], [0.2, 0.5, 0.7], bins=[0, 0.5, 1])
+    assert table.rows.tolist() == [1, 2]
+
+
 def test_bins_must_be_bins():
     for bins in (0, [0.5, 0.2], [0, 0, 1]):
         with pytest.raises(UsageError, match="bin"):

@@ -89,6 +89,9 @@ def test_a_stray_label_in_a_later_file_is_named():
 
 
 def test_missing_labels_are_never_a_class():
+    table = pa.table({"x": [1.0, 2.0, 3.0], "y": ["yes", "no", None]})
+    rows = open_rows(table, label="y", positive=["yes", 1])  # 1 cannot occur in a text column
+    np.testing.assert_array_equal(next(rows.blocks()).y, [1, 0, np.nan])
     for missing in (None, math.nan):
         rows = open_rows(np.ones((3, 1)), label=[1, missing, 0])
         assert rows.label_counts()[1] == 1
