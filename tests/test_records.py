@@ -47,6 +47,8 @@ def test_a_report_says_how_the_fit_ended():
     with pytest.raises(AttributeError, match="not on a duality gap"):
         _ = report.gap
     assert FitReport(True, 1e-9, 1.0, 2, 0.1, proves="duality gap").gap == 1e-9
+    exact = FitReport(True, 0.0, 2.5, 1, 0.1, proves="closed form")
+    assert str(exact) == "solved in closed form after 1 pass, objective 2.5"
     assert report.to_dict()["warnings"] == ("Widen the boxes.",)
 
 

@@ -129,10 +129,10 @@ class FitReport:
     def __str__(self) -> str:
         word = "converged" if self.converged else "NOT converged"
         passes = f"{self.passes} pass{'es' if self.passes != 1 else ''}"
-        text = (
-            f"{word}: {self.proves} {self.certificate:.3g} after {passes},"
-            f" objective {self.objective:.6g}"
-        )
+        how = f"{word}: {self.proves} {self.certificate:.3g}"
+        if self.proves == "closed form":
+            how = "solved in closed form"
+        text = f"{how} after {passes}, objective {self.objective:.6g}"
         return "\n".join([text, *(f"warning: {warning}" for warning in self.warnings)])
 
     def to_dict(self) -> dict[str, Any]:

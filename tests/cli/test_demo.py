@@ -51,7 +51,7 @@ def test_the_same_seed_gives_the_same_numbers(tmp_path):
 def test_people_read_a_table_on_stdout_and_words_on_stderr(tmp_path):
     result = run("--out", tmp_path)
     assert "prior corrected" in result.stdout
-    assert "log loss [90 %]" in result.stdout
+    assert "log loss (90 %)" in result.stdout
     assert result.stderr.startswith("1  Simulating two months of 5,000 payments")
     assert "reliability.png" in result.stderr
 

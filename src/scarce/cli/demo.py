@@ -5,6 +5,7 @@ Everything is simulated, so the truth is known and every claim can be checked ag
 
 from __future__ import annotations
 
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -48,19 +49,21 @@ def demo(out: Path, rows: int, seed: int, json: bool) -> None:
     begin = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
     story = _Story(out, rows, seed)
-    say(f"1  Simulating two months of {rows:,} payments, {FRAUD_SHARE:.1%} of them fraud.")
+    _step(1, f"Simulating two months of {rows:,} payments, {FRAUD_SHARE:.1%} of them fraud.")
     story.simulate()
-    say(
-        f"2  Last month as the bank knows it: {story.labelled:,} of {rows:,} rows labelled, "
+    _step(
+        2,
+        f"Last month as the bank knows it: {story.labelled:,} of {rows:,} rows labelled, "
         f"{story.frauds_labelled:,} of those fraud ({story.trained_at:.0%}); {HOLES:.0%} of the "
-        f"values missing. Written to {story.data}."
+        f"values missing. Written to {story.data}.",
     )
     story.learn()
-    say(f"3  Opened {story.opened} and fitted GaussianBayes: {story.model.report_}.")
+    _step(3, f"Opened {story.opened} and fitted GaussianBayes: {story.model.report_}.")
     story.predict()
-    say(
-        "4  The labelled rows over-represent fraud, so the model does too. An audit knows the true "
-        f"share, {FRAUD_SHARE:.1%}: correct_prior moves every probability there."
+    _step(
+        4,
+        "The labelled rows over-represent fraud, so the model does too. An audit knows the true "
+        f"share, {FRAUD_SHARE:.1%}: correct_prior moves every probability there.",
     )
     picture = story.draw()
     figures = story.figures()
@@ -138,7 +141,7 @@ class _Story:
             "as trained": self.naive,
             "prior corrected": self.honest,
             "constant 1.5 %": constant,
-            "the truth, all values known": self.true_prob,
+            "true probabilities": self.true_prob,
         }
         return {
             "happened": float(self.truth.mean()),
@@ -187,6 +190,10 @@ class _Story:
         return path
 
 
+def _step(number: int, words: str) -> None:
+    say(textwrap.fill(words, 78, initial_indent=f"{number}  ", subsequent_indent="   "))
+
+
 def _show(figures: dict[str, Any]) -> None:
     rows = []
     for name, side in figures["sides"].items():
@@ -195,12 +202,12 @@ def _show(figures: dict[str, Any]) -> None:
             [
                 name,
                 f"{side['mean']:.2%}",
-                f"{loss.value:.4f} [{loss.low:.4f}, {loss.high:.4f}]",
-                f"{brier.value:.5f} [{brier.low:.5f}, {brier.high:.5f}]",
+                f"{loss.value:.4f} ± {loss.width / 2:.4f}",
+                f"{brier.value:.5f} ± {brier.width / 2:.5f}",
             ]
         )
     table(
         rows,
-        columns=["next month", "mean given", "log loss [90 %]", "Brier [90 %]"],
+        columns=["next month", "mean given", "log loss (90 %)", "Brier (90 %)"],
         title=f"{figures['happened']:.2%} of the next month's payments were fraud",
     )
