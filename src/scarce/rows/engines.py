@@ -121,7 +121,7 @@ def _blas_libraries() -> tuple[list[_Library], list[_Library]]:
 def _own_functions(library: Any) -> _Library:
     """Return the functions that read and set a library's threads, OpenBLAS's own where it is that.
 
-    threadpoolctl >= 3.7 lets only the first thread that asks change OpenBLAS, and ignores the
+    threadpoolctl 3.8 lets only the first thread that asks change OpenBLAS, and ignores the
     others without a word. Our count is taken under a lock, so any thread may. Calling the library
     itself is also several times quicker, which thousands of small folds feel.
     """
