@@ -215,16 +215,22 @@ def test_rows_bring_their_own_labels(data):
 
 
 def test_predicting_rows_needs_the_same_columns(tmp_path):
-    table = pa.table({"a": [1.0, 2, 3, 4], "b": ["u", "v", "u", "v"], "y": [0, 0, 1, 1]})
+    table = pa.table({"a": [1.0, 2, 3, 4], "b": [True, False, True, False], "y": [0, 0, 1, 1]})
     model = GaussianBayes().fit(open_rows(table, label="y"))
-    new = pa.table({"b": ["v", "w"], "a": [2.0, None]})
+    new = pa.table({"b": [True, None], "a": [2.0, None]})
     with pytest.raises(DataError, match="like=Schema"):
         model.predict(open_rows(new))
     save(model, tmp_path / "m.scarce")
     schema = Schema.from_dict(load(tmp_path / "m.scarce").schema_)
-    rows = open_rows(new, like=schema, unknown="missing")
+    rows = open_rows(new, like=schema)
     np.testing.assert_array_equal(next(rows.blocks()).X, [[2, 1], [np.nan, np.nan]])
     assert model.predict_proba(rows).shape == (2, 2)
+
+
+def test_codes_of_categories_are_not_taken_for_measurements():
+    table = pa.table({"a": [1.0, 2, 3, 4], "city": ["u", "v", "w", "v"], "y": [0, 0, 1, 1]})
+    with pytest.raises(DataError, match=r"'city' is a category of 3 levels.*drop=\['city'\]"):
+        GaussianBayes().fit(open_rows(table, label="y"))
 
 
 @pytest.mark.parametrize("covariance", ["diag", "shared-diag"])

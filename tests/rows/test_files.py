@@ -168,6 +168,46 @@ def test_a_model_s_schema_reads_new_files(tmp_path):
         open_rows(new.drop_columns(["n"]), like=schema)
 
 
+def test_a_new_file_may_spell_or_lack_what_the_schema_knows():
+    schema = open_rows(pa.table({"a": [1.0, 2.0], "c": ["2", "x"], "y": [0, 1]}), label="y").schema
+
+    def read(table, **how):
+        return next(open_rows(pa.table(table), like=schema, **how).blocks()).X.tolist()
+
+    assert read({"a": [1.0], "c": [2]}) == [[1, 0]], "a text level that looks like a number"
+    with pytest.warns(DataWarning, match="'c': all 1 values are missing"):
+        (row,) = read({"a": [1.0], "c": pa.nulls(1)})
+    assert np.isnan(row[1])
+    assert np.isnan(read({"a": [-9.0], "c": ["?"]}, missing=[-9, "?"])).all()
+    with pytest.raises(DataError, match="'c': '7' at row 0 is not in the code book"):
+        read({"a": [1.0], "c": [7]})
+    with pytest.raises(DataError, match=r"'a' is of type timestamp"):
+        read({"a": pa.array([1], pa.timestamp("s")), "c": ["x"]})
+    with pytest.raises(DataError, match=r"'a'.*numbers are needed there"):
+        read({"a": ["word"], "c": ["x"]})
+
+
+@pytest.mark.parametrize(
+    ("column", "role"),
+    [
+        (pa.array([[1], [2]]), "label"),
+        (pa.array([1, 2], pa.timestamp("s")), "label"),
+        (pa.array([1, 2], pa.timestamp("s")), "weight"),
+        (pa.array([b"a", b"b"]), "label"),
+    ],
+    ids=str,
+)
+def test_labels_and_weights_of_odd_types_are_refused(column, role):
+    with pytest.raises(DataError, match=r"Column 'z'.*(labels are|numbers are needed)"):
+        open_rows(pa.table({"a": [1.0, 2.0], "z": column}), **{role: "z"})
+
+
+def test_a_single_name_is_a_list_of_one():
+    table = pa.table({"id": ["p", "q"], "age": [1, 2], "n": [3, 4]})
+    assert open_rows(table, drop="id").names == ("age", "n")
+    assert open_rows(table, columns="age").names == ("age",)
+
+
 # --- bad files: one clear sentence each -----------------------------------------------------------
 
 

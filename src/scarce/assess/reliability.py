@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from scarce.assess.scores import _outcomes
+from scarce.assess.scores import outcomes
 from scarce.errors import UsageError
 from scarce.rows.block import Array
 
@@ -69,7 +69,7 @@ def reliability(
     >>> table.rows, table.observed.round(2)
     (array([4., 2.]), array([0.25, 1.  ]))
     """
-    y, p = _outcomes(y_true, prob)
+    y, p = outcomes(y_true, prob)
     edges = np.asarray(bins, dtype=np.float64)
     if edges.ndim == 0:
         if int(edges) < 1:

@@ -47,7 +47,7 @@ def brier_score(
     >>> print(brier_score([0, 0, 1, 0], [0.1, 0.2, 0.7, 0.1]))
     0.0375 [0.00645, 0.0685] (90 %, normal interval for a mean)
     """
-    y, p = _outcomes(y_true, prob)
+    y, p = outcomes(y_true, prob)
     return _mean((p - y) ** 2, sample_weight, level)
 
 
@@ -81,7 +81,7 @@ def log_loss(
     >>> log_loss([1, 0], [0.0, 0.5]).value
     inf
     """
-    y, p = _outcomes(y_true, prob)
+    y, p = outcomes(y_true, prob)
     with np.errstate(divide="ignore"):
         loss = -np.where(y == 1, np.log(p), np.log1p(-p))
     if np.isinf(loss).any():
@@ -92,7 +92,8 @@ def log_loss(
     return _mean(loss, sample_weight, level)
 
 
-def _outcomes(y_true: ArrayLike, prob: ArrayLike) -> tuple[Array, Array]:
+def outcomes(y_true: ArrayLike, prob: ArrayLike) -> tuple[Array, Array]:
+    """Return outcomes and probabilities as arrays, or refuse what is neither."""
     y, p = np.asarray(y_true, dtype=np.float64), np.asarray(prob, dtype=np.float64)
     if y.ndim != 1 or y.shape != p.shape or len(y) == 0:
         raise DataError(

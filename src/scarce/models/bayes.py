@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from scarce.errors import DataError, UsageError, refuse_word
-from scarce.models.inputs import rows_to_fit, rows_to_predict
+from scarce.models.inputs import refuse_categories, rows_to_fit, rows_to_predict
 from scarce.records import FitReport
 from scarce.rows import Block, Rows
 from scarce.rows.block import Array
@@ -123,9 +123,9 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         False for features of which some class has never shown a value; they are left out.
     report_ : FitReport
 
-    **Assumes** that features are independent and Gaussian within a class, that labelled rows of a
-    class are a fair sample of it, and that whether a value is missing says nothing about the class.
-    Rows that are not labelled are not used.
+    **Assumes** that features are measurements (rows with categories are refused), independent and
+    Gaussian within a class, that labelled rows of a class are a fair sample of it, and that whether
+    a value is missing says nothing about the class. Rows that are not labelled are not used.
 
     References
     ----------
@@ -173,6 +173,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         refuse_word("covariance", self.covariance, ("diag", "shared-diag"))
         begin = time.perf_counter()
         rows, self.classes_ = rows_to_fit(self, X, y, sample_weight, engine=self.engine)
+        refuse_categories(rows, type(self).__name__)
         origin = _origin(rows)
         moments: Moments = rows.fold(
             class_moments, (len(self.classes_), origin), engine=self.engine

@@ -57,6 +57,17 @@ def rows_to_fit(
     return rows, classes
 
 
+def refuse_categories(rows: Rows, model: str) -> None:
+    """Refuse rows with categories for a model of measurements: their codes are mere positions."""
+    for column in rows.schema.columns:
+        if column.kind == "category":
+            raise DataError(
+                f"Column {column.name!r} is a category of {len(column.levels)} levels, and {model} "
+                f"models measurements. Leave it out with open_rows(..., drop=[{column.name!r}]), "
+                "or turn it into columns of 0 and 1 first."
+            )
+
+
 def rows_to_predict(estimator: Any, X: Any, *, engine: Engine = None) -> Rows:
     """Return rows with the columns that the estimator was fitted on."""
     if isinstance(X, Rows):

@@ -43,9 +43,9 @@ def open_rows(
     unlabelled: Any = None,
     classes: Sequence[Any] | None = None,
     weight: Any = None,
-    columns: Sequence[str] | None = None,
-    drop: Sequence[str] | None = None,
-    categories: Sequence[str] = (),
+    columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None,
+    categories: str | Sequence[str] = (),
     missing: Any = (),
     unknown: str = "error",
     max_levels: int = MOST_LEVELS,
@@ -73,9 +73,9 @@ def open_rows(
         All classes in the wanted order, for more than two.
     weight : str or array-like, optional
         Row weights: finite, not negative.
-    columns, drop : sequence of str, optional
+    columns, drop : str or sequence of str, optional
         Features to keep, or to leave out (identifiers, dates).
-    categories : sequence of str
+    categories : str or sequence of str
         Number columns whose values are codes. Text columns are categories anyway.
     missing : value or list of values
         What means missing beside null, NaN and empty text: -999, "unknown". The word "inf" reads
@@ -134,8 +134,8 @@ def open_rows(
             "classes": classes,
         },
         weight=weight,
-        columns=columns,
-        drop=drop,
+        columns=None if columns is None else _listed(columns),
+        drop=_listed(drop),
         categories=_listed(categories),
         missing=tuple(value for value in hidden if value != "inf"),
         infinite_is_missing="inf" in hidden,

@@ -17,6 +17,7 @@ from scarce.rows.labels import read_labels
 from scarce.rows.schema import (
     Column,
     Schema,
+    check_label_type,
     code_book,
     column_kind,
     pick_columns,
@@ -51,6 +52,8 @@ class Reading:
         chosen = pick_columns(
             arrow.names, label=self.label, weight=self.weight, columns=self.columns, drop=self.drop
         )
+        if self.label is not None:
+            check_label_type(self.label, arrow.field(self.label).type)
         for name in self.categories:
             if name not in chosen:
                 pick_columns(arrow.names, label=name, weight=None, columns=None, drop=None)
@@ -85,11 +88,14 @@ class Reading:
 
     def _schema_like(self, arrow: pa.Schema, like: Schema) -> Schema:
         pick_columns(arrow.names, label=None, weight=None, columns=like.names, drop=None)
+        for name in like.names:
+            column_kind(name, arrow.field(name).type, as_category=False)
         label = self.label if self.label is not None else like.label
         return replace(
             like,
             label=label if label in arrow.names else None,
             weight=self.weight,
+            missing=(*like.missing, *self.missing),
             unknown=self.unknown,
             infinite_is_missing=self.infinite_is_missing or like.infinite_is_missing,
         )

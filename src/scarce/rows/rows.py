@@ -188,12 +188,12 @@ class Rows(ABC):
 
     def each(self, kernel: Kernel, params: Any = None, *, engine: Engine = None) -> Iterator[Any]:
         """Yield the kernel's result of each block, in block order, a few blocks ahead."""
-        chosen = self.engine if engine is None else engine
-        rows = self.on_disk() if shares_files(executor_for(chosen)) else self
+        executor = executor_for(self.engine if engine is None else engine)
+        rows = self.on_disk() if shares_files(executor) else self
         return in_order(
             _run,
             ((rows.ticket(index), kernel, params) for index in range(self.n_blocks)),
-            engine=chosen,
+            engine=executor,
             name=self._block_in_words,
         )
 

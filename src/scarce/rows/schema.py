@@ -110,7 +110,9 @@ class Schema:
         if column.kind == "number":
             return _numbers(values, column.name, start, self.missing)
         values = plain(values)
-        book = pa.array(list(column.levels), type=values.type)
+        if any(isinstance(level, str) for level in column.levels) or pa.types.is_null(values.type):
+            values = values.cast(pa.string())  # a later file may hold only levels such as "2"
+        book = _value_set(column.levels, values.type)
         codes = pc.index_in(values, value_set=book, skip_nulls=True)
         if self.unknown == "error" and codes.null_count > values.null_count:
             strangers = pc.and_(pc.is_null(codes), pc.invert(_nothing(values, self.missing)))
@@ -256,6 +258,16 @@ def column_kind(name: str, kind: pa.DataType, *, as_category: bool) -> str:
     )
 
 
+def check_label_type(name: str, kind: pa.DataType) -> None:
+    """Refuse a label column that cannot hold classes."""
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_nested(inner) or pa.types.is_temporal(inner) or pa.types.is_binary(inner):
+        raise DataError(
+            f"Column {name!r} is of type {kind}: labels are numbers, true/false or text. Name the "
+            "column with the classes in label=."
+        )
+
+
 def code_book(name: str, values: Iterable[Any], most: int = MOST_LEVELS) -> tuple[Any, ...]:
     """Return the sorted levels of a category, refusing what is no category."""
     levels = sorted({value for value in values if value is not None})
@@ -344,7 +356,7 @@ def _numbers(values: pa.ChunkedArray, name: str, start: int, missing: Sequence[A
     if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
         try:
             values = values.cast(pa.float64())
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise DataError(
                 f"Column {name!r}, rows from {start:,}: numbers are needed there ({error})."
             ) from error
