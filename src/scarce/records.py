@@ -1,8 +1,9 @@
-"""The two records that carry every result: a number about the world, and how a fit ended.
+"""The records that carry every result: a number about the world, how a fit ended, what was chosen.
 
 `Estimate` is used wherever a number about the world is reported: it never travels without its
 interval, the method behind it and the assumption it leans on. `FitReport` comes from every solver:
-a fit stops on an optimality certificate, never on "the coefficients moved little".
+a fit stops on an optimality certificate, never on "the coefficients moved little". `Selection`
+comes from every search over settings, with its spread and what it gained over the plain choice.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
 
 from scarce.errors import UsageError
 
@@ -153,3 +156,93 @@ def short(value: float) -> str:
     if math.isfinite(value) and abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """How settings were chosen: the score of each on rows that its fit did not see.
+
+    Parameters
+    ----------
+    by : str
+        The score: "brier", "log_loss" or "calibration"; smaller is better.
+    shapes : ndarray of shape (n_shapes,)
+        nan for a loss without shape.
+    ridges : ndarray of shape (n_ridges,)
+    scores : ndarray of shape (n_folds, n_shapes, n_ridges)
+        On each fold's held-out rows.
+    weights : ndarray of shape (n_folds,)
+        Weight of the held-out rows of each fold.
+    shape, ridge : float
+        What was chosen.
+    score : float
+        Mean score of the chosen setting.
+    reference : str
+        What it is compared with; "" where the chosen loss is the reference itself.
+    reference_score : float
+        Best mean score of the reference over the ridges.
+    gain, gain_error : float
+        Reference minus chosen, per row, and its standard error over the held-out rows.
+    shape_by_fold : ndarray of shape (n_folds,)
+        The shape that each fold alone would have chosen.
+
+    Examples
+    --------
+    >>> one = np.array([[[0.10, 0.11]]])
+    >>> found = Selection("brier", np.array([0.3]), np.array([1.0, 10.0]), one, np.ones(1),
+    ...     0.3, 1.0, 0.10, "logistic", 0.101, 0.001, 0.002, np.array([0.3]))
+    >>> found.inside_noise
+    True
+    """
+
+    by: str
+    shapes: Any
+    ridges: Any
+    scores: Any
+    weights: Any
+    shape: float
+    ridge: float
+    score: float
+    reference: str
+    reference_score: float
+    gain: float
+    gain_error: float
+    shape_by_fold: Any
+
+    def __post_init__(self) -> None:
+        sizes = [np.shape(part) for part in (self.weights, self.shapes, self.ridges)]
+        whole = tuple(length for size in sizes for length in size)
+        if np.shape(self.scores) != whole or np.shape(self.shape_by_fold) != sizes[0]:
+            raise UsageError(
+                f"scores of shape {np.shape(self.scores)} do not belong to {whole} (folds, shapes, "
+                "ridges): give one score for each."
+            )
+
+    @property
+    def mean(self) -> Any:
+        """Mean score of each (shape, ridge) over the held-out rows of all folds."""
+        return np.average(self.scores, axis=0, weights=self.weights)
+
+    @property
+    def inside_noise(self) -> bool:
+        """Whether the gain over the reference is less than two of its standard errors."""
+        return self.reference != "" and not self.gain > 2 * self.gain_error
+
+    def __str__(self) -> str:
+        folds = len(self.weights)
+        how = f"{folds} folds" if folds > 1 else "one validation split"
+        shape = "" if math.isnan(self.shape) else f"shape {self.shape:g}, "
+        lines = [f"chosen by {self.by} on {how}: {shape}ridge {self.ridge:g} ({short(self.score)})"]
+        if not math.isnan(self.shape) and folds > 1:
+            low, high = np.min(self.shape_by_fold), np.max(self.shape_by_fold)
+            lines.append(f"the folds alone would choose shapes from {low:g} to {high:g}")
+        if self.reference:
+            lines.append(
+                f"gain over {self.reference} ({short(self.reference_score)}): "
+                f"{self.gain:.2g} +- {self.gain_error:.2g}"
+            )
+            if self.inside_noise:
+                lines.append(
+                    f"that is inside the noise: plain {self.reference} regression is as good here"
+                )
+        return "\n".join(lines)

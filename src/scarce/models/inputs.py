@@ -20,9 +20,18 @@ from scarce.rows.engines import Engine
 
 
 def rows_to_fit(
-    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, engine: Engine = None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    engine: Engine = None,
+    holes: bool = True,
 ) -> tuple[Rows, NDArray[Any]]:
-    """Return the rows to learn from and the classes, and note columns and data on the estimator."""
+    """Return the rows to learn from and the classes, and note columns and data on the estimator.
+
+    With holes=False an array with missing values is refused; for `Rows` the fit looks itself.
+    """
     if isinstance(X, Rows):
         if y is not None or sample_weight is not None:
             raise UsageError(
@@ -42,7 +51,11 @@ def rows_to_fit(
             "labels; rows that are not labelled are NaN or None in it."
         )
     features = validate_data(
-        estimator, X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=1
+        estimator,
+        X,
+        dtype=np.float64,
+        ensure_all_finite="allow-nan" if holes else True,
+        ensure_min_samples=1,
     )
     codes, classes = label_codes(y, len(features))
     weight = None
@@ -51,7 +64,13 @@ def rows_to_fit(
             sample_weight, features, dtype=np.float64, ensure_non_negative=True
         )
     rows = ArrayRows(
-        features, codes, weight=weight, classes=classes.tolist(), engine=engine, check=False
+        features,
+        codes,
+        weight=weight,
+        names=[str(name) for name in getattr(estimator, "feature_names_in_", [])] or None,
+        classes=classes.tolist(),
+        engine=engine,
+        check=False,
     )
     estimator.data_fingerprint_ = rows.fingerprint
     return rows, classes
@@ -68,7 +87,9 @@ def refuse_categories(rows: Rows, model: str) -> None:
             )
 
 
-def rows_to_predict(estimator: Any, X: Any, *, engine: Engine = None) -> Rows:
+def rows_to_predict(
+    estimator: Any, X: Any, *, engine: Engine = None, holes: bool = True
+) -> Rows:
     """Return rows with the columns that the estimator was fitted on."""
     if isinstance(X, Rows):
         fitted = getattr(estimator, "feature_names_in_", None)
@@ -82,7 +103,11 @@ def rows_to_predict(estimator: Any, X: Any, *, engine: Engine = None) -> Rows:
             )
         return X
     features = validate_data(
-        estimator, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
+        estimator,
+        X,
+        dtype=np.float64,
+        ensure_all_finite="allow-nan" if holes else True,
+        reset=False,
     )
     return ArrayRows(features, engine=engine, check=False)
 
