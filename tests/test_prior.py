@@ -1,12 +1,36 @@
-"""correct_prior: Bayes' rule between two class mixes."""
+"""correct_prior and PriorCorrected: Bayes' rule between two class mixes."""
 
 import mpmath
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit, logit, softmax
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from scarce import DataError, UsageError, correct_prior
+from scarce import (
+    DataError,
+    GaussianBayes,
+    StoreError,
+    UsageError,
+    correct_prior,
+    load,
+    open_rows,
+    save,
+)
+from scarce.prior import PriorCorrected
+from scarce.store import REGISTRY
+from tests.properties.store_properties import check_round_trip
 
 SHARES = st.floats(1e-6, 1 - 1e-6)
 
@@ -61,3 +85,278 @@ def test_certain_rows_stay_certain_and_tiny_ones_stay_apart():
 def test_what_cannot_work_is_refused(prob, before, after, kind, words):
     with pytest.raises(kind, match=words):
         correct_prior(prob, before, after)
+
+
+# --- PriorCorrected -------------------------------------------------------------------------------
+
+
+def logistic_world(n, rng, intercept=-3.0):
+    X = rng.normal(size=(n, 2))
+    truth = expit(intercept + X @ [1.0, -0.7])
+    return X, (rng.random(n) < truth).astype(int), truth
+
+
+@parametrize_with_checks(
+    [
+        PriorCorrected(GaussianBayes(), prior=None),
+        # A draw of rows cannot know that weight 2 is a row twice, so here the draw takes them all.
+        PriorCorrected(GaussianBayes(), undersample=1e6, random_state=0),
+        PriorCorrected(LogisticRegression(class_weight="balanced")),
+        PriorCorrected(make_pipeline(StandardScaler(), LogisticRegression())),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_a_new_prior_is_correct_prior_and_a_shifted_intercept(rng):
+    X, y, _ = logistic_world(800, rng)
+    plain = LogisticRegression().fit(X, y)
+    model = PriorCorrected(LogisticRegression(), prior=0.3).fit(X, y)
+    expected = correct_prior(plain.predict_proba(X), y.mean(), 0.3)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
+    np.testing.assert_allclose(model.now_at_, [0.7, 0.3])
+    by_hand = plain.intercept_ + logit(0.3) - logit(y.mean())  # King and Zeng, eq 7
+    np.testing.assert_allclose(model.intercept_, by_hand, rtol=1e-12)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    scores = X @ model.coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], expit(scores), rtol=1e-10)
+    for prior in ({1: 0.3}, {0: 0.7, 1: 0.3}, {0: 0.7}):
+        same = PriorCorrected(LogisticRegression(), prior=prior).fit(X, y)
+        np.testing.assert_allclose(same.predict_proba(X), expected, rtol=1e-12)
+    assert set(model.predict(X)) == {0, 1}
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), expected, rtol=1e-12)
+
+
+def test_several_classes_shift_each_intercept(rng):
+    X = rng.normal(size=(600, 2))
+    y = rng.choice(["a", "b", "c"], 600, p=[0.7, 0.2, 0.1])
+    X[y == "b"] += 1
+    now = {"a": 0.2, "b": 0.3, "c": 0.5}
+    model = PriorCorrected(LogisticRegression(), prior=now).fit(X, y)
+    shares = [np.mean(y == label) for label in "abc"]
+    inner = model.estimator_.predict_proba(X)
+    expected = inner * [0.2 / shares[0], 0.3 / shares[1], 0.5 / shares[2]]
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-10)
+    scores = X @ model.coef_.T + model.intercept_
+    np.testing.assert_allclose(model.predict_proba(X), softmax(scores, axis=1), rtol=1e-9)
+    with pytest.raises(UsageError, match="does not say the shares of the 3 classes"):
+        PriorCorrected(LogisticRegression(), prior=0.1).fit(X, y)
+
+
+SATURATED = {"C": np.inf, "tol": 1e-12, "max_iter": 1000}
+
+
+@pytest.mark.parametrize(
+    "setting", ["balanced", {0: 1.0, 1: 17.0}, {1: 0.2}], ids=["balanced", "dict", "one"]
+)
+@pytest.mark.parametrize("weighted_rows", [False, True])
+def test_oracle_weights_plus_correction_is_the_plain_fit_of_a_saturated_model(
+    rng, setting, weighted_rows
+):
+    """One coefficient per group: class weights multiply each group's odds exactly."""
+    group = rng.integers(0, 4, 3000)
+    X = np.eye(4)[group][:, 1:]
+    y = (rng.random(3000) < np.array([0.02, 0.05, 0.1, 0.3])[group]).astype(int)
+    weight = rng.integers(1, 4, 3000).astype(float) if weighted_rows else np.ones(3000)
+    observed = [np.average(y[group == g], weights=weight[group == g]) for g in range(4)]
+    inner = LogisticRegression(class_weight=setting, **SATURATED)
+    model = PriorCorrected(inner).fit(X, y, sample_weight=weight if weighted_rows else None)
+    corners = np.eye(4)[:, 1:]
+    np.testing.assert_allclose(model.predict_proba(corners)[:, 1], observed, rtol=1e-5)
+    away = np.abs(model.estimator_.predict_proba(corners)[:, 1] / observed - 1)
+    assert away.max() > 0.3  # the witness would see a correction that does nothing
+
+
+def test_oracle_under_sampling_recovers_the_full_data_fit_in_expectation():
+    """60 worlds with known truth: the mean coefficients agree with truth and with the full fit."""
+    rng = np.random.default_rng(5)
+    full, corrected, uncorrected = [], [], []
+    for seed in range(60):
+        X, y, _ = logistic_world(4000, rng)
+        full.append(np.append(*_coefs(LogisticRegression(C=1e6).fit(X, y))))
+        model = PriorCorrected(LogisticRegression(C=1e6), undersample=2.0, random_state=seed)
+        corrected.append(np.append(*_coefs(model.fit(X, y))))
+        uncorrected.append(np.append(*_coefs(model.estimator_)))
+        assert model.n_rows_used_ == 3 * y.sum()
+    truth = [1.0, -0.7, -3.0]
+    error = np.std(corrected, axis=0) / np.sqrt(60)
+    apart = np.mean(corrected, axis=0) - np.mean(full, axis=0)
+    assert (np.abs(apart) < 3 * error).all()
+    assert (np.abs(np.mean(corrected, axis=0) - truth) < 3 * error + 0.03).all()
+    assert np.mean(uncorrected, axis=0)[2] > -1.5
+
+
+def _coefs(model):
+    return model.coef_[0], model.intercept_
+
+
+def test_under_sampling_keeps_the_rare_rows_and_is_seeded(rng):
+    X, y, _ = logistic_world(1000, rng)
+    rare = int(y.sum())
+    model = PriorCorrected(LogisticRegression(), undersample=1.0, random_state=3).fit(X, y)
+    assert model.n_rows_used_ == 2 * rare
+    np.testing.assert_allclose(model.trained_at_, [0.5, 0.5])
+    np.testing.assert_allclose(model.now_at_, [1 - y.mean(), y.mean()])
+    again = PriorCorrected(LogisticRegression(), undersample=1.0, random_state=3).fit(X, y)
+    np.testing.assert_array_equal(again.intercept_, model.intercept_)
+    other = PriorCorrected(LogisticRegression(), undersample=1.0, random_state=4).fit(X, y)
+    assert other.intercept_ != model.intercept_
+    every = PriorCorrected(LogisticRegression(), undersample=1e9).fit(X, y)
+    np.testing.assert_array_equal(every.coef_, LogisticRegression().fit(X, y).coef_)
+
+
+def test_under_sampling_takes_the_weights_of_its_rows_along(rng):
+    X, y, _ = logistic_world(600, rng)
+    weight = rng.integers(1, 9, 600).astype(float)
+    every = PriorCorrected(LogisticRegression(), undersample=1e9).fit(X, y, weight)
+    np.testing.assert_array_equal(every.coef_, LogisticRegression().fit(X, y, weight).coef_)
+    part = PriorCorrected(LogisticRegression(), undersample=1.0, random_state=0).fit(X, y, weight)
+    assert part.now_at_[1] == pytest.approx(np.average(y, weights=weight))
+    assert part.trained_at_[1] != pytest.approx(0.5, abs=1e-3)  # of the weights, not of the rows
+
+
+def test_kept_rates_undo_under_sampling_done_before(rng):
+    X, y, truth = logistic_world(60_000, rng)
+    kept = (y == 1) | (rng.random(60_000) < 0.05)
+    model = PriorCorrected(LogisticRegression(), kept={0: 0.05}).fit(X[kept], y[kept])
+    assert model.now_at_[1] == pytest.approx(y.mean(), rel=0.05)
+    prob = model.predict_proba(X)[:, 1]
+    assert np.abs(prob - truth).mean() < 0.005
+    assert np.abs(model.estimator_.predict_proba(X)[:, 1] - truth).mean() > 0.2
+
+
+def test_row_weights_describe_the_world(rng):
+    X, y, _ = logistic_world(500, rng, intercept=-1.0)
+    weight = np.arange(500) % 3
+    weighted = PriorCorrected(LogisticRegression(tol=1e-10), prior=0.2).fit(X, y, weight)
+    repeated = PriorCorrected(LogisticRegression(tol=1e-10), prior=0.2).fit(
+        np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    )
+    np.testing.assert_allclose(weighted.trained_at_, repeated.trained_at_)
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-5)
+
+
+def test_pipelines_searches_and_tables(rng):
+    X, y, _ = logistic_world(700, rng)
+    table = pd.DataFrame(X, columns=["a", "b"])
+    loud = LogisticRegression(class_weight="balanced")
+    pipe = make_pipeline(StandardScaler(), loud)
+    model = PriorCorrected(pipe).fit(table, y, sample_weight=np.ones(700))
+    np.testing.assert_allclose(model.trained_at_, [0.5, 0.5])
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert not hasattr(model, "intercept_")
+    search = GridSearchCV(LogisticRegression(), {"class_weight": ["balanced"], "C": [0.1, 1]}, cv=2)
+    found = PriorCorrected(search).fit(X, y)
+    np.testing.assert_allclose(found.trained_at_, [0.5, 0.5])
+    assert abs(found.predict_proba(X)[:, 1].mean() - y.mean()) < 0.02
+    twice = PriorCorrected(PriorCorrected(loud), prior=0.3).fit(X, y)
+    once = PriorCorrected(loud, prior=0.3).fit(X, y)
+    np.testing.assert_allclose(twice.predict_proba(X), once.predict_proba(X), rtol=1e-9)
+    cut = PriorCorrected(LogisticRegression(), undersample=2.0, random_state=0).fit(table, y)
+    assert cut.n_rows_used_ == 3 * y.sum()
+
+
+class ScaledForest(RandomForestClassifier):
+    """Stands in for a boosting library: it has scale_pos_weight."""
+
+    def __init__(self, scale_pos_weight=1.0, is_unbalance=False, class_weights=None):
+        super().__init__(n_estimators=5, random_state=0)
+        self.scale_pos_weight = scale_pos_weight
+        self.is_unbalance = is_unbalance
+        self.class_weights = class_weights
+
+
+@pytest.mark.parametrize(
+    ("settings", "odds"),
+    [
+        ({"scale_pos_weight": 5.0}, lambda share: 5 * share / (1 - share)),
+        ({"is_unbalance": True}, lambda share: 1.0),
+        ({"class_weights": [1.0, 3.0]}, lambda share: 3 * share / (1 - share)),
+    ],
+)
+def test_weights_under_the_boosting_libraries_names(rng, settings, odds):
+    X, y, _ = logistic_world(300, rng)
+    model = PriorCorrected(ScaledForest(**settings)).fit(X, y)
+    assert model.trained_at_[1] / model.trained_at_[0] == pytest.approx(odds(y.mean()))
+
+
+def test_unlabelled_rows_and_missing_values_reach_an_inner_model_that_takes_them(rng):
+    X, y, _ = logistic_world(400, rng)
+    X[::7, 0] = np.nan
+    labels = np.where(np.arange(400) % 4 == 0, np.nan, y)
+    model = PriorCorrected(GaussianBayes(), prior=0.5).fit(X, labels)
+    known = labels[~np.isnan(labels)]
+    np.testing.assert_allclose(model.trained_at_[1], known.mean())
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert get_tags(model).input_tags.allow_nan
+    assert not get_tags(PriorCorrected(LogisticRegression())).input_tags.allow_nan
+    rows = open_rows(X, label=labels)
+    from_rows = PriorCorrected(GaussianBayes(), prior=0.5).fit(rows)
+    np.testing.assert_array_equal(from_rows.predict_proba(rows), model.predict_proba(X))
+    nullable = pd.Series(y, dtype="Int64").mask(np.isnan(labels))
+    again = PriorCorrected(GaussianBayes(), prior=0.5).fit(X, nullable)
+    np.testing.assert_allclose(again.trained_at_, model.trained_at_)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (PriorCorrected(LogisticRegression(), prior=0.1, kept={0: 0.1}), "both say which class"),
+        (PriorCorrected(LogisticRegression(), kept={0: 1.5}), "shares of a class that were kept"),
+        (PriorCorrected(LogisticRegression(), kept={"no": 0.5}), "names the class 'no'"),
+        (PriorCorrected(LogisticRegression(), prior=1.5), "not a set of class shares"),
+        (PriorCorrected(LogisticRegression(), prior="entropy"), "does not say the shares"),
+        (PriorCorrected(LogisticRegression(), undersample=-1), "rows per row of the rarest"),
+        (PriorCorrected(LogisticRegression(), weighted="balanced"), "weighted='balanced' is not"),
+        (PriorCorrected(LogisticRegression(), weighted={2: 3.0}), "names the class 2"),
+        (
+            PriorCorrected(LogisticRegression(class_weight="balanced"), weighted={1: 3.0}),
+            "itself says class_weight='balanced'",
+        ),
+        (
+            PriorCorrected(CalibratedClassifierCV(LogisticRegression(class_weight="balanced"))),
+            "is not clear. Pass weighted=",
+        ),
+        (PriorCorrected(LinearSVC()), "no predict_proba"),
+    ],
+)
+def test_contradictions_are_refused_in_a_sentence(rng, model, words):
+    X, y, _ = logistic_world(200, rng)
+    with pytest.raises(UsageError, match=words):
+        model.fit(X, y)
+
+
+def test_more_that_cannot_work_is_refused(rng):
+    X, y, _ = logistic_world(200, rng)
+    with pytest.raises(UsageError, match="fit takes none"):
+        PriorCorrected(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(200))
+    with pytest.raises(UsageError, match="draws rows of an array"):
+        PriorCorrected(GaussianBayes(), undersample=1.0).fit(open_rows(X, label=y))
+    with pytest.raises(DataError, match="only one class with weight above 0: 0"):
+        PriorCorrected(KNeighborsClassifier()).fit(X, np.zeros(200, dtype=int))
+
+
+def test_weights_that_no_parameter_shows_can_be_told(rng):
+    X, y, _ = logistic_world(300, rng)
+    told = PriorCorrected(GaussianBayes(), weighted={1: 4.0}).fit(X, y)
+    assert told.trained_at_[1] / told.trained_at_[0] == pytest.approx(4 * y.mean() / (1 - y.mean()))
+    calibrated = CalibratedClassifierCV(LogisticRegression(class_weight="balanced"), cv=2)
+    left = PriorCorrected(calibrated, weighted=None).fit(X, y)
+    np.testing.assert_allclose(left.trained_at_, left.now_at_)
+
+
+def test_model_file(rng, monkeypatch, tmp_path):
+    monkeypatch.setitem(REGISTRY, "PriorCorrected", "scarce.prior")
+    X, y, _ = logistic_world(300, rng)
+    X[::9, 1] = np.nan
+    check_round_trip(PriorCorrected(GaussianBayes(), prior={1: 0.1}).fit(X, y), X)
+    model = PriorCorrected(GaussianBayes(), kept={0: 0.5}).fit(X, y)
+    check_round_trip(model, X)
+    with pytest.raises(StoreError, match=r"LogisticRegression.*no place in a model file"):
+        save(PriorCorrected(LogisticRegression()).fit(np.nan_to_num(X), y), tmp_path / "no.scarce")
+    model.trained_at_ = np.array([0.5, 0.6])
+    save(model, tmp_path / "bad.scarce")
+    with pytest.raises(StoreError, match=r"trained_at_=.*not a set of class shares"):
+        load(tmp_path / "bad.scarce")

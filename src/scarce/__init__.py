@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scarce.assess import brier_score, log_loss
+    from scarce.assess import brier_score, calibration_loss, log_loss
     from scarce.errors import (
         CheckError,
         DataError,
@@ -18,25 +18,32 @@ if TYPE_CHECKING:
         UsageError,
         WorkerError,
     )
+    from scarce.models.auto import AutoClassifier
     from scarce.models.bayes import GaussianBayes
-    from scarce.prior import correct_prior
-    from scarce.records import Estimate, FitReport
+    from scarce.models.rare import RareClassifier
+    from scarce.prior import PriorCorrected, correct_prior
+    from scarce.records import Estimate, FitReport, Selection
     from scarce.rows import many, open_rows
     from scarce.store import load, save
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "RareClassifier",
+    "AutoClassifier",
     "GaussianBayes",
+    "PriorCorrected",
     "correct_prior",
     "brier_score",
     "log_loss",
+    "calibration_loss",
     "open_rows",
     "many",
     "save",
     "load",
     "Estimate",
     "FitReport",
+    "Selection",
     "ScarceError",
     "UsageError",
     "DataError",
@@ -47,16 +54,21 @@ __all__ = [
 ]
 
 _home = {
+    "RareClassifier": "scarce.models.rare",
+    "AutoClassifier": "scarce.models.auto",
     "GaussianBayes": "scarce.models.bayes",
+    "PriorCorrected": "scarce.prior",
     "correct_prior": "scarce.prior",
     "brier_score": "scarce.assess",
     "log_loss": "scarce.assess",
+    "calibration_loss": "scarce.assess",
     "open_rows": "scarce.rows",
     "many": "scarce.rows",
     "save": "scarce.store",
     "load": "scarce.store",
     "Estimate": "scarce.records",
     "FitReport": "scarce.records",
+    "Selection": "scarce.records",
 }
 
 

@@ -40,6 +40,11 @@ from scarce.errors import ScarceError, StoreError
 
 REGISTRY: dict[str, str] = {
     "GaussianBayes": "scarce.models.bayes",
+    "RareClassifier": "scarce.models.rare",
+    "AutoClassifier": "scarce.models.auto",
+    "SplineLogit": "scarce.models.members",
+    "TreeEnsemble": "scarce.models.trees",
+    "PriorCorrected": "scarce.prior",
 }
 
 

@@ -5,7 +5,7 @@
 
 Wald intervals come from there; profile likelihood and Laplace intervals of logistic regression come
 from intervals.py. Assumes that shape and ridge were fixed beforehand. A tuned fit gets no interval:
-the shrinkage that tuning adds is not in the width, and such intervals covered .58 to .82 where .90
+the shrinkage that tuning adds is not in the width, and such intervals covered .73 to .84 where .90
 was promised (docs/guide/intervals.md).
 """
 
@@ -22,6 +22,7 @@ from scarce.losses import CanonicalLoss, Logit
 from scarce.models.firth import FirthFit, fit_firth
 from scarce.models.inputs import rows_to_predict
 from scarce.models.intervals import Interval, laplace_interval, profile_interval
+from scarce.models.search import mixed
 from scarce.records import short
 from scarce.rows import Block, Rows
 from scarce.rows.block import Array
@@ -99,7 +100,7 @@ def refuse_tuned(model: Any) -> None:
     )
     raise UsageError(
         f"{what} was chosen on these same rows, and intervals around a tuned fit cover far less "
-        f"than they promise (.58 to .82 instead of .90 in simulations). {INSTEAD}"
+        f"than they promise (.73 to .84 instead of .90 in simulations). {INSTEAD}"
     )
 
 
@@ -169,6 +170,8 @@ def coef_interval(model: Any, level: float, method: str) -> Interval:
         value[model._position] = low[model._position] = high[model._position] = 1.0
     for target, source in ((value, found.value), (low, found.low), (high, found.high)):
         target[place[inside]] = np.asarray(source)[inside]
+    if model.bias_reduction == "flic":  # the ends are those of Firth's intercept
+        value[-1] = model.intercept_[0]
     return Interval(
         value, low, high, level, found.method.removeprefix("none "), found.gap, found.passes
     )
@@ -180,16 +183,16 @@ def predict_interval(model: Any, X: Any, level: float, method: str) -> Array:
     method = _method(model, level, method, ("auto", "profile", "laplace", "wald"))
     if method == "wald":
         rows = rows_to_predict(model, X, engine=model.engine, holes=False)
-        root = _covariance_of(model)
         k = model.n_features_in_
-        own = np.append(np.arange(k), len(root) - 1)
-        params = (root[np.ix_(own, own)], model.coef_[0], float(model.intercept_[0]))
+        own = np.append(np.arange(k), len(_covariance_of(model)) - 1)
+        matrix = model.covariance_at_origin_[np.ix_(own, own)]
+        params = (matrix, model.origin_[:k], model.coef_[0], float(model.intercept_[0]))
         score, error = rows.map(score_errors, params, engine=model.engine).T
         wide = ndtri(0.5 + level / 2) * error
         link = model._link()
         ends = [link.inverse(score - wide), link.inverse(score + wide)]
-        floor, prevalence = model.floor_, model.prevalence_
-        return np.column_stack([(1 - floor) * end + floor * prevalence for end in ends])
+        return np.column_stack([mixed(end, model.floor_, model.prevalence_) for end in ends])
+    training = _rows_of(model)
     if model._position is not None:
         raise UsageError(
             f"method={method!r} does not take offsets yet: pass method='wald' for this model."
@@ -200,15 +203,16 @@ def predict_interval(model: Any, X: Any, level: float, method: str) -> Array:
     found = (
         laplace_interval(fit, x=points, level=level)
         if method == "laplace"
-        else profile_interval(_rows_of(model), fit, x=points, level=level, engine=model.engine)
+        else profile_interval(training, fit, x=points, level=level, engine=model.engine)
     )
-    return np.column_stack([expit(np.atleast_1d(found.low)), expit(np.atleast_1d(found.high))])
+    ends = [expit(np.atleast_1d(end)) for end in (found.low, found.high)]
+    return np.column_stack([mixed(end, model.floor_, model.prevalence_) for end in ends])
 
 
-def score_errors(block: Block, params: tuple[Array, Array, float]) -> Array:
+def score_errors(block: Block, params: tuple[Array, Array, Array, float]) -> Array:
     """Kernel of the map: score of each row and its standard error."""
-    matrix, slopes, constant = params
-    design = np.column_stack([block.X, np.ones(len(block))])
+    matrix, origin, slopes, constant = params
+    design = np.column_stack([block.X - origin, np.ones(len(block))])
     variance = np.einsum("ij,jk,ik->i", design, matrix, design, optimize=True)
     return np.column_stack([block.X @ slopes + constant, np.sqrt(np.maximum(variance, 0.0))])
 

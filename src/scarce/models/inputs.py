@@ -87,9 +87,7 @@ def refuse_categories(rows: Rows, model: str) -> None:
             )
 
 
-def rows_to_predict(
-    estimator: Any, X: Any, *, engine: Engine = None, holes: bool = True
-) -> Rows:
+def rows_to_predict(estimator: Any, X: Any, *, engine: Engine = None, holes: bool = True) -> Rows:
     """Return rows with the columns that the estimator was fitted on."""
     if isinstance(X, Rows):
         fitted = getattr(estimator, "feature_names_in_", None)

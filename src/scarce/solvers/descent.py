@@ -33,8 +33,13 @@ def descend(
     tol: float,
     max_passes: int = 200,
     engine: Engine = None,
+    enough: float | None = None,
 ) -> tuple[Solution, float]:
-    """Go downhill from one start; return where it ended and the objective there."""
+    """Go downhill from one start; return where it ended and the objective there.
+
+    Stops at a gradient of `tol` per unit of weight, or with `enough` at half a squared Newton step
+    (g' H^-1 g / 2) of that size, which is what a barrier needs.
+    """
     frame = Frame(task, start)
     total = task.look.total
 
@@ -54,6 +59,8 @@ def descend(
     while np.isfinite(value) and size > tol and passes < max_passes:
         step = -Curvature(hessian).solve(gradient)
         downhill = float(step @ gradient)
+        if enough is not None and -0.5 * downhill <= enough:
+            return Solution(coef, size, True, passes, passes, step), value
         share = 1.0
         while True:
             tried = theta + share * step
@@ -173,13 +180,14 @@ def within_support(
     coef = start
     while True:
         barred = replace(task, loss=Barrier(task.loss, shape, height))
-        found, _ = descend(rows, barred, coef, tol=max(1e-9, 1e-3 * height), engine=engine)
+        found, _ = descend(rows, barred, coef, tol=1e-15, engine=engine, enough=1e-3 * height)
         passes += found.passes
         coef = found.coef
         gap = height * held / total
-        if gap <= tol or height < 1e-14:
+        proven = gap <= tol and found.converged  # the bound holds at a stationary point only
+        if gap <= tol:
             break
         height *= 0.1
     value = task.sums(rows, coef, False, engine, value=True).value
     objective = value + 0.5 * float(task.penalty @ coef**2)
-    return replace(found, certificate=gap, converged=gap <= tol, passes=passes + 1), objective
+    return replace(found, certificate=gap, converged=proven, passes=passes + 1), objective

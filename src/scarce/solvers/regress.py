@@ -167,9 +167,12 @@ def regress(
     if ridge == 0 and solution.converged and free[:-1].any():
         _Watch(rows, task, engine).at_the_end(solution, cold)
     if not solution.converged:
+        why = "raise max_passes, or tol"
+        if getattr(loss.link, "shape", 0.0) == -1.0 and not smooth(loss):
+            why = "at shape -1 this loss has a kink, where no gradient proves the minimum"
         remarks += (
             f"The fit stopped at a {proves} of {solution.certificate:.2g} after {solution.passes} "
-            f"passes, above tol={setting.tol:g}: raise max_passes, or tol.",
+            f"passes, above tol={setting.tol:g}: {why}.",
         )
     return Regression(solution.coef, solution, objective, proves, remarks, free)
 

@@ -58,8 +58,8 @@ def correct_prior(prob: ArrayLike, trained_at: ArrayLike, now_at: ArrayLike) -> 
             "1. Pass predict_proba(X), not scores."
         )
     n_classes = 2 if given.ndim == 1 else given.shape[1]
-    before = _shares(trained_at, n_classes, "trained_at")
-    after = _shares(now_at, n_classes, "now_at")
+    before = class_shares(trained_at, n_classes, "trained_at")
+    after = class_shares(now_at, n_classes, "now_at")
     shift = np.log(after) - np.log(before)
     if n_classes == 2:
         # Through log-odds, which keep a probability of 1e-300 apart from 0.
@@ -72,7 +72,14 @@ def correct_prior(prob: ArrayLike, trained_at: ArrayLike, now_at: ArrayLike) -> 
     return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
 
 
-def _shares(given: ArrayLike, n_classes: int, name: str) -> Array:
+def class_shares(given: ArrayLike, n_classes: int, name: str) -> Array:
+    """Return one share per class, or refuse what is not a set of class shares.
+
+    Examples
+    --------
+    >>> class_shares(0.01, 2, "prior")
+    array([0.99, 0.01])
+    """
     shares = np.asarray(given, dtype=np.float64)
     if shares.ndim == 0 and n_classes == 2:
         shares = np.array([1.0 - float(shares), float(shares)])

@@ -1,0 +1,343 @@
+"""Standard errors and intervals: as wide as they should be, and refused where they would lie."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import chi2, norm
+from sklearn.exceptions import NotFittedError
+
+from scarce import RareClassifier, UsageError, load, save
+from scarce.losses import loss_of
+from tests.solvers import plain
+
+
+def logistic(n=200, **rest):
+    X, y = plain.rare(n=n, k=2)
+    return RareClassifier("logistic", ridge=0, **rest).fit(X, y), X, y
+
+
+def coef_of(model):
+    return np.append(model.coef_[0], model.intercept_)
+
+
+# --- covariance -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "shape"), [("logistic", None), ("probit", None), ("gev-log", 0.3), ("gev-log", -0.4)]
+)
+@pytest.mark.parametrize("ridge", [0.0, 3.0])
+def test_oracle_covariance_of_log_losses_is_the_inverse_curvature(loss, shape, ridge):
+    X, y = plain.rare(n=300, k=2)
+    X = X * [1.0, 20.0] + [3.0, 0.0]
+    model = RareClassifier(loss, shape="auto" if shape is None else shape, ridge=ridge).fit(X, y)
+    args = (X, y, loss_of(loss, shape), np.array([ridge, ridge, 0.0]))
+    if loss == "gev-log" and shape > 0:
+        design = plain.design_of(X)
+        _, curvature = args[2].sweep(y, design @ coef_of(model))
+        bend = design.T @ (design * curvature[:, None]) + np.diag(args[3])
+    else:
+        bend = plain.hessian(coef_of(model), *args)
+    np.testing.assert_allclose(model.covariance_, np.linalg.inv(bend), rtol=1e-7, atol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [-0.5, 0.0, 0.7])
+def test_oracle_covariance_of_the_canonical_loss_is_the_sandwich(shape, rng):
+    X, y = plain.rare(n=300, k=2)
+    y[5] = np.nan
+    weight = rng.integers(1, 4, size=300).astype(float)
+    model = RareClassifier(shape=shape, ridge=2.0).fit(X, y, weight)
+    kept = ~np.isnan(y)
+    loss = loss_of("gev-canonical", shape)
+    args = (X[kept], y[kept], loss, np.array([2.0, 2.0, 0.0]), weight[kept])
+    bend = np.linalg.inv(plain.hessian(coef_of(model), *args))
+    design = plain.design_of(X[kept])
+    slope = loss.slope(y[kept], design @ coef_of(model))
+    meat = design.T @ (design * (weight[kept] * slope**2)[:, None])
+    np.testing.assert_allclose(model.covariance_, bend @ meat @ bend, rtol=1e-8, atol=1e-14)
+
+
+def test_simulation_sandwich_errors_are_the_spread_of_the_estimates():
+    """250 draws of a GEV truth: the mean standard error is the spread, to a tenth."""
+    rng = np.random.default_rng(5)
+    link = loss_of("gev-canonical", 0.3).link
+    coefs, errors = [], []
+    for _ in range(250):
+        X = rng.normal(size=(150, 1))
+        y = (rng.random(150) < link.inverse(-0.3 + 0.4 * X[:, 0])).astype(float)
+        model = RareClassifier(shape=0.3, ridge=0).fit(X, y)
+        coefs.append(coef_of(model))
+        errors.append(np.sqrt(np.diag(model.covariance_)))
+    np.testing.assert_allclose(np.mean(errors, axis=0), np.std(coefs, axis=0), rtol=0.1)
+
+
+def test_invariant_covariance_does_not_lose_its_digits_to_far_columns():
+    X, y = plain.rare(n=300, k=2)
+    for params in ({"loss": "logistic"}, {"shape": 0.4}):
+        near = RareClassifier(ridge=0, **params).fit(X, y).covariance_
+        far = RareClassifier(ridge=0, **params).fit(X + [1e6, 0.0], y).covariance_
+        np.testing.assert_allclose(far[:2, :2], near[:2, :2], rtol=1e-6)
+
+
+def test_what_was_not_fitted_has_no_variance():
+    X, y = plain.rare(n=300, k=2)
+    model = RareClassifier("logistic", ridge=0).fit(np.column_stack([X, X[:, 0], np.ones(300)]), y)
+    assert (model.covariance_[2:4] == 0).all()
+    alone = RareClassifier("logistic", ridge=0).fit(X, y)
+    own = [0, 1, 4]
+    np.testing.assert_allclose(model.covariance_[np.ix_(own, own)], alone.covariance_, rtol=1e-7)
+
+
+# --- intervals of coefficients --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_wald_intervals_are_what_they_say(level):
+    model, _, _ = logistic()
+    found = model.coef_interval(level=level, method="wald")
+    wide = norm.ppf(0.5 + level / 2) * np.sqrt(np.diag(model.covariance_))
+    np.testing.assert_allclose(found.value, coef_of(model))
+    np.testing.assert_allclose(found.low, coef_of(model) - wide, rtol=1e-12)
+    np.testing.assert_allclose(found.high, coef_of(model) + wide, rtol=1e-12)
+    assert found.level == level
+    assert found.method == "wald"
+
+
+def test_oracle_profile_ends_are_where_the_likelihood_has_fallen_enough():
+    model, X, y = logistic()
+    found = model.coef_interval(level=0.9)
+    assert "profile" in found.method
+    assert "none" not in found.method
+    loss = loss_of("logistic")
+    zero = np.zeros(3)
+    best = plain.objective(coef_of(model), X, y, loss, zero)
+
+    def excess(t, j):
+        """How far twice the loss has risen with coefficient j held at t and the rest refitted."""
+        other = 1 - j
+        rest = plain.fit(X[:, [other]], y, loss, np.zeros(2), offset=t * X[:, j])
+        full = np.array([t, t, rest[1]])
+        full[other] = rest[0]
+        return 2 * (plain.objective(full, X, y, loss, zero) - best) - chi2.ppf(0.9, 1)
+
+    for j in range(2):
+        middle = coef_of(model)[j]
+        assert found.low[j] == pytest.approx(brentq(excess, middle - 3, middle, (j,)), abs=1e-6)
+        assert found.high[j] == pytest.approx(brentq(excess, middle, middle + 3, (j,)), abs=1e-6)
+    np.testing.assert_allclose(found.value, coef_of(model), atol=1e-6)
+
+
+def test_wald_and_profile_agree_with_many_rows():
+    model, _, _ = logistic(n=6000)
+    one, other = (model.coef_interval(method=m) for m in ("wald", "profile"))
+    np.testing.assert_allclose(one.low, other.low, atol=0.01)
+    np.testing.assert_allclose(one.high, other.high, atol=0.01)
+
+
+def test_auto_is_profile_for_plain_logistic_fits_and_wald_elsewhere():
+    model, X, y = logistic()
+    assert "profile" in model.coef_interval().method
+    assert "firth profile" in logistic(bias_reduction="firth")[0].coef_interval().method
+    for other in (
+        RareClassifier("probit", ridge=0),
+        RareClassifier("logistic", ridge=1.0),
+        RareClassifier("logistic", ridge=0, fit_intercept=False),
+        RareClassifier(shape=0.3, ridge=1.0),
+    ):
+        assert other.fit(X, y).coef_interval().method == "wald"
+
+
+def test_flic_point_lies_in_its_own_interval():
+    model, _, _ = logistic(bias_reduction="flic")
+    found = model.coef_interval()
+    np.testing.assert_allclose(found.value, coef_of(model), atol=1e-9)
+    assert (found.low < coef_of(model)).all()
+    assert (coef_of(model) < found.high).all()
+
+
+def test_fixed_coefficients_have_no_interval():
+    X, y = plain.rare(n=200, k=2)
+    wide = np.column_stack([X, np.ones(200)])
+    found = RareClassifier("logistic", ridge=0).fit(wide, y).coef_interval()
+    assert found.value[2] == 0.0
+    assert (found.low[2], found.high[2]) == (-np.inf, np.inf)
+    held = RareClassifier("logistic", ridge=0, offset=1).fit(X, y)
+    for method in ("profile", "wald"):
+        found = held.coef_interval(method=method)
+        assert (found.low[1], found.value[1], found.high[1]) == (1.0, 1.0, 1.0)
+    values = RareClassifier("logistic", ridge=0).fit(X[:, :1], y, offset=X[:, 1])
+    for method in ("profile", "wald"):
+        one = values.coef_interval(method=method)
+        other = held.coef_interval(method=method)
+        np.testing.assert_allclose(one.low, np.asarray(other.low)[[0, 2]], atol=1e-6)
+
+
+# --- intervals of probabilities -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["wald", "profile", "laplace"])
+def test_probability_intervals_hold_the_probability(method):
+    model, X, _ = logistic()
+    ends = model.predict_interval(X[:20], method=method)
+    prob = model.predict_proba(X[:20])[:, 1]
+    assert ends.shape == (20, 2)
+    assert (ends[:, 0] < prob).all()
+    assert (prob < ends[:, 1]).all()
+    wider = model.predict_interval(X[:20], method=method, level=0.99)
+    assert (wider[:, 0] < ends[:, 0]).all()
+    assert (wider[:, 1] > ends[:, 1]).all()
+
+
+def test_oracle_wald_interval_of_a_probability():
+    X, y = plain.rare(n=300, k=2)
+    model = RareClassifier(shape=0.4, ridge=1.0).fit(X, y)
+    design = plain.design_of(X[:10])
+    error = np.sqrt(np.diag(design @ model.covariance_ @ design.T))
+    score = design @ coef_of(model)
+    link = loss_of("gev-canonical", 0.4).link
+    wanted = np.column_stack([link.inverse(score + s * norm.ppf(0.95) * error) for s in (-1, 1)])
+    wanted = 0.999 * wanted + 0.001 * y.mean()
+    np.testing.assert_allclose(model.predict_interval(X[:10]), wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["wald", "profile", "laplace"])
+def test_a_floor_is_in_the_interval_too(method):
+    bare, X, y = logistic()
+    held, _, _ = logistic(floor=0.3)
+    ends = bare.predict_interval(X[:5], method=method)
+    np.testing.assert_allclose(
+        held.predict_interval(X[:5], method=method), 0.7 * ends + 0.3 * y.mean(), atol=1e-9
+    )
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"shapes": [0.0, 0.5], "ridges": [1.0]}, r"shape .* and ridge 1 was chosen"),
+        ({"shapes": [0.0, 0.5], "ridge": 1.0}, r"^shape \S+ was chosen on these same rows"),
+        ({"shape": 0.3, "ridges": [2.0]}, r"^ridge 2 was chosen on these same rows"),
+        ({"loss": "logistic", "ridges": [2.0]}, r"^ridge 2 was chosen .* bias_reduction='flic'"),
+    ],
+)
+def test_tuned_fits_give_no_interval(params, words):
+    X, y = plain.rare(n=200)
+    model = RareClassifier(cv=3, **params).fit(X, y)
+    assert model.covariance_ is None
+    with pytest.raises(UsageError, match=words):
+        model.coef_interval()
+    with pytest.raises(UsageError, match=words):
+        model.predict_interval(X[:2])
+    assert "no standard errors: shape or ridge was chosen" in str(model.summary())
+    assert list(model.summary().columns) == ["term", "coef"]
+
+
+def test_other_refusals(tmp_path):
+    model, X, y = logistic()
+    with pytest.raises(UsageError, match=r"method='walt' is not known\. Did you mean 'wald'"):
+        model.coef_interval(method="walt")
+    with pytest.raises(UsageError, match="method='laplace' is not known"):
+        model.coef_interval(method="laplace")
+    for level in (0.0, 1.0, 1.5, -0.1, np.nan):
+        for method in ("wald", "profile"):
+            with pytest.raises(UsageError, match="level="):
+                model.coef_interval(level=level, method=method)
+            with pytest.raises(UsageError, match="level="):
+                model.predict_interval(X[:1], level=level, method=method)
+        with pytest.raises(UsageError, match="level="):
+            model.summary(level=level)
+    ridged = RareClassifier("logistic", ridge=1.0).fit(X, y)
+    with pytest.raises(UsageError, match=r"method='profile' is for loss='logistic' with ridge=0"):
+        ridged.coef_interval(method="profile")
+    with pytest.raises(UsageError, match=r"this is 'probit' with ridge=0\. Pass method='wald'"):
+        RareClassifier("probit", ridge=0).fit(X, y).predict_interval(X[:1], method="laplace")
+    for bare in (
+        RareClassifier("logistic", ridge=0, diagnostics=False),
+        RareClassifier(shape=0.5, ridge=1.0, domain="paper"),
+    ):
+        with pytest.raises(UsageError, match="diagnostics=True and domain='line'"):
+            bare.fit(X, y).coef_interval(method="wald")
+    held = RareClassifier("logistic", ridge=0, offset=0).fit(X, y)
+    with pytest.raises(UsageError, match="does not take offsets yet: pass method='wald'"):
+        held.predict_interval(X[:1], method="profile")
+    assert held.predict_interval(X[:1], method="wald").shape == (1, 2)
+    for call in ("coef_interval", "summary"):
+        with pytest.raises(NotFittedError):
+            getattr(RareClassifier("logistic", ridge=0), call)()
+    with pytest.raises(NotFittedError):
+        RareClassifier("logistic", ridge=0).predict_interval(X)
+
+
+@pytest.mark.parametrize("bias", [None, "firth", "flic"])
+def test_a_loaded_model_says_what_it_can_and_refuses_the_rest(bias, tmp_path):
+    model, X, _ = logistic(bias_reduction=bias)
+    save(model, tmp_path / "model.scarce")
+    for copy in (load(tmp_path / "model.scarce"), pickle.loads(pickle.dumps(model))):
+        assert copy.coef_interval().method == "wald"
+        text = str(copy.summary())
+        assert "90 % wald intervals" in text
+        np.testing.assert_array_equal(
+            copy.coef_interval(method="wald").low, model.coef_interval(method="wald").low
+        )
+        np.testing.assert_array_equal(
+            copy.predict_interval(X[:4]), model.predict_interval(X[:4], method="wald")
+        )
+        for method in ("profile", "laplace"):
+            with pytest.raises(UsageError, match=r"go back to the training rows.*method='wald'"):
+                copy.predict_interval(X[:1], method=method)
+        with pytest.raises(UsageError, match="came from a file or a copy"):
+            copy.coef_interval(method="profile")
+
+
+# --- summary --------------------------------------------------------------------------------------
+
+WALD = """\
+logistic, ridge 0
+term         coef  error      z      p     low   high
+x0          0.426  0.487  0.875  0.382  -0.375   1.23
+intercept  -0.549  0.704  -0.78  0.435   -1.71  0.609
+{report}
+low, high: 90 % wald intervals; error, z, p: Wald"""
+
+PROFILE = """\
+logistic, ridge 0
+term         coef  error      z      p     low   high
+x0          0.426  0.487  0.875  0.382  -0.334   1.34
+intercept  -0.549  0.704  -0.78  0.435   -1.85  0.559
+{report}
+low, high: 90 % profile intervals; error, z, p: Wald"""
+
+
+def test_golden_summary():
+    X = np.array([[-2.0], [-1.5], [-1.0], [-0.5], [0.0], [0.5], [1.0], [1.5], [2.0], [2.5]])
+    y = np.array([0, 0, 1, 0, 0, 1, 0, 1, 1, 0.0])
+    model = RareClassifier("logistic", ridge=0).fit(X, y)
+    assert str(model.summary(method="wald")) == WALD.format(report=model.report_)
+    assert str(model.summary()) == PROFILE.format(report=model.report_)
+    assert model.summary().columns["term"] == ["x0", "intercept"]
+    assert model.summary(level=0.5).notes[-1].startswith("low, high: 50 % profile")
+
+
+def test_summary_says_floor_units_names_and_what_is_fixed():
+    X, y = plain.rare(n=300, k=2)
+    frame = pd.DataFrame(np.column_stack([X, np.ones(300)]), columns=["age", "pay", "one"])
+    model = RareClassifier(shape=1.0, ridge=2.0, standardize=True).fit(frame, y)
+    text = str(model.summary())
+    assert text.startswith("gev-canonical, shape 1, ridge on standardised columns 2\n")
+    assert f"at weight 0.001 ({model.floored_rows_:,} training rows needed it)" in text
+    assert [line.split()[0] for line in text.splitlines()[2:6]] == [
+        "age",
+        "pay",
+        "one",
+        "intercept",
+    ]
+    row = text.splitlines()[4].split()
+    assert row[1:] == ["0", "0", "unknown", "unknown", "0", "0"]
+    assert "warning: Constant, so their coefficient is 0: 'one'." in text
+    flic = RareClassifier("logistic", ridge=0, bias_reduction="flic").fit(X, y)
+    assert str(flic.summary()).startswith("logistic, bias reduction: flic\n")
