@@ -75,9 +75,14 @@ def test_a_fit_sees_training_rows_only_and_is_scored_on_the_others(monkeypatch):
     train, test = data.split(y, 1)
     seen = {}
 
+    class Steep:
+        def predict_proba(self, X):
+            positive = 1 / (1 + np.exp(-X[:, 0]))
+            return np.column_stack([1 - positive, positive])
+
     def spy(X_given, y_given, folds):
         seen.update(X=X_given, y=y_given, folds=folds)
-        return methods.Constant(float(y_given.mean()))
+        return Steep()
 
     monkeypatch.setattr(methods, "table", lambda name: (X, y))
     monkeypatch.setitem(methods.METHODS, "constant", spy)
@@ -85,9 +90,13 @@ def test_a_fit_sees_training_rows_only_and_is_scored_on_the_others(monkeypatch):
     assert np.array_equal(seen["X"], X[train])
     assert np.array_equal(seen["y"], y[train])
     assert seen["folds"] == 5
-    share = y[train].mean()
-    assert line["brier"] == pytest.approx(np.mean((y[test] - share) ** 2))
+    assert line["brier"] == pytest.approx(np.mean((y[test] - 1 / (1 + np.exp(-X[test, 0]))) ** 2))
     assert (line["rows"], line["columns"], line["positives"], line["stamp"]) == (60, 2, 20, "s")
+
+
+def test_the_constant_is_the_prevalence_of_the_rows_given():
+    prob = methods.constant(np.zeros((4, 1)), np.array([0.0, 0, 0, 1]), 5).predict_proba([[0], [1]])
+    assert prob.tolist() == [[0.75, 0.25]] * 2
 
 
 def test_logit_chooses_its_ridge_by_log_loss_in_standard_units():
@@ -226,8 +235,20 @@ def test_rows_of_the_table():
     assert rows[f"{called} / CatBoost, Brier: sets won"].ours == 2
     assert rows[f"{called} / logit, Brier: worst set, no cushion"].ours == pytest.approx(0.25)
     assert rows[f"{called}: splits in which the stack predicts"].ours == 4
-    assert rows["logit: |predicted / observed - 1|"].ours == pytest.approx(0.2)
+    assert rows["logit: distance of predicted / observed from 1"].ours == pytest.approx(0.2)
     assert rows["catboost: calibration error x 1e4"].ours == pytest.approx(10)
+
+
+def test_the_two_separable_sets_are_left_out_of_the_second_average():
+    lines = some_lines()
+    for line in lines:
+        if line["set"] == "nursery":
+            line["set"] = data.NEARLY_SEPARABLE[0]
+            line["brier"] *= 3 if line["method"] == "catboost" else 1
+    every, fewer, _ = run.against_catboost(scores.set_means(lines), "auto-sk", "brier", "q", "")
+    assert (every.repeats, fewer.repeats) == (2, 1)
+    assert fewer.ours == pytest.approx(0.054 / 0.104)
+    assert every.ours == pytest.approx((0.054 / 0.104 * 0.108 / 0.608) ** 0.5)
 
 
 def test_the_worst_set_is_the_largest_ratio():

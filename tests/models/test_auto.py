@@ -110,12 +110,12 @@ def test_every_member_is_floored_and_weighted(fitted):
 
 def test_it_falls_back_to_the_logit_inside_the_noise():
     X, y = straight()
-    model = AutoClassifier(QUICK).fit(X, y)
+    model = AutoClassifier(QUICK, fallback="noise").fit(X, y)
     assert model.chosen_ == "logit"
-    assert "inside its fold noise" in model.fallback_
+    assert "gains nothing certain" in model.fallback_
     assert model.fallback_ in model.report_.warnings
     assert list(model.members_) == ["logit"]
-    kept = AutoClassifier(QUICK, fallback=False).fit(X, y)
+    kept = AutoClassifier(QUICK, fallback=None).fit(X, y)
     assert kept.chosen_ == "auto"
     assert kept.fallback_ is None
     assert kept.weights_ == model.weights_
@@ -125,25 +125,33 @@ def test_it_falls_back_to_the_logit_inside_the_noise():
 
 
 @pytest.mark.parametrize(
-    ("gains", "chosen"),
+    ("fallback", "gains", "chosen"),
     [
-        ([0.3, -0.2, 0.2, -0.1, 0.1], "logit"),  # a gain of 0.06 with standard error 0.09
-        ([0.3, 0.2, 0.2, 0.1, 0.1], "auto"),
-        ([-0.3, -0.2, -0.2, -0.1, -0.1], "logit"),
+        ("noise", [0.3, -0.2, 0.2, -0.1, 0.1], "logit"),  # a gain of 0.06 with standard error 0.09
+        ("noise", [0.3, 0.2, 0.2, 0.1, 0.1], "auto"),
+        ("noise", [-0.3, -0.2, -0.2, -0.1, -0.1], "logit"),
+        ("loss", [0.3, -0.2, 0.2, -0.1, 0.1], "auto"),
+        ("loss", [0.3, 0.2, 0.2, 0.1, 0.1], "auto"),
+        ("loss", [-0.3, -0.2, -0.2, -0.1, -0.1], "logit"),
+        (None, [-0.3, -0.2, -0.2, -0.1, -0.1], "auto"),
     ],
 )
-def test_the_fallback_weighs_the_gain_against_its_noise(gains, chosen):
+def test_the_fallback_weighs_the_gain_against_its_noise(fallback, gains, chosen):
     """Ten rows in five folds; the stack's loss is the logit's less the gain of the fold."""
     y, folds, weight = np.tile([0.0, 1.0], 5), np.repeat(np.arange(5), 2), np.ones(10)
     signs = np.where(y == 1, 1.0, -1.0)
     before = 0.6 + np.zeros(10)
     scores = {"logit": -signs * np.log(np.expm1(before)), "spline": np.zeros(10)}
     nested = -signs * np.log(np.expm1(before - np.repeat(gains, 2)))
-    model = AutoClassifier()
+    model = AutoClassifier(fallback=fallback)
     model.fallback_ = None
-    model._decide("logit", scores, nested, Sample(np.zeros((10, 1)), y, None, folds, 0), weight)
+    remarks = []
+    sample = Sample(np.zeros((10, 1)), y, None, folds, 0)
+    model._decide("logit", scores, nested, sample, weight, remarks)
     assert model.chosen_ == chosen
     assert (model.fallback_ is None) == (chosen == "auto")
+    unsure = chosen == "auto" and fallback is not None and sum(gains) < 0.5
+    assert bool(remarks) == (unsure or fallback is None)
 
 
 def test_oracle_the_comparison_is_of_nested_stacking():
@@ -167,7 +175,7 @@ def test_oracle_the_comparison_is_of_nested_stacking():
 def test_the_order_of_the_rows_changes_nothing(rng):
     X, y, _ = curved(150)
     order = rng.permutation(150)
-    settings = {"members": ["spline", "forest"], "fallback": False}
+    settings = {"members": ["spline", "forest"], "fallback": None}
     model = AutoClassifier(**settings).fit(X, y)
     again = AutoClassifier(**settings, engine="threads").fit(X[order], y[order])
     np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
@@ -293,7 +301,7 @@ def test_missing_values_need_members_that_take_them():
 def test_folds_may_be_given():
     X, y, _ = curved(200)
     parts = [(np.flatnonzero(np.arange(200) % 4 != k), np.arange(k, 200, 4)) for k in range(4)]
-    model = AutoClassifier(["spline", "boosting"], cv=parts, fallback=False).fit(X, y)
+    model = AutoClassifier(["spline", "boosting"], cv=parts, fallback=None).fit(X, y)
     known = (np.ones(200), np.arange(200) % 4)
     constant = score_line(y * 1.0, constant_scores(y * 1.0, *known), *known)
     for name, value in constant.items():
@@ -371,7 +379,7 @@ def test_model_file_needs_no_library(fitted, tmp_path):
 )
 def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, name, value, words):
     X, y, _ = curved(200)
-    model = AutoClassifier(QUICK[:2], fallback=False).fit(X, y)
+    model = AutoClassifier(QUICK[:2], fallback=None).fit(X, y)
     setattr(model, name, value)
     save(model, tmp_path / "auto.scarce")
     with pytest.raises(StoreError, match=words):

@@ -12,6 +12,7 @@ from scarce.models.search import (
     Plan,
     calibration_of,
     folds_of,
+    held_out_scores,
     mixed,
     select,
 )
@@ -399,3 +400,19 @@ def test_mixed_and_calibration_of_small_cases():
     bins = np.zeros((1, 10, 4))
     bins[0, 2] = [2.0, 0.5, 0.13, 1.0]  # probabilities .2 and .3, one positive: share .5
     assert calibration_of(bins)[0] == pytest.approx(0.3**2 + 0.2**2)
+
+
+def test_bins_of_the_calibration_loss_end_with_their_upper_end():
+    """001 section 4.2: (k - 1) / 10 < prob <= k / 10, and 0 in the first."""
+    X = np.linspace(0.0, 1.0, 11)[:, None]
+    y = (np.arange(11) % 3 == 0).astype(float)
+    rows = ArrayRows(X, y, classes=[0, 1])
+
+    class Identity:
+        def rates(self, score):
+            return score.round(12), score
+
+    fold = (np.zeros(11, dtype=np.int8), 0)
+    params = ([Identity()], np.array([[1.0, 0.0]]), [0.0], fold, 0.3, "calibration")
+    sums = rows.fold(held_out_scores, params)
+    assert sums.bins[0, :, 0].tolist() == [2, 1, 1, 1, 1, 1, 1, 1, 1, 1]

@@ -5,7 +5,7 @@
 
 Members, folds and choices are in members.py, weights in stack.py. Next to the stack stand the
 constant, the logit and the best single member, scored on rows that no part of them had seen; where
-the stack's gain over the logit is inside its fold noise, the logit is what predicts. Assumes
+the stack gains nothing over the logit there, the logit is what predicts. Assumes
 independent rows of two classes. Gives no intervals: those of tuned fits were measured to lie.
 """
 
@@ -27,14 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from scarce.errors import DataError, UsageError, refuse_word
 from scarce.models.compare import constant_scores, fold_gain, score_line, text_table
 from scarce.models.inputs import rows_to_fit, rows_to_predict
-from scarce.models.members import (
-    MEMBERS,
-    PACKAGES,
-    Fitted,
-    fit_member,
-    knots,
-    usable,
-)
+from scarce.models.members import MEMBERS, PACKAGES, Fitted, fit_member, knots, usable
 from scarce.models.rare import RareClassifier
 from scarce.models.sample import (
     Sample,
@@ -71,10 +64,11 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     floor : float
         Smallest share of the prevalence mixed into every member's probability. Each member may get
         a larger one, by cross-validated log loss.
-    fallback : bool
-        Predict with the logit alone when the stack's cross-validated gain over it is no larger than
-        the standard error of that gain over folds. Without a logit among the members, the best
-        single member takes its place.
+    fallback : {"loss", "noise", None}
+        When the logit alone predicts: where the stack's log loss on left-out rows is not below the
+        logit's, where the gain is no larger than its standard error over folds, or never. Without a
+        logit among the members, the best single member takes its place. "noise" prefers the simple
+        model, at a price (docs/guide/auto.md); with "loss" a gain inside its noise is remarked.
     random_state : int, RandomState or None
         Seeds folds and trees. The default makes the same rows, in any order, give the same model;
         None draws a new seed.
@@ -92,7 +86,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     fallback_ : str or None
         Why the stack does not predict.
     weights_, floors_, choices_ : dict
-        Of each member: weight in the stack, floor, and what its own cross-validation chose.
+        Of each member: weight in the stack, floor, what its own cross-validation chose.
     stack_intercept_, stack_strength_ : float
     comparison_ : dict of dict
         Of "constant", "logit", "best single" and "auto": log_loss, brier and total (predicted over
@@ -127,7 +121,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         cv: int | Sequence[tuple[Any, Any]] = 5,
         floor: float = 0.001,
-        fallback: bool = True,
+        fallback: str | None = "loss",
         random_state: Any = 0,
         engine: Engine = None,
         progress: Progress | None = None,
@@ -208,7 +202,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_interval(self, X: Any, *, level: float = 0.9) -> NoReturn:
         """Refuse: intervals of tuned and stacked fits do not cover what they promise."""
         raise UsageError(
-            "AutoClassifier gives no intervals: 90 % intervals around tuned fits covered the truth "
+            "AutoClassifier gives no intervals: 90 % intervals of a tuned ridge covered the truth "
             "in only 73 to 84 % of simulated cases. For intervals fit one untuned model: "
             'RareClassifier("logistic", ridge=0, bias_reduction="flic").fit(X, y)'
             ".predict_interval(X)."
@@ -238,6 +232,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"floor={self.floor!r} must lie between 0 and 0.5, both excluded: without a floor "
                 "one unlikely event costs an infinite loss. Give 0.001."
             )
+        if self.fallback is not None:
+            refuse_word("fallback", self.fallback, ("loss", "noise"))
         here = usable()
         if isinstance(self.members, str):
             refuse_word("members", self.members, ("auto",))
@@ -367,7 +363,9 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.comparison_["logit"] = lines["logit"]
         self.comparison_[f"best single ({single})"] = lines[single]
         self.comparison_["auto"] = score_line(y, nested, weight, folds)
-        self._decide("logit" if "logit" in lines else single, scores, nested, sample, weight)
+        self._decide(
+            "logit" if "logit" in lines else single, scores, nested, sample, weight, remarks
+        )
         if self.fallback_ is not None:
             remarks.insert(0, self.fallback_)
         predicting = [n for n, w in self.weights_.items() if w > 0]
@@ -383,17 +381,25 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         nested: Array,
         sample: Sample,
         weight: Array,
+        remarks: list[str],
     ) -> None:
-        """Keep the stack when it beats the reference by more than the noise of its folds."""
+        """Keep the stack when it beats the reference, as `fallback` asks."""
         y, folds = sample.y, sample.folds
         before, after = row_log_loss(y, scores[reference]), row_log_loss(y, nested)
         gain, error = fold_gain(before, after, weight, folds)
         self.chosen_ = "auto"
-        if self.fallback and len(scores) > 1 and not gain > error:
+        seen = f"{gain:.3g} with a standard error of {error:.3g} over folds"
+        least = {"loss": 0.0, "noise": error, None: -math.inf}[self.fallback]
+        if len(scores) > 1 and not gain > least:
             self.chosen_ = reference
             self.fallback_ = (
-                f"Predicts with {reference} alone: auto's gain in log loss over it on left-out "
-                f"rows ({gain:.3g}) is inside its fold noise (standard error {error:.3g})."
+                f"Predicts with {reference} alone: auto gains nothing certain over it in log loss "
+                f"on left-out rows ({seen})."
+            )
+        elif len(scores) > 1 and not gain > error:
+            remarks.append(
+                f"Auto's gain in log loss over {reference} on left-out rows is inside its noise "
+                f"({seen}): {reference} alone is as good here."
             )
 
     def _floored(self, prob: Array, share: float) -> Array:

@@ -32,7 +32,7 @@ PACKAGES = {"catboost": "catboost", "lightgbm": "lightgbm"}
 FEW_VALUES = 5  # a column with fewer different values has nothing to bend between
 CUTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 DEGREE = 3
-RIDGES = (0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
+RIDGES = (1e-4, 1e-3, 0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
 SMALLEST = 1e-12  # keeps a choice by log loss finite; the floor comes later
 FOREST_LIMIT = float(np.finfo(np.float32).max)  # forests compare in single precision
 
@@ -73,12 +73,12 @@ def _left_out(sample: Sample, fit: Callable[..., Any]) -> Array:
 # --- logit and splines ----------------------------------------------------------------------------
 
 
-def _ridge_logit(ridge: float | str, sample: Sample, *, standardize: bool) -> RareClassifier:
+def _ridge_logit(ridge: float | str, sample: Sample) -> RareClassifier:
     return RareClassifier(
         "logistic",
         ridge=ridge,
         select_by="log_loss",
-        standardize=standardize,
+        standardize=True,
         ridges=RIDGES,
         floor=0.0,
         cv=max(2, len(np.unique(sample.folds))),
@@ -87,23 +87,23 @@ def _ridge_logit(ridge: float | str, sample: Sample, *, standardize: bool) -> Ra
 
 
 def _logit(sample: Sample) -> Fitted:
-    model = _ridge_logit("auto", sample, standardize=True)
+    model = _ridge_logit("auto", sample)
     model.fit(sample.X, sample.y, sample_weight=sample.weight)
     ridge = float(model.ridge_)
 
     def fit(X: Array, y: Array, weight: Array | None) -> Any:
-        return _ridge_logit(ridge, sample, standardize=True).fit(X, y, sample_weight=weight)
+        return _ridge_logit(ridge, sample).fit(X, y, sample_weight=weight)
 
     return Fitted(model, _left_out(sample, fit), f"ridge {ridge:.3g}")
 
 
 def _spline(sample: Sample) -> Fitted:
-    model = SplineLogit(inner=_ridge_logit("auto", sample, standardize=False))
+    model = SplineLogit(inner=_ridge_logit("auto", sample))
     model.fit(sample.X, sample.y, sample.weight)
     ridge = float(model.model_.ridge_)
 
     def fit(X: Array, y: Array, weight: Array | None) -> Any:
-        inner = _ridge_logit(ridge, sample, standardize=False)
+        inner = _ridge_logit(ridge, sample)
         return SplineLogit(inner=inner).fit(X, y, weight)
 
     return Fitted(model, _left_out(sample, fit), f"ridge {ridge:.3g}")

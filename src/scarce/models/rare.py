@@ -123,7 +123,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    GEV gains little over logistic regression, and nothing below 5 % prevalence (docs/guide/rare.md):
+    GEV gains little over logistic regression, nothing below 5 % prevalence (docs/guide/rare.md):
     `selection_` says when the gain is inside the noise.
 
     References

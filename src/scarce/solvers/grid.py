@@ -154,6 +154,7 @@ class _Climb:
         self, Z: Array, offset: Array, y: Array, weight: Array, losses: Sequence[Any]
     ) -> None:
         self.Z, self.offset, self.y, self.weight, self.losses = Z, offset, y, weight, losses
+        self.enough = ENOUGH * float(weight.mean())  # weights in other units change nothing
         # Hessians of all losses against one pass of gradients: few rows make them cheap.
         self.cheap = len(Z) * Z.shape[1] < 60_000
 
@@ -190,7 +191,7 @@ class _Climb:
         for _ in range(MOST_STEPS):
             step[renew] = -_solve(data[renew], penalty, gradient[renew])
             decrement = -0.5 * np.einsum("ij,ij->i", step, gradient)
-            active = decrement > ENOUGH
+            active = decrement > self.enough
             if not active.any():
                 break
             which = np.flatnonzero(active)

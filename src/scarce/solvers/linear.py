@@ -179,6 +179,12 @@ def look(rows: Rows, *, engine: Engine = None, model: str = "The model") -> Look
     weight, count, unlabelled, first, second = rows.fold(first_sums, None, engine=engine)
     if np.isnan(first).any():
         refuse_holes(rows, model)
+    if not np.isfinite(second).all():
+        large = rows.names[int(np.flatnonzero(~np.isfinite(second))[0])]
+        raise DataError(
+            f"Column {large!r} holds values beyond 1e150, whose squares are not numbers any more. "
+            "Divide it, or take its logarithm."
+        )
     if len(rows.classes) != 2 or not (weight > 0).all():
         present = [str(c) for c, w in zip(rows.classes, weight, strict=False) if w > 0]
         raise DataError(
@@ -208,11 +214,13 @@ def first_sums(block: Block, origin: Array | None) -> tuple[Array, Array, int, A
         X = piece.X if origin is None else piece.X - origin
         if weight is None:
             weight = np.ones(len(piece))
-            second += np.einsum("ij,ij->j", X, X)
+            with np.errstate(over="ignore"):
+                second += np.einsum("ij,ij->j", X, X)
         else:
             if not weight.all():  # a row that counts nothing may hold anything
                 X = np.where(weight[:, None] > 0, X, 0.0)
-            second += weight @ np.multiply(X, X, out=Block.scratch("first_sums", X.shape))
+            with np.errstate(over="ignore"):
+                second += weight @ np.multiply(X, X, out=Block.scratch("first_sums", X.shape))
         first += weight @ X
         counting = weight > 0
         weights += weight @ (1.0 - y), weight @ y

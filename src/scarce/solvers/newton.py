@@ -30,7 +30,8 @@ from scarce.solvers.linear import Look, Sums, labelled, linear_sums
 SAMPLE_FROM = 20_000  # rows from which a first fit on a part pays
 MEMORY = 12  # gradient differences kept beside a Gram matrix
 CHEAP = 50_000  # cells up to which a Gram matrix costs no more than the rest of a pass
-GRAM_COLUMNS = 1500  # more columns than this: never a Gram matrix, only its diagonal
+GRAM_COLUMNS = 1500  # more columns than this, and more multiplications than GRAM_WORK:
+GRAM_WORK = 2e10  # never a Gram matrix, only its diagonal
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,7 @@ def minimise(
     if sample and len(rows) >= SAMPLE_FROM:
         start, curvature = _on_a_part(rows, task, start, engine)
     frame = Frame(task, start)
-    wide = len(frame.free) > GRAM_COLUMNS
+    wide = is_wide(frame, len(rows))
     price = 2.0 + len(frame.free) / 25.0  # of a pass with Gram matrix, in passes without
     total = task.look.total
     theta = frame.theta(start)
@@ -272,6 +273,12 @@ def minimise(
     return Solution(coef, size, size <= tol, passes, grams, step)
 
 
+def is_wide(frame: Frame, n: int) -> bool:
+    """Say whether a Gram matrix would cost more than a second or so."""
+    k = len(frame.free)
+    return k > GRAM_COLUMNS and n * k * k > GRAM_WORK
+
+
 def _diagonal(frame: Frame, total: float) -> Array:
     prevalence = frame.task.look.prevalence
     ridge = (frame.T**2).T @ frame.task.penalty
@@ -297,7 +304,7 @@ def _on_a_part(
     tol = 0.05 * float(np.sqrt(look.prevalence * (1 - look.prevalence) / len(y)))
     found = minimise(part, some, start, tol=tol, max_passes=40, sample=False)
     frame = Frame(task, start)
-    if len(frame.free) > GRAM_COLUMNS:
+    if is_wide(frame, len(rows)):
         return found.coef, None
     sums = some.sums(part, found.coef, True, None)
     curvature = Curvature(frame.hessian(sums.gram))

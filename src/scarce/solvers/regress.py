@@ -164,12 +164,15 @@ def regress(
         solution, objective = descend_from(
             rows, task, starts, tol=setting.tol, max_passes=setting.max_passes, engine=engine
         )
-    if ridge == 0 and solution.converged and free[:-1].any():
+    if ridge == 0 and np.isfinite(solution.certificate) and free[:-1].any():
         _Watch(rows, task, engine).at_the_end(solution, cold)
     if not solution.converged:
         why = "raise max_passes, or tol"
-        if getattr(loss.link, "shape", 0.0) == -1.0 and not smooth(loss):
+        shape = getattr(loss.link, "shape", 0.0)
+        if shape == -1.0 and not smooth(loss):
             why = "at shape -1 this loss has a kink, where no gradient proves the minimum"
+        elif shape < 0 and not smooth(loss):
+            why += "; near the edge of its support this loss bends too sharply for small gradients"
         remarks += (
             f"The fit stopped at a {proves} of {solution.certificate:.2g} after {solution.passes} "
             f"passes, above tol={setting.tol:g}: {why}.",

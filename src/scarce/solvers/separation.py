@@ -73,7 +73,7 @@ def _proves(rows: Rows, direction: Array, intercept: bool, engine: Engine) -> bo
     reach = max(last, high) - min(low, first)
     if not reach > 0:
         return False
-    slack = 1e-10 * reach
+    slack = 1e-13 * reach  # of rounding only
     if intercept:
         return bool(low >= high - slack or first >= last - slack)
     return bool(min(low, -high) >= -slack or min(first, -last) >= -slack)
