@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from experiments import frame
 from experiments.auto_rare import data, methods, run, scores
 from experiments.frame import FOLDER
 
@@ -298,10 +299,32 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch):
     calls.clear()
     monkeypatch.setattr(run, "measure", lambda *key: calls.append(key[:3]) or made[key[:3]])
     said = []
-    sets = run.measured(said.append)
+    lines = run.measured(said.append)
     assert len(calls) == 20 - kept
     assert said[0].startswith(f"{20 - kept} of 20 fits to do")
-    assert sets == scores.set_means(some_lines())
+    assert scores.set_means(lines) == scores.set_means(some_lines())
+
+
+def test_results_are_written_again_from_the_work_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "SETS", ("small", "nursery"))
+    monkeypatch.setattr(run, "n_splits", lambda name: 2)
+    monkeypatch.setattr(run, "WORK", tmp_path / "work.jsonl")
+    monkeypatch.setattr(run, "STORED", tmp_path / "sets.json")
+    monkeypatch.setattr(run, "versions", dict)
+    lines = some_lines()
+    old = [line | {"stamp": "older", "brier": 9.0} for line in lines]
+    run.WORK.write_text("\n".join(map(json.dumps, old + lines[:-1])))
+    with pytest.raises(SystemExit, match=r"lacks 1 fits .*'nursery', 1, 'auto-all'.* 20 lines"):
+        run.again()
+    run.WORK.write_text("\n".join(map(json.dumps, old + lines)))
+    run.again()
+    stored = json.loads(run.STORED.read_text())
+    assert stored["sets"] == scores.set_means(lines)
+    assert stored["made_by"]["logit"] == "made by logit"
+    found = frame.read_results(tmp_path).comparisons
+    assert found == tuple(run.comparisons(stored["sets"]))
+    assert found == tuple(run.run(True, lambda text: None))
+    assert "| small (10 of 100) | 4000 |" in (tmp_path / "sets.md").read_text()
 
 
 def test_stored_sets_are_complete_and_nothing_was_called_impossible_by_auto():

@@ -357,6 +357,18 @@ def test_no_gev_probability_is_zero_or_one_and_the_mean_is_kept():
     assert f"{bare.floored_rows_:,} training rows lie outside" in model.report_.warnings[0]
 
 
+@pytest.mark.parametrize("shape", [-1.0, -0.6, 0.8])
+def test_rows_beyond_either_end_of_the_support_are_counted(shape):
+    X, y = plain.rare(n=300, k=2, shift=1.0 if shape < 0 else -2.0)
+    X = 3 * X
+    model = fitted("gev-canonical", X, y, shape=shape, ridge=0)
+    low, high = model._link().support
+    score = model.linear_predictor(X)
+    beyond = np.count_nonzero(score >= high if shape < 0 else score <= low)
+    assert beyond > 3
+    assert model.floored_rows_ == beyond
+
+
 def test_other_links_have_no_floor_unless_it_is_asked_for():
     X, y = plain.rare()
     assert fitted("logistic", X, y).floor_ == 0.0

@@ -61,6 +61,22 @@ def test_oracle_every_fit_of_a_grid_leaves_little_to_gain(intercept, cheap, rng,
     assert (found.coef[..., -1] == 0).all() == (intercept == "none")
 
 
+@pytest.mark.parametrize("seed", [1, 6, 10])
+def test_long_tails_need_shortened_steps(seed):
+    """Whole Newton steps go round in circles here at a shape of -1."""
+    rng = np.random.default_rng(seed)
+    X = np.exp(1.5 * rng.normal(size=(60, 3)))
+    y = (rng.random(60) < 0.2).astype(float)
+    y[:2] = 0, 1
+    found = solve_grid(
+        whole(X, y), look(ArrayRows(X, y, classes=[0, 1])), LOSSES, (0.001, 1.0), Setting()
+    )
+    assert found.enough.all()
+    for i, loss in enumerate(LOSSES):
+        left = decrement(found.coef[i, 0], X, y, loss, np.array([0.001, 0.001, 0.001, 0.0]))
+        assert left <= ENOUGH * 3
+
+
 def test_a_grid_keeps_units_and_offsets(rng):
     X, y = plain.rare(n=400)
     setting = Setting(offset=1, units=np.array([2.0, 1.0, 0.5]))

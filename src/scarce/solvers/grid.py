@@ -154,7 +154,8 @@ class _Climb:
         self, Z: Array, offset: Array, y: Array, weight: Array, losses: Sequence[Any]
     ) -> None:
         self.Z, self.offset, self.y, self.weight, self.losses = Z, offset, y, weight, losses
-        self.enough = ENOUGH * float(weight.mean())  # weights in other units change nothing
+        # In units of one row: weights in other units, or rows written twice, change nothing.
+        self.enough = ENOUGH * max(float(weight.min()), 1e-3 * float(weight.mean()))
         # Hessians of all losses against one pass of gradients: few rows make them cheap.
         self.cheap = len(Z) * Z.shape[1] < 60_000
 
