@@ -3,9 +3,9 @@
     left_out[i] = probability of row i from a fit that had not seen it
 
 Linear logit, logit on splines, histogram boosting, a random forest; CatBoost and LightGBM where
-they are installed. Each choice inside a member (ridge, number of trees) is made by cross-validated
-log loss on the same folds that give `left_out`, which is therefore slightly optimistic. Forests use
-their out-of-bag rows. Every fitted member is of plain arrays. Does not weigh members: see stack.py.
+they are installed. Logits choose their ridge anew without the rows left out; the number of trees
+is chosen on the same folds that give `left_out`, which is slightly optimistic. Forests use their
+out-of-bag rows. Every fitted member is of plain arrays. Does not weigh members: see stack.py.
 """
 
 from __future__ import annotations
@@ -73,40 +73,35 @@ def _left_out(sample: Sample, fit: Callable[..., Any]) -> Array:
 # --- logit and splines ----------------------------------------------------------------------------
 
 
-def _ridge_logit(ridge: float | str, sample: Sample) -> RareClassifier:
+def _ridge_logit(sample: Sample) -> RareClassifier:
+    """Return a logit that chooses its ridge itself, on folds of its own."""
     return RareClassifier(
         "logistic",
-        ridge=ridge,
+        ridge="auto",
         select_by="log_loss",
         standardize=True,
         ridges=RIDGES,
         floor=0.0,
         cv=max(2, len(np.unique(sample.folds))),
+        diagnostics=False,
         random_state=sample.seed,
     )
 
 
 def _logit(sample: Sample) -> Fitted:
-    model = _ridge_logit("auto", sample)
-    model.fit(sample.X, sample.y, sample_weight=sample.weight)
-    ridge = float(model.ridge_)
-
     def fit(X: Array, y: Array, weight: Array | None) -> Any:
-        return _ridge_logit(ridge, sample).fit(X, y, sample_weight=weight)
+        return _ridge_logit(sample).fit(X, y, sample_weight=weight)
 
-    return Fitted(model, _left_out(sample, fit), f"ridge {ridge:.3g}")
+    model = fit(sample.X, sample.y, sample.weight)
+    return Fitted(model, _left_out(sample, fit), f"ridge {model.ridge_:.3g}")
 
 
 def _spline(sample: Sample) -> Fitted:
-    model = SplineLogit(inner=_ridge_logit("auto", sample))
-    model.fit(sample.X, sample.y, sample.weight)
-    ridge = float(model.model_.ridge_)
-
     def fit(X: Array, y: Array, weight: Array | None) -> Any:
-        inner = _ridge_logit(ridge, sample)
-        return SplineLogit(inner=inner).fit(X, y, weight)
+        return SplineLogit(inner=_ridge_logit(sample)).fit(X, y, weight)
 
-    return Fitted(model, _left_out(sample, fit), f"ridge {ridge:.3g}")
+    model = fit(sample.X, sample.y, sample.weight)
+    return Fitted(model, _left_out(sample, fit), f"ridge {model.model_.ridge_:.3g}")
 
 
 class SplineLogit(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
