@@ -112,10 +112,11 @@ def from_json(text: str) -> Results:
     return Results(**held)
 
 
-def write_results(results: Results, folder: Path) -> None:
-    """Write results.json and the table results.md."""
+def write_results(results: Results, folder: Path, page: str | None = None) -> None:
+    """Write results.json, and results.md: the table, or the experiment's own page."""
+    text = table_of(results) if page is None else page
     (folder / "results.json").write_text(to_json(results), encoding="utf-8")
-    (folder / "results.md").write_text(table_of(results), encoding="utf-8")
+    (folder / "results.md").write_text(text, encoding="utf-8")
 
 
 def read_results(folder: Path) -> Results:

@@ -123,8 +123,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    GEV gains little over logistic regression, nothing below 5 % prevalence (docs/guide/rare.md):
-    `selection_` says when the gain is inside the noise.
+    GEV gains little over logistic regression on most data (docs/guide/rare.md): `selection_` says
+    when the gain is inside the noise.
 
     References
     ----------

@@ -169,6 +169,8 @@ def _factor(hessian: Array) -> Any:
 
     Scaled to a unit diagonal, a column in large units or with a large penalty cannot drown others.
     """
+    if not np.isfinite(hessian).all():
+        raise ArithmeticError("The curvature of the loss is not a number at this point.")
     lift = 0.0
     while True:
         try:

@@ -1,1 +1,0 @@
-"""Paper 001, section 4.1: the synthetic designs."""
