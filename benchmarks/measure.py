@@ -158,7 +158,8 @@ def measure(problem_name: str, side_name: str, folder: str, calls: int) -> dict[
     problem = PROBLEMS[problem_name]
     adapter, side = next(pair for pair in sides_of(problem_name) if pair[1].name == side_name)
     data = Data(Path(folder), problem.coef(problem.columns))
-    with adapter.prepared(side, problem, data) as call:
+    solved = PROBLEMS[side.yardstick or problem_name]
+    with adapter.prepared(side, solved, data) as call:
         with PeakMemory() as memory:
             first = timed(call)
         if problem.calls > 1:

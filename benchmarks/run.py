@@ -2,6 +2,8 @@
 
     python -m benchmarks.run [--problem X] [--side Y] [--rows N] [--repeats 5] [--out file.jsonl]
 
+A problem is named in full, or by what stands before a hyphen: fit means all fits.
+
 Repeats go round: every side once, then every side again, so that a busy minute of the machine falls
 on all of them. One JSON line per case goes to stdout or the file, a table to stderr.
 """
@@ -25,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.adapters import Side, adapters, sides_of
-from benchmarks.problems import PROBLEMS, Answer, Problem
+from benchmarks.problems import PROBLEMS, Answer, Data, Problem
 from benchmarks.table import table_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,7 +79,9 @@ def run_once(problem: Problem, side: Side, folder: Path) -> tuple[dict[str, Any]
         raise RuntimeError(f"{side.name} failed on {problem.name}:\n{done.stderr[-3000:]}")
     with np.load(folder / "answer.npz") as held:
         answer = {name: held[name] for name in held.files}
-    return json.loads(done.stdout.strip().splitlines()[-1]), answer
+    record = json.loads(done.stdout.strip().splitlines()[-1])
+    record["passes"] = int(answer.pop("passes", np.array([side.passes])).max())
+    return record, answer
 
 
 def run_problem(
@@ -91,7 +95,7 @@ def run_problem(
     if not pairs:
         return []
     say(f"{problem.name}: making {rows:,} x {problem.columns} ...")
-    problem.make(folder, rows)
+    data = problem.make(folder, rows)
     load = os.getloadavg()[0]
     seen: dict[str, list[dict[str, Any]]] = {side.name: [] for _, side in pairs}
     answers: dict[str, Answer] = {}
@@ -107,7 +111,7 @@ def run_problem(
             )
     reference = pairs[0][1].name
     return [
-        record_of(problem, side, rows, seen[side.name], answers, reference, load)
+        record_of(problem, side, data, seen[side.name], answers, reference, load)
         for _, side in pairs
     ]
 
@@ -115,7 +119,7 @@ def run_problem(
 def record_of(
     problem: Problem,
     side: Side,
-    rows: int,
+    data: Data,
     records: list[dict[str, Any]],
     answers: dict[str, Answer],
     reference: str,
@@ -126,14 +130,17 @@ def record_of(
     answer = answers[side.name]
     overheads = [run["overhead"] for run in runs if run.get("overhead") is not None]
     others = [run["others"] for run in runs if run["others"] is not None]
+    objective, certificate = PROBLEMS[side.yardstick or problem.name].judge(answer, data)
+    comparable = side.yardstick is None
     return {
         "problem": problem.name,
         "side": side.name,
-        "rows": rows,
+        "yardstick": side.yardstick,
+        "rows": len(data.mapped()[1]),
         "columns": problem.columns,
         "engine": side.engine,
         "blas_threads": side.blas_threads,
-        "passes": side.passes,
+        "passes": max(record["passes"] for record in records),
         "repeats": len(runs),
         "cpu_seconds": rounded(statistics.median(run["cpu"] for run in runs)),
         "cpu_seconds_min": rounded(min(run["cpu"] for run in runs)),
@@ -144,10 +151,13 @@ def record_of(
         "overhead_microseconds": rounded(1e6 * statistics.median(overheads)) if overheads else None,
         "peak_extra_mb": largest(records, "peak_extra_mb"),
         "mapped_mb": largest(records, "mapped_mb"),
-        "objective": problem.objective(answer, rows),
+        "objective": objective,
+        "certificate": None if certificate is None else rounded(certificate),
         "reference": reference,
-        "difference": problem.difference(answer, answers[reference]),
-        "same": problem.same(answer, answers[reference]),
+        "difference": problem.difference(answer, answers[reference]) if comparable else None,
+        "same": comparable
+        and problem.solved(certificate)
+        and problem.same(answer, answers[reference]),
         "load_at_start": round(load, 2),
         "busy_cores_of_others": round(statistics.median(others), 2) if others else None,
         "cores": cores(),
@@ -189,7 +199,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = sorted(
         {side.name for a in adapters() for side in a.SIDES} | {a.NAME for a in adapters()}
     )
-    parser.add_argument("--problem", choices=list(PROBLEMS), help="one problem; all by default")
+    parser.add_argument("--problem", help=f"{', '.join(PROBLEMS)}; all by default")
     parser.add_argument(
         "--side", choices=names, metavar="SIDE", help="one side or package, beside the reference"
     )
@@ -199,7 +209,15 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     if asked.repeats < 1 or (asked.rows is not None and asked.rows < 100):
         parser.error("--repeats must be at least 1 and --rows at least 100")
-    chosen = [PROBLEMS[asked.problem]] if asked.problem else list(PROBLEMS.values())
+    chosen = [
+        problem
+        for name, problem in PROBLEMS.items()
+        if asked.problem in (None, name) or name.startswith(f"{asked.problem}-")
+    ]
+    if asked.problem in PROBLEMS:
+        chosen = [PROBLEMS[asked.problem]]
+    if not chosen:
+        parser.error(f"--problem {asked.problem}: there are {', '.join(PROBLEMS)}")
     records = []
     for problem in chosen:
         with tempfile.TemporaryDirectory(prefix="scarce-bench-") as folder:

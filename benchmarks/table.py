@@ -3,7 +3,8 @@
     python -m benchmarks.table            prints the results section from results/*.jsonl
     python -m benchmarks.table --write    puts it into README.md
 
-Ratios are against the problem's reference and shown only where both sides found the same answer.
+Ratios are against the problem's reference and shown only where both sides found the same answer, or
+where a side is a yardstick: it solves another problem, and says so.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.problems import PROBLEMS
+from benchmarks.problems import GROW, PROBLEMS
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
@@ -25,12 +26,14 @@ BEGIN = "<!-- results: python -m benchmarks.table --write -->"
 END = "<!-- end of results -->"
 
 Record = dict[str, Any]
+LATER: Record = {"certificate": None, "yardstick": None}  # fields that older lines lack
+GROWING = tuple(problem.name for problem in GROW)
 
 
 def read_results(folder: Path = RESULTS) -> list[Record]:
     """Return the stored records of all files."""
     return [
-        json.loads(line)
+        LATER | json.loads(line)
         for path in sorted(folder.glob("*.jsonl"))
         for line in path.read_text().splitlines()
         if line.strip()
@@ -38,58 +41,116 @@ def read_results(folder: Path = RESULTS) -> list[Record]:
 
 
 def table_of(records: list[Record]) -> str:
-    """Return a Markdown table per problem."""
+    """Return a Markdown table per problem; the sizes of a growing file share one."""
     parts = []
     for name in dict.fromkeys(record["problem"] for record in records):
-        chosen = [record for record in records if record["problem"] == name]
-        parts.append(_one_table(chosen))
+        if name not in GROWING:
+            parts.append(_one_table([r for r in records if r["problem"] == name]))
+    growing = [record for record in records if record["problem"] in GROWING]
+    if growing:
+        parts.append(_growing_table(growing))
     return "\n".join(parts)
 
 
 def _one_table(records: list[Record]) -> str:
     first = records[0]
     small = any(record["overhead_microseconds"] is not None for record in records)
+    fits = any(record["certificate"] is not None for record in records)
     head = ["side", "engine", "CPU s", "vs ref", "wall s", "vs ref", "peak extra MB", "mapped MB"]
     head += ["fold over kernel, us"] if small else ["first call wall s"]
+    head += ["passes", "gradient per row"] if fits else []
     head += ["objective", "difference"]
     lines = [_row(head), _row(["---"] * 2 + ["---:"] * (len(head) - 2))]
     reference = next((r for r in records if r["side"] == r["reference"]), None)
     for record in records:
         last = "overhead_microseconds" if small else "first_wall_seconds"
-        lines.append(
-            _row(
-                [
-                    record["side"],
-                    record["engine"],
-                    _number(record["cpu_seconds"]),
-                    _ratio(record, reference, "cpu_seconds"),
-                    _number(record["wall_seconds"]),
-                    _ratio(record, reference, "wall_seconds"),
-                    _number(record["peak_extra_mb"], ".0f"),
-                    _number(record["mapped_mb"], ".0f"),
-                    _number(record[last]),
-                    f"{record['objective']:.9g}",
-                    f"{record['difference']:.0e}" if record["difference"] else "0",
-                ]
-            )
-        )
-    others = [r["busy_cores_of_others"] for r in records if r["busy_cores_of_others"] is not None]
-    versions: dict[str, str] = {}
-    for record in records:
-        versions |= record["versions"]
-    named = ", ".join(f"{name} {version}" for name, version in versions.items())
-    quiet = f"; others kept {min(others):.2f} to {max(others):.2f} cores busy" if others else ""
+        cells = [
+            record["side"],
+            record["engine"],
+            _number(record["cpu_seconds"]),
+            _ratio(record, reference, "cpu_seconds"),
+            _number(record["wall_seconds"]),
+            _ratio(record, reference, "wall_seconds"),
+            _number(record["peak_extra_mb"], ".0f"),
+            _number(record["mapped_mb"], ".0f"),
+            _number(record[last]),
+        ]
+        if fits:
+            walked = "-" if record["certificate"] is None else str(record["passes"])
+            cells += [walked, _number(record["certificate"], ".0e")]
+        cells += [f"{record['objective']:.9g}", _difference(record)]
+        lines.append(_row(cells))
+    named = [
+        f"{record['side']!r} is a yardstick: it solves {record['yardstick']} on the same rows."
+        for record in records
+        if record["yardstick"]
+    ]
     return "\n".join(
         [
             f"### {first['problem']}: {first['rows']:,} x {first['columns']}",
             "",
-            f"{PROBLEMS[first['problem']].title}. Medians of {first['repeats']} timings on "
-            f"{first['cores']} cores ({first['processor']}); load {first['load_at_start']} at the "
-            f"start{quiet}. {named}.",
+            " ".join([f"{PROBLEMS[first['problem']].title}. {_measured_on(records)}", *named]),
             "",
             *lines,
             "",
         ]
+    )
+
+
+def _growing_table(records: list[Record]) -> str:
+    """Return time and memory of files of several sizes: linear in the rows, and constant."""
+    head = ["rows", "side", "first call wall s", "wall s", "wall s per million rows", "CPU s"]
+    head += ["peak extra MB", "of it mapped", "passes", "gradient per row", "objective"]
+    head += ["difference"]
+    lines = [_row(head), _row(["---:", "---"] + ["---:"] * (len(head) - 2))]
+    sides = list(dict.fromkeys(record["side"] for record in records))
+    for record in sorted(records, key=lambda record: (sides.index(record["side"]), record["rows"])):
+        lines.append(
+            _row(
+                [
+                    f"{record['rows']:,}",
+                    record["side"],
+                    _number(record["first_wall_seconds"]),
+                    _number(record["wall_seconds"]) if record["same"] else "differs",
+                    _number(1e6 * record["wall_seconds"] / record["rows"]),
+                    _number(record["cpu_seconds"]),
+                    _number(record["peak_extra_mb"], ".0f"),
+                    _number(record["mapped_mb"], ".0f"),
+                    str(record["passes"]),
+                    _number(record["certificate"], ".0e"),
+                    f"{record['objective']:.9g}",
+                    _difference(record),
+                ]
+            )
+        )
+    first = records[0]
+    return "\n".join(
+        [
+            f"### grow: {first['columns']} columns, from file to coefficients",
+            "",
+            f"{PROBLEMS[first['problem']].title}; opening the file is part of every call. "
+            "'file' is opened as by default: up to 256 MB of decoded rows are held in memory, more "
+            "are decoded on every pass. 'streamed file' is decoded on every pass at any size. "
+            "'cached file' writes the decoded copy in its first call and maps it from then on. "
+            + _measured_on(records),
+            "",
+            *lines,
+            "",
+        ]
+    )
+
+
+def _measured_on(records: list[Record]) -> str:
+    first = records[0]
+    others = [r["busy_cores_of_others"] for r in records if r["busy_cores_of_others"] is not None]
+    quiet = f"; others kept {min(others):.2f} to {max(others):.2f} cores busy" if others else ""
+    versions: dict[str, str] = {}
+    for record in records:
+        versions |= record["versions"]
+    named = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return (
+        f"Medians of {first['repeats']} timings on {first['cores']} cores ({first['processor']}); "
+        f"load {first['load_at_start']} at the start{quiet}. {named}."
     )
 
 
@@ -104,9 +165,15 @@ def _number(value: float | None, form: str = ".3g") -> str:
 def _ratio(record: Record, reference: Record | None, name: str) -> str:
     if reference is None:
         return "-"
-    if not record["same"]:
+    if not (record["same"] or record["yardstick"]):
         return "differs"
     return f"{record[name] / reference[name]:.2f}"
+
+
+def _difference(record: Record) -> str:
+    if record["difference"] is None:
+        return "-"
+    return f"{record['difference']:.0e}" if record["difference"] else "0"
 
 
 # --- goals ----------------------------------------------------------------------------------------
@@ -132,24 +199,49 @@ def goals_of(records: list[Record], again: list[Record]) -> str:
 
 
 def _measured(value: Callable[[Any], float], records: list[Record]) -> float | None:
-    at = {(record["problem"], record["side"]): record for record in records}
+    at = {(record["problem"], record["side"]): _with_own(record) for record in records}
     try:
         return value(lambda side, problem="gram-pass": at[problem, side])
     except KeyError:
         return None
 
 
-def _quotient(name: str, top: str, bottom: str) -> Callable[[Any], float]:
+def _with_own(record: Record) -> Record:
+    """Add the memory that is not a mapped file's, and so not the system's to take back."""
+    peak, mapped = record["peak_extra_mb"], record["mapped_mb"]
+    return record if peak is None or mapped is None else record | {"own_mb": peak - mapped}
+
+
+def _quotient(
+    name: str, top: str, bottom: str, problem: str = "gram-pass"
+) -> Callable[[Any], float]:
     def value(record: Any) -> float:
-        one, other = record(top), record(bottom)
-        if not (one["same"] and other["same"]):
+        pair = record(top, problem), record(bottom, problem)
+        if not all(one["same"] or one["yardstick"] for one in pair):
             return float("nan")
-        return float(one[name] / other[name])
+        return float(pair[0][name] / pair[1][name])
 
     return value
 
 
-GOALS: tuple[tuple[str, str, float, bool, Callable[[Any], float]], ...] = (
+def _growth(name: str, side: str, per_row: bool) -> Callable[[Any], float]:
+    """Return a figure at ten million rows over that at a million, per row or as it is."""
+
+    def value(record: Any) -> float:
+        large, small = record(side, "grow-10m"), record(side, "grow-1m")
+        if not (large["same"] and small["same"]):
+            return float("nan")
+        rows = large["rows"] / small["rows"] if per_row else 1.0
+        return float(large[name] / small[name] / rows)
+
+    return value
+
+
+Goal = tuple[str, str, float, bool, Callable[[Any], float]]
+WALL = "wall_seconds"
+
+
+GOALS: tuple[Goal, ...] = (
     (
         "fold in process against plain NumPy, CPU",
         "{:.2f}",
@@ -198,6 +290,47 @@ GOALS: tuple[tuple[str, str, float, bool, Callable[[Any], float]], ...] = (
         20.0,
         True,
         lambda record: record("scarce", "small-fold")["overhead_microseconds"],
+    ),
+    *(
+        (
+            f"{name}: fit against scikit-learn's lbfgs, wall",
+            "{:.2f}",
+            1.0,
+            True,
+            _quotient(WALL, "scarce", "scikit-learn, lbfgs", name),
+        )
+        for name in ("fit-logit", "fit-logit-wide", "fit-logit-long")
+    ),
+    *(
+        (
+            f"{name}: times faster than statsmodels GLM, wall",
+            "{:.1f}",
+            8.0,
+            False,
+            _quotient(WALL, "statsmodels GLM", "scarce", name),
+        )
+        for name in (
+            "fit-logit-free",
+            "fit-probit",
+            "fit-probit-wide",
+            "fit-cloglog",
+            "fit-cloglog-wide",
+        )
+    ),
+    (
+        "grid-27x7: whole selection in single fits, wall",
+        "{:.1f}",
+        15.0,
+        True,
+        _quotient(WALL, "scarce", "scarce, one fit", "grid-27x7"),
+    ),
+    *(
+        (f"10 million rows against 1 million, {side}: {text}", "{:.2f}", bound, True, value)
+        for side in ("streamed file", "cached file")
+        for text, bound, value in (
+            ("wall per row", 1.2, _growth(WALL, f"scarce, {side}", True)),
+            ("peak memory that is not mapped", 1.2, _growth("own_mb", f"scarce, {side}", False)),
+        )
     ),
 )
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from benchmarks.adapters.side import Side
-from benchmarks.problems import Answer, Data, Problem
+from benchmarks.problem import Answer, Data, Problem
 
 NAME = "glum"
 GROUP = "rival-glum"

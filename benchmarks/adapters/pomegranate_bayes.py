@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from benchmarks.adapters.side import Side
-from benchmarks.problems import Answer, Data, Problem
+from benchmarks.problem import Answer, Data, Problem
 
 NAME = "pomegranate"
 GROUP = "rival-pomegranate"

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.adapters.side import Side
 from benchmarks.kernels import logistic_pass
-from benchmarks.problems import Answer, Data, Problem
+from benchmarks.problem import Answer, Data, Problem
 
 NAME = "scarce"
 GROUP = None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from benchmarks.adapters.side import Side
-from benchmarks.problems import Answer, Array, Data, Problem
+from benchmarks.problem import Answer, Array, Data, Problem
 
 NAME = "scikit-learn"
 GROUP = "rival-scikit-learn"

@@ -8,7 +8,11 @@ An adapter is a module of this folder, listed in MODULES, with
     SIDES     tuple of Side
     prepared(side, problem, data)   context manager: loads data, warms up, yields the call to time
 
-The call takes no argument and returns the answer in the problem's own terms.
+The call takes no argument and returns the answer in the problem's own terms. An entry "passes" in
+it says how often this call walked the data, where that is not known beforehand.
+
+A yardstick is a side that solves another problem on the same rows, to compare times with: it is
+prepared and judged as that problem, and is never said to have the same answer.
 """
 
 from __future__ import annotations
@@ -20,9 +24,13 @@ from types import ModuleType
 MODULES = (
     "plain_numpy",
     "scarce_rows",
+    "scarce_fits",
     "glum_tabmat",
+    "glum_fits",
     "statsmodels_logit",
+    "statsmodels_fits",
     "scikit_learn",
+    "scikit_fits",
     "pomegranate_bayes",
 )
 
@@ -35,7 +43,8 @@ class Side:
     problems: tuple[str, ...]
     engine: str = "this thread"
     blas_threads: str = "one"  # "one" or "all"; scarce sets one by itself, so it gets "all"
-    passes: int = 1  # how often the data are walked
+    passes: int = 1  # how often the data are walked; in iterative fits the call says it
+    yardstick: str | None = None  # the problem that it solves instead
 
 
 def adapters() -> list[ModuleType]:

@@ -494,7 +494,7 @@ def test_report_counts_what_was_done():
     assert bare.covariance_ is None
     assert np.isnan(bare.report_.objective)
     assert full.report_.proves == "gradient norm"
-    assert not full.tuned_
+    assert full.selection_ is None
     assert full.selection_ is None
     short = fitted(max_passes=2)
     assert not short.report_.converged

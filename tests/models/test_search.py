@@ -129,7 +129,7 @@ def test_what_is_chosen_is_the_least_of_its_own_table(loss):
         assert found.scores.shape == (3, 3, 2)
     else:
         assert np.isnan(model.shape_)
-    assert model.tuned_
+    assert model.selection_ is not None
     refit = RareClassifier(
         loss, shape=model.shape_ if loss.startswith("gev") else "auto", ridge=model.ridge_
     ).fit(X, y)

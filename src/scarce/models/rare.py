@@ -38,7 +38,7 @@ from scarce.models.settings import (
 from scarce.records import FitReport
 from scarce.rows import Block, Rows
 from scarce.rows.block import Array
-from scarce.rows.engines import Engine
+from scarce.rows.engines import Engine, one_blas_thread
 from scarce.solvers.linear import Look, MovedRows, counting, look
 from scarce.solvers.newton import Task
 from scarce.solvers.regress import Regression, Setting, regress
@@ -207,6 +207,10 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        with one_blas_thread:  # dense algebra between the passes too: the same bits on any machine
+            return self._fit(X, y, sample_weight, offset)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Self:
         check_parameters(self)
         begin = time.perf_counter()
         rows, self.classes_ = rows_to_fit(
@@ -315,7 +319,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return inference.predict_interval(self, X, level, method)
 
     def summary(self, *, level: float = 0.9, method: str = "auto") -> inference.Summary:
-        """Return a table of coefficients with standard errors and intervals; print it to read."""
+        """Return a table of coefficients with errors and intervals; print it to read."""
         check_is_fitted(self)
         return inference.summary(self, level, method)
 
@@ -328,11 +332,6 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         state.pop("_rows", None)  # training rows stay where they are
         return state
-
-    @property
-    def tuned_(self) -> bool:
-        """Whether shape or ridge was chosen on the training rows."""
-        return self.selection_ is not None
 
     def _loss(self, shape: float) -> Any:
         return loss_of(self.loss, shape if self.loss.startswith("gev") else None)
@@ -366,7 +365,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         extra, objective = 0, found.objective
         if self.bias_reduction is not None:
             self.covariance_ = inference.firth_covariance(self._firth, rows.n_columns, setting)
-        elif self.diagnostics and not self.tuned_ and self.domain == "line":
+        elif self.diagnostics and self.selection_ is None and self.domain == "line":
             self.covariance_ = inference.covariance(rows, task, found.coef, self.engine)
             extra += 1
         self.floored_rows_ = 0

@@ -28,6 +28,7 @@ from scarce.rows.engines import Engine
 from scarce.solvers.linear import Look, Sums, labelled, linear_sums
 
 SAMPLE_FROM = 20_000  # rows from which a first fit on a part pays
+PART_CELLS = 2_000_000  # of that part: it is held in memory, whatever the size of the data
 MEMORY = 12  # gradient differences kept beside a Gram matrix
 CHEAP = 50_000  # cells up to which a Gram matrix costs no more than the rest of a pass
 GRAM_COLUMNS = 1500  # more columns than this, and more multiplications than GRAM_WORK:
@@ -297,6 +298,7 @@ def _on_a_part(
     look = task.look
     k = rows.n_columns
     room = min(max(SAMPLE_FROM, 200 * (k + 1), len(rows) // 8), len(rows) // 4)
+    room = min(room, max(PART_CELLS // (k + 1), 200 * (k + 1)))
     every = np.maximum(1, look.count // (room / 2)).astype(np.int64)
     if (look.count / every).sum() > len(rows) / 3 or room < 40 * (k + 1):
         return start, None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, eigvalsh
 
 from scarce.errors import DataError
 from scarce.losses import CanonicalLoss
@@ -28,6 +28,8 @@ from scarce.solvers.linear import Look
 from scarce.solvers.linear import look as look_at
 from scarce.solvers.newton import Frame, Solution, Task, independent, minimise
 from scarce.solvers.separation import FADED, SUSPECT, separating
+
+SOME_ROWS = 2_000  # enough to see how columns hang together
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,8 @@ def _without_repeats(
     rows: Rows, look: Look, loss: Any, setting: Setting, free: Array, engine: Engine
 ) -> tuple[Array, tuple[str, ...]]:
     """Leave out columns that are combinations of earlier ones: nothing would fix them."""
+    if _surely_independent(rows, look, free):
+        return free, ()
     task = Task(loss, np.zeros(len(free)), free, look)
     start = setting.start(look, loss.link)
     gram = Frame(task, start).hessian(task.sums(rows, start, True, engine).gram)
@@ -202,6 +206,17 @@ def _without_repeats(
     free[own[~kept]] = False
     names = [rows.names[j] for j in own[~kept]]
     return free, (f"Combinations of earlier columns, so their coefficient is 0: {_listed(names)}.",)
+
+
+def _surely_independent(rows: Rows, look: Look, free: Array) -> bool:
+    """Say whether some rows alone show that no column is a combination of others."""
+    X = next(rows.blocks()).X[: max(SOME_ROWS, 10 * rows.n_columns)]
+    X = X[~np.isnan(X).any(axis=1)]
+    own = np.flatnonzero(free[:-1])
+    scale = np.where(look.spread > 0, look.spread, 1.0)[own]
+    standard = (X[:, own] - look.mean[own]) / scale if free[-1] else X[:, own]
+    design = np.column_stack([standard, np.ones(len(X))]) if free[-1] else standard
+    return len(X) > 2 * design.shape[1] and bool(independent(design.T @ design).all())
 
 
 def _starts(
@@ -256,10 +271,10 @@ class _Watch:
     def at_the_end(self, solution: Solution, start: Array) -> None:
         """Look for directions whose information has faded away between start and end."""
         frame = Frame(self.task, solution.coef)
-        end, begin = (
-            frame.hessian(self.task.sums(self.rows, coef, True, self.engine).gram)
-            for coef in (solution.coef, start)
-        )
+        end = self._hessian(frame, solution.coef)
+        if eigvalsh(end)[0] > 1e3 * FADED * self._at_most(start):
+            return
+        begin = self._hessian(frame, start)
         try:
             faded, vectors = eigh(end, begin + 1e-12 * np.diag(np.diag(begin)))
         except np.linalg.LinAlgError:
@@ -267,6 +282,24 @@ class _Watch:
         if faded[0] < 1e3 * FADED:
             headings = [(frame.T @ vectors[:, 0])[:-1], solution.coef[:-1]]
             self._look(headings, only_these=faded[0] >= FADED)
+
+    def _hessian(self, frame: Frame, coef: Array) -> Array:
+        return frame.hessian(self.task.sums(self.rows, coef, True, self.engine).gram)
+
+    def _at_most(self, start: Array) -> float:
+        """Return about the most information that a direction can have at a constant prediction.
+
+        One standardised column has curvature times weight; together they have as many times that as
+        the greatest eigenvalue of their correlations, which some rows tell well enough.
+        """
+        look = self.task.look
+        if start[:-1].any():  # an offset: no constant prediction
+            return np.inf
+        own = self.task.free[:-1]
+        scale = np.where(look.spread > 0, look.spread, 1.0)
+        some = (next(self.rows.blocks()).X[:SOME_ROWS] - look.mean)[:, own] / scale[own]
+        alone = float(self.task.loss.fisher(start[-1:])[0]) * look.total
+        return alone * (2.0 + 2.0 * float(eigvalsh(some.T @ some / len(some))[-1]))
 
     def _look(self, headings: list[Array], only_these: bool = False) -> None:
         free = self.task.free[:-1]
