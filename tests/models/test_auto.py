@@ -147,7 +147,7 @@ def test_the_fallback_weighs_the_gain_against_its_noise(fallback, gains, chosen)
     model.fallback_ = None
     remarks = []
     sample = Sample(np.zeros((10, 1)), y, None, folds, 0)
-    model._decide("logit", scores, nested, sample, weight, remarks)
+    model._decide("logit", "logit", scores, nested, sample, weight, remarks)
     assert model.chosen_ == chosen
     assert (model.fallback_ is None) == (chosen == "auto")
     unsure = chosen == "auto" and fallback is not None and sum(gains) < 0.5

@@ -5,8 +5,8 @@
 
 Members, folds and choices are in members.py, weights in stack.py. Next to the stack stand the
 constant, the logit and the best single member, scored on rows that no part of them had seen; where
-the stack gains nothing over the logit there, the logit is what predicts. Assumes
-independent rows of two classes. Gives no intervals: those of tuned fits were measured to lie.
+the stack loses there to its best member or the logit, that member predicts. Assumes independent
+rows of two classes. Gives no intervals: those of tuned fits were measured to lie.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from scarce.rows.engines import Engine, Progress
 FLOORS = (0.001, 0.003, 0.01, 0.03, 0.1)
 FEWEST_EVENTS = 10  # of the rarer class: below, folds cannot choose anything
 FEWEST_ROWS = 60
+WORSE = 1.1  # a stack whose loss exceeds its best member's by so much has failed
 NO_EDGE_ROWS = 350  # below, no edge over a single CatBoost was measured
 NEED_COMPLETE = ("logit", "spline", "flic")
 
@@ -65,10 +66,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Smallest share of the prevalence mixed into every member's probability. Each member may get
         a larger one, by cross-validated log loss.
     fallback : {"loss", "noise", None}
-        When the logit alone predicts: where the stack's log loss on left-out rows is not below the
-        logit's, where the gain is no larger than its standard error over folds, or never. Without a
-        logit among the members, the best single member takes its place. "noise" prefers the simple
-        model, at a price (docs/guide/auto.md); with "loss" a gain inside its noise is remarked.
+        When one member predicts instead of the stack. "loss": the best one, where the stack's log
+        loss on left-out rows is a tenth above its own, or not below the logit's. "noise": the
+        logit, where the stack's gain over it is no larger than the standard error over folds;
+        simpler, and worse on average (docs/guide/auto.md). None: never.
     random_state : int, RandomState or None
         Seeds folds and trees. The default makes the same rows, in any order, give the same model;
         None draws a new seed.
@@ -81,8 +82,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     classes_ : ndarray of shape (2,)
     chosen_ : str
-        What predicts: "auto" (the stack), a member's name after a fallback, "flic" or "constant"
-        when labels are too few.
+        What predicts: "auto" (the stack), a member after a fallback, "flic" or "constant" if labels
+        are too few.
     fallback_ : str or None
         Why the stack does not predict.
     weights_, floors_, choices_ : dict
@@ -305,10 +306,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _remarks(self, events: float, total: float) -> list[str]:
         remarks = []
         if self.prevalence_ > 0.5:
-            remarks.append(
-                f"The positive class {self.classes_[1]!s} (the greater of the two) is the more "
-                "frequent one; the last column of predict_proba is its probability."
-            )
+            remarks.append(f"The positive class {self.classes_[1]!s} is the more frequent one.")
         if total < NO_EDGE_ROWS:
             remarks.append(
                 f"{total:,.0f} rows: below about {NO_EDGE_ROWS}, no edge of a stack over one "
@@ -363,9 +361,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.comparison_["logit"] = lines["logit"]
         self.comparison_[f"best single ({single})"] = lines[single]
         self.comparison_["auto"] = score_line(y, nested, weight, folds)
-        self._decide(
-            "logit" if "logit" in lines else single, scores, nested, sample, weight, remarks
-        )
+        plain = "logit" if "logit" in lines else single
+        self._decide(single, plain, scores, nested, sample, weight, remarks)
         if self.fallback_ is not None:
             remarks.insert(0, self.fallback_)
         predicting = [n for n, w in self.weights_.items() if w > 0]
@@ -376,30 +373,37 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _decide(
         self,
-        reference: str,
+        single: str,
+        plain: str,
         scores: Mapping[str, Array],
         nested: Array,
         sample: Sample,
         weight: Array,
         remarks: list[str],
     ) -> None:
-        """Keep the stack when it beats the reference, as `fallback` asks."""
-        y, folds = sample.y, sample.folds
-        before, after = row_log_loss(y, scores[reference]), row_log_loss(y, nested)
-        gain, error = fold_gain(before, after, weight, folds)
-        self.chosen_ = "auto"
+        """Keep the stack where it earns its place on left-out rows, as `fallback` asks."""
+        after = row_log_loss(sample.y, nested)
+        losses = {name: row_log_loss(sample.y, scores[name]) for name in (single, plain)}
+        gain, error = fold_gain(losses[plain], after, weight, sample.folds)
         seen = f"{gain:.3g} with a standard error of {error:.3g} over folds"
-        least = {"loss": 0.0, "noise": error, None: -math.inf}[self.fallback]
-        if len(scores) > 1 and not gain > least:
-            self.chosen_ = reference
+        self.chosen_ = "auto"
+        if self.fallback == "loss" and len(scores) > 1:
+            best, stacked = weight @ losses[single], weight @ after
+            if stacked > WORSE * best or not gain > 0:
+                self.chosen_ = single
+                total = weight.sum()
+                seen = f"{stacked / total:.3g} against {best / total:.3g}"
+        elif self.fallback == "noise" and len(scores) > 1 and not gain > error:
+            self.chosen_ = plain
+        if self.chosen_ != "auto":
             self.fallback_ = (
-                f"Predicts with {reference} alone: auto gains nothing certain over it in log loss "
-                f"on left-out rows ({seen})."
+                f"Predicts with {self.chosen_} alone: auto gains nothing certain over it in log "
+                f"loss on left-out rows ({seen})."
             )
         elif len(scores) > 1 and not gain > error:
             remarks.append(
-                f"Auto's gain in log loss over {reference} on left-out rows is inside its noise "
-                f"({seen}): {reference} alone is as good here."
+                f"Auto's gain in log loss over {plain} on left-out rows is inside its noise "
+                f"({seen}): {plain} alone is as good here."
             )
 
     def _floored(self, prob: Array, share: float) -> Array:
