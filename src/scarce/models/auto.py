@@ -68,8 +68,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     fallback : {"loss", "noise", None}
         When one member predicts instead of the stack. "loss": the best one, where the stack's log
         loss on left-out rows is a tenth above its own, or not below the logit's. "noise": the
-        logit, where the stack's gain over it is no larger than the standard error over folds;
-        simpler, and worse on average (docs/guide/auto.md). None: never.
+        logit, where the stack's gain over it is no larger than the standard error over folds: the
+        simpler model unless there is a reason. None: never.
     random_state : int, RandomState or None
         Seeds folds and trees. The default makes the same rows, in any order, give the same model;
         None draws a new seed.
