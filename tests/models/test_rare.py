@@ -569,3 +569,15 @@ def test_a_damaged_model_is_refused(tmp_path):
             copy._check_loaded()
     good._check_loaded()
     RareClassifier()._check_loaded()
+
+
+def test_a_warm_start_saves_passes_on_large_data_too(rng):
+    """From 20,000 rows a part is fitted first; a fit that starts at the answer must not do so."""
+    X = rng.normal(size=(24_000, 4))
+    y = rng.random(24_000) < 1 / (1 + np.exp(3 - X[:, 0]))
+    model = RareClassifier("logistic", ridge=1.0, warm_start=True, diagnostics=False)
+    cold = model.fit(X, y).report_.passes
+    coef = model.coef_.copy()
+    warm = model.fit(X, y).report_.passes
+    assert warm == 2 < cold  # one look at the columns, one pass that finds nothing to do
+    np.testing.assert_allclose(model.coef_, coef, rtol=1e-12)

@@ -156,6 +156,7 @@ def regress(
             tol=setting.tol,
             max_passes=setting.max_passes,
             engine=engine,
+            sample=start is None,  # a warm start is nearer than what a part of the rows says
             watch=_Watch(rows, task, engine) if ridge == 0 else None,
         )
         objective = np.nan
