@@ -21,6 +21,7 @@ from scarce.rows import Block, Rows
 from scarce.rows.block import Array
 from scarce.rows.engines import Engine
 from scarce.solvers.linear import Look, labelled
+from scarce.solvers.newton import append_rows
 from scarce.solvers.regress import Setting
 
 ENOUGH = 1e-5  # decrement that a selection fit stops at
@@ -54,7 +55,7 @@ def training_part(
     room = max(SMALL, n / 8) if n * rows.n_columns < 8 * MOST_CELLS else MOST_CELLS / rows.n_columns
     shares = np.minimum(1.0, np.maximum(room / 2, room - look.count[::-1]) / look.count)
     X, y, weight = rows.fold(
-        take_share, (ids, held_out, shares, seed), engine=engine, merge=_append
+        take_share, (ids, held_out, shares, seed), engine=engine, merge=append_rows
     )
     return Part(X, y, weight, bool((shares == 1.0).all()))
 
@@ -72,10 +73,6 @@ def take_share(block: Block, params: tuple[Array, int, Array, int]) -> tuple[Arr
         training &= rng.random(len(block)) < share
     kept = np.flatnonzero(training)
     return block.X[kept], y[kept], weight[kept] / share[kept]
-
-
-def _append(total: tuple[Array, ...], more: tuple[Array, ...]) -> tuple[Array, ...]:
-    return tuple(np.concatenate(pair) for pair in zip(total, more, strict=True))
 
 
 class Standard:

@@ -303,7 +303,7 @@ def _on_a_part(
     every = np.maximum(1, look.count // (room / 2)).astype(np.int64)
     if (look.count / every).sum() > len(rows) / 3 or room < 40 * (k + 1):
         return start, None
-    X, y, weight = rows.fold(take_every, (every[0], every[1]), engine=engine, merge=_append)
+    X, y, weight = rows.fold(take_every, (every[0], every[1]), engine=engine, merge=append_rows)
     part = ArrayRows(X, y, weight=weight, schema=rows.schema, check=False)
     some = replace(task, look=replace(look, unlabelled=0))
     tol = 0.05 * float(np.sqrt(look.prevalence * (1 - look.prevalence) / len(y)))
@@ -331,7 +331,8 @@ def take_every(block: Block, every: tuple[int, int]) -> tuple[Array, Array, Arra
     return block.X[kept], y[kept], (weight * factor)[kept]
 
 
-def _append(total: tuple[Array, ...], more: tuple[Array, ...]) -> tuple[Array, ...]:
+def append_rows(total: tuple[Array, ...], more: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Merge rows that two blocks gave."""
     return tuple(np.concatenate(pair) for pair in zip(total, more, strict=True))
 
 
