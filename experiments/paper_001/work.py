@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,18 @@ WORKERS = "processes:2"
 
 def work_file(folder: Path) -> Path:
     """Return where the records of this code are kept."""
+    return folder / f"records-{_digest(CODE)}.jsonl"
+
+
+@cache  # of the code that this process began with, though a file may change meanwhile
+def _digest(code: tuple[str, ...]) -> str:
     digest = sha256()
     source = Path(scarce.__file__).parent
-    for path in sorted(p for part in CODE for p in source.glob(f"{part}.py")):
+    for path in sorted(p for part in code for p in source.glob(f"{part}.py")):
         digest.update(path.read_bytes())
     for name in ("methods.py", "jobs.py"):
         digest.update((Path(__file__).parent / name).read_bytes())
-    return folder / f"records-{digest.hexdigest()[:12]}.jsonl"
+    return digest.hexdigest()[:12]
 
 
 def do_all(
