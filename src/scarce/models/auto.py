@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from scarce.errors import DataError, UsageError, refuse_word
 from scarce.models.compare import constant_scores, fold_gain, score_line, text_table
-from scarce.models.inputs import rows_to_fit, rows_to_predict
+from scarce.models.inputs import positive_remark, rows_to_fit, rows_to_predict
 from scarce.models.members import MEMBERS, PACKAGES, Fitted, fit_member, knots, usable
 from scarce.models.rare import RareClassifier
 from scarce.models.sample import (
@@ -304,9 +304,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return repr(str(names[position])) if names is not None else str(position)
 
     def _remarks(self, events: float, total: float) -> list[str]:
-        remarks = []
-        if self.prevalence_ > 0.5:
-            remarks.append(f"The positive class {self.classes_[1]!s} is the more frequent one.")
+        remarks = positive_remark(self.classes_, [1.0 - self.prevalence_, self.prevalence_])
         if total < NO_EDGE_ROWS:
             remarks.append(
                 f"{total:,.0f} rows: below about {NO_EDGE_ROWS}, no edge of a stack over one "

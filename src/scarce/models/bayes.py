@@ -19,7 +19,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from scarce.errors import DataError, UsageError, refuse_word
-from scarce.models.inputs import refuse_categories, rows_to_fit, rows_to_predict
+from scarce.models.inputs import (
+    positive_remark,
+    refuse_categories,
+    rows_to_fit,
+    rows_to_predict,
+)
 from scarce.records import FitReport
 from scarce.rows import Block, Rows
 from scarce.rows.block import Array
@@ -273,13 +278,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             remarks.append(
                 f"Left out, because some class never shows a value: {', '.join(left_out)}."
             )
-        if len(self.classes_) == 2 and moments.weight[1] > moments.weight[0]:
-            positive, other = self.classes_[1], self.classes_[0]
-            remarks.append(
-                f"The positive class {positive!s} (the greater of the two) is the more frequent "
-                f"one; the last column of predict_proba is its probability, not that of {other!s}."
-            )
-        return remarks
+        return remarks + positive_remark(self.classes_, moments.weight)
 
     def _check_loaded(self) -> None:
         """Refuse a model file whose arrays do not belong together."""

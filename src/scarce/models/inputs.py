@@ -76,6 +76,24 @@ def rows_to_fit(
     return rows, classes
 
 
+def positive_remark(classes: Any, weight: Any) -> list[str]:
+    """Say so when the positive class, the greater of two, is not the rarer one.
+
+    Examples
+    --------
+    >>> positive_remark(["fraud", "ok"], [1.0, 9.0])[0][:55]
+    'The positive class ok (the greater of the two) is the m'
+    >>> positive_remark([0, 1], [9.0, 1.0])
+    []
+    """
+    if len(classes) != 2 or not weight[1] > weight[0]:
+        return []
+    return [
+        f"The positive class {classes[1]!s} (the greater of the two) is the more frequent one; the "
+        f"last column of predict_proba is its probability, not that of {classes[0]!s}."
+    ]
+
+
 def refuse_categories(rows: Rows, model: str) -> None:
     """Refuse rows with categories for a model of measurements: their codes are mere positions."""
     for column in rows.schema.columns:

@@ -24,7 +24,12 @@ from scarce.errors import DataError
 from scarce.losses import Link, loss_of
 from scarce.models import inference
 from scarce.models.firth import fit_firth, flic_intercept
-from scarce.models.inputs import refuse_categories, rows_to_fit, rows_to_predict
+from scarce.models.inputs import (
+    positive_remark,
+    refuse_categories,
+    rows_to_fit,
+    rows_to_predict,
+)
 from scarce.models.search import Progress, mixed
 from scarce.models.settings import (
     check_parameters,
@@ -410,13 +415,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"The gain over logistic regression ({self.selection_.gain:.2g} "
                 f"{self.select_by}) is inside its noise: loss='logistic' is as good here."
             )
-        if seen.weight[1] > seen.weight[0]:
-            positive, other = self.classes_[1], self.classes_[0]
-            remarks.append(
-                f"The positive class {positive!s} (the greater of the two) is the more frequent "
-                f"one; the last column of predict_proba is its probability, not that of {other!s}."
-            )
-        return remarks
+        return remarks + positive_remark(self.classes_, seen.weight)
 
     def _check_loaded(self) -> None:
         """Refuse a model file whose parts do not belong together."""
