@@ -16,9 +16,10 @@ MAY_IMPORT = {
     "rows": FLOOR | {"atomic", "machine"},
     "datasets": {"errors"},
     "losses": {"errors"},
-    "solvers": FLOOR | {"rows", "losses"},
-    "models": FLOOR | {"rows", "losses", "solvers"},
-    "prior": FLOOR | {"rows"},
+    "features": FLOOR | {"rows"},
+    "solvers": FLOOR | {"rows", "losses", "features"},
+    "models": FLOOR | {"rows", "losses", "features", "solvers"},
+    "prior": FLOOR | {"rows", "MaxentClassifier"},  # that by its public name, when it is asked for
     "assess": FLOOR | {"rows"},
     "codec": FLOOR,
     "container": FLOOR | {"codec"},

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit, softmax
+from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -18,6 +19,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import scarce
 from scarce import (
     DataError,
     GaussianBayes,
@@ -307,7 +309,8 @@ def test_unlabelled_rows_and_missing_values_reach_an_inner_model_that_takes_them
         (PriorCorrected(LogisticRegression(), kept={0: 1.5}), "shares of a class that were kept"),
         (PriorCorrected(LogisticRegression(), kept={"no": 0.5}), "names the class 'no'"),
         (PriorCorrected(LogisticRegression(), prior=1.5), "not a set of class shares"),
-        (PriorCorrected(LogisticRegression(), prior="entropy"), "does not say the shares"),
+        (PriorCorrected(LogisticRegression(), prior="entropie"), "Did you mean 'entropy'"),
+        (PriorCorrected(LogisticRegression(), prior=[0.3]), "does not say the shares"),
         (PriorCorrected(LogisticRegression(), undersample=-1), "rows per row of the rarest"),
         (PriorCorrected(LogisticRegression(), weighted="balanced"), "weighted='balanced' is not"),
         (PriorCorrected(LogisticRegression(), weighted={2: 3.0}), "names the class 2"),
@@ -359,4 +362,251 @@ def test_model_file(rng, monkeypatch, tmp_path):
     model.trained_at_ = np.array([0.5, 0.6])
     save(model, tmp_path / "bad.scarce")
     with pytest.raises(StoreError, match=r"trained_at_=.*not a set of class shares"):
+        load(tmp_path / "bad.scarce")
+
+
+# --- one labelled class, and prior="entropy" ------------------------------------------------------
+
+
+class Shares(BaseEstimator):
+    """Stands in for a density model: says the class shares it was told, and notes what it saw."""
+
+    def __init__(self, shares=(0.9, 0.1), classes=(0, 1), default_prevalence=0.5):
+        self.shares = shares
+        self.classes = classes
+        self.default_prevalence = default_prevalence
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen_ = (len(X), [str(v) for v in y], sample_weight)
+        self.classes_ = np.array(self.classes)
+        self.class_prior_ = np.array(self.shares, dtype=float)
+        return self
+
+
+def presences(n, rng, intercept=-3.5, rate=0.5):
+    """A world of which some events are labelled, and nothing else."""
+    X, y, truth = logistic_world(n, rng, intercept)
+    return X, np.where((y == 1) & (rng.random(n) < rate), 1.0, np.nan), truth
+
+
+def test_one_labelled_class_is_elkan_s_formula_around_an_equal_weight_fit(rng):
+    X, y, _ = presences(900, rng)
+    X[::5, 1] = np.nan
+    boosted = HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=5, random_state=0)
+    model = PriorCorrected(boosted, prior="entropy", density=Shares((0.93, 0.07))).fit(X, y)
+    labelled = ~np.isnan(y)
+    m, u = labelled.sum(), (~labelled).sum()
+    weight = np.where(labelled, 900 / (2 * m), 900 / (2 * u))
+    inner = clone(boosted).fit(X, labelled, sample_weight=weight).predict_proba(X)
+    by_hand = 0.07 * inner[:, 1] / (0.07 * inner[:, 1] + 0.93 * inner[:, 0])  # 000 section 3
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], by_hand, rtol=1e-10)
+    assert model.classes_.tolist() == [0.0, 1.0]
+    np.testing.assert_allclose(model.trained_at_, [0.5, 0.5])
+    np.testing.assert_allclose(model.now_at_, [0.93, 0.07])
+    assert model.density_.seen_ == (900, [str(v) for v in y], None)
+    assert model.n_rows_used_ == 900
+    assert set(model.predict(X)) <= {0.0, 1.0}
+    for prior in (0.07, {1: 0.07}, {0: 0.93}):  # known shares: the same, without a density
+        known = PriorCorrected(boosted, prior=prior).fit(X, y)
+        np.testing.assert_allclose(known.predict_proba(X), model.predict_proba(X), rtol=1e-10)
+        assert not hasattr(known, "density_")
+    plain = PriorCorrected(boosted, prior="entropy", density=Shares())  # fitted anew, forgets
+    plain.fit(X, y).set_params(prior=None, density=None).fit(X, labelled)
+    assert not hasattr(plain, "density_")
+    assert not hasattr(plain, "one_labelled_")
+
+
+def test_oracle_with_the_true_share_the_probabilities_are_near_the_truth():
+    rng = np.random.default_rng(8)
+    X, y, truth = presences(60_000, rng)
+    density = Shares((1 - truth.mean(), truth.mean()))
+    model = PriorCorrected(LogisticRegression(C=1e6), prior="entropy", density=density).fit(X, y)
+    prob = model.predict_proba(X)[:, 1]
+    # Unlabelled rows hold events too, which blurs the contrast where events are frequent.
+    assert np.abs(prob - truth).mean() < 0.006
+    rare = truth < 0.05
+    assert np.abs(prob[rare] / truth[rare] - 1).mean() < 0.15
+    assert np.abs(model.estimator_.predict_proba(X)[:, 1] - truth).mean() > 0.2
+    shift = model.intercept_ - model.estimator_.intercept_
+    np.testing.assert_allclose(shift, logit(truth.mean()), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (lambda hit: np.where(hit, 1.0, np.nan), [0.0, 1.0]),
+        (lambda hit: np.where(hit, -3.0, np.nan), [-4.0, -3.0]),
+        (lambda hit: np.where(hit, 0.0, np.nan), [-1.0, 0.0]),
+        (lambda hit: np.where(hit, "ant", None), ["not ant", "ant"]),
+        (lambda hit: np.where(hit, True, None), [False, True]),
+        (lambda hit: np.where(hit, 2, pd.NA), [0, 2]),
+        (lambda hit: pd.Series(np.where(hit, 1, 0), dtype="Int64").mask(~hit), [0, 1]),
+        (lambda hit: pd.Series(np.where(hit, "ant", None)), ["not ant", "ant"]),
+    ],
+    ids=["1", "-3", "0", "text", "true", "NA", "Int64", "Series"],
+)
+def test_the_labelled_class_comes_last_however_it_is_spelt(rng, labels, classes):
+    X, y, _ = presences(300, rng)
+    hit = ~np.isnan(y)
+    expected = PriorCorrected(GaussianBayes(), prior=0.2).fit(X, y).predict_proba(X)
+    model = PriorCorrected(GaussianBayes(), prior=0.2).fit(X, labels(hit))
+    assert model.classes_.tolist() == classes
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+    assert expected[hit, 1].mean() > expected[~hit, 1].mean()
+    density = Shares((0.8, 0.2), classes)
+    by_density = PriorCorrected(GaussianBayes(), prior="entropy", density=density)
+    np.testing.assert_allclose(by_density.fit(X, labels(hit)).predict_proba(X), expected)
+    assert (
+        model.predict(X)[expected[:, 1] > 0.5].tolist()
+        == [classes[1]] * (expected[:, 1] > 0.5).sum()
+    )
+
+
+def test_row_weights_and_under_sampling_with_one_labelled_class(rng):
+    X, y, _ = presences(500, rng, intercept=-1.0)
+    weight = (np.arange(500) % 3).astype(float)
+    inner = LogisticRegression(tol=1e-10)
+    weighted = PriorCorrected(inner, prior="entropy", density=Shares()).fit(X, y, weight)
+    times = weight.astype(int)
+    repeated = PriorCorrected(inner, prior=0.1).fit(
+        np.repeat(X, times, axis=0), np.repeat(y, times)
+    )
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-5)
+    np.testing.assert_array_equal(weighted.density_.seen_[2], weight)
+    m = int((~np.isnan(y)).sum())
+    cut = PriorCorrected(inner, prior="entropy", density=Shares(), undersample=2, random_state=0)
+    cut.fit(X, y)
+    assert cut.n_rows_used_ == 3 * m
+    assert cut.density_.seen_[0] == 500  # the density still sees all rows
+    np.testing.assert_allclose(cut.trained_at_, [0.5, 0.5])
+    # A pipeline takes the weights in every step that can.
+    pipe = PriorCorrected(make_pipeline(StandardScaler(), inner), prior=0.1).fit(X, y)
+    np.testing.assert_allclose(pipe.now_at_, [0.9, 0.1])
+
+
+@pytest.mark.parametrize("kind", [float, object])
+def test_all_classes_labelled_at_unknown_rates(rng, kind):
+    X = rng.normal(size=(600, 2))
+    truth = rng.choice(3, 600, p=[0.7, 0.2, 0.1])
+    X[truth == 1] += 1
+    hidden = rng.random(600) < 0.6
+    y = np.where(hidden, np.nan, truth) if kind is float else np.where(hidden, None, truth)
+    density = Shares((0.1, 0.6, 0.3), (2, 0, 1))  # in an order of its own
+    inner = LogisticRegression(class_weight={2: 3.0})
+    model = PriorCorrected(inner, prior="entropy", density=density).fit(X, y)
+    plain = clone(inner).fit(X[~hidden], truth[~hidden])
+    np.testing.assert_array_equal(model.estimator_.coef_, plain.coef_)
+    counts = np.bincount(truth[~hidden]) * [1, 1, 3]
+    np.testing.assert_allclose(model.trained_at_, counts / counts.sum())
+    np.testing.assert_allclose(model.now_at_, [0.6, 0.3, 0.1])
+    expected = correct_prior(plain.predict_proba(X), model.trained_at_, [0.6, 0.3, 0.1])
+    np.testing.assert_allclose(model.predict_proba(X), expected)
+    assert model.density_.seen_[0] == 600
+    assert model.n_rows_used_ == (~hidden).sum()
+    weight = rng.random(600)
+    heavy = PriorCorrected(inner, prior="entropy", density=density).fit(X, y, weight)
+    again = clone(inner).fit(X[~hidden], truth[~hidden], weight[~hidden])
+    np.testing.assert_array_equal(heavy.estimator_.coef_, again.coef_)
+
+
+def test_rows_in_blocks_with_several_labelled_classes(rng):
+    X, y, _ = logistic_world(300, rng)
+    labels = np.where(np.arange(300) % 3 == 0, np.nan, y)
+    model = PriorCorrected(GaussianBayes(), prior="entropy", density=GaussianBayes())
+    rows = open_rows(X, label=labels)
+    from_rows = model.fit(rows).predict_proba(rows)
+    # Arrays leave the unlabelled rows out before the fit, rows within it: other sums, rounded.
+    np.testing.assert_allclose(model.fit(X, labels).predict_proba(X), from_rows, rtol=1e-12)
+    alone = open_rows(X, label=np.where(y == 1, 1.0, np.nan))
+    with pytest.raises(UsageError, match=r"Only rows of the class 1 .*Pass X and y as arrays"):
+        model.fit(alone)
+
+
+def test_a_density_that_is_fitted_is_used_as_it_is(rng):
+    X, y, _ = presences(300, rng)
+    fitted = Shares((0.6, 0.4)).fit(X[:10], y[:10])
+    model = PriorCorrected(GaussianBayes(), prior="entropy", density=fitted).fit(X, y)
+    assert model.density_ is fitted
+    assert fitted.seen_[0] == 10
+    unfitted = Shares()
+    model = PriorCorrected(GaussianBayes(), prior="entropy", density=unfitted).fit(X, y)
+    assert model.density_ is not unfitted
+    assert not hasattr(unfitted, "class_prior_")
+
+
+def test_maxent_finds_the_shares_unless_told_otherwise(rng, monkeypatch):
+    monkeypatch.setattr(scarce, "MaxentClassifier", Shares, raising=False)
+    X, y, _ = presences(300, rng)
+    model = PriorCorrected(GaussianBayes(), prior="entropy", default_prevalence=0.3).fit(X, y)
+    assert model.density_.default_prevalence == 0.3
+    np.testing.assert_allclose(model.now_at_, [0.9, 0.1])
+
+
+@pytest.mark.parametrize("default", [0.5, 0.2])
+def test_oracle_entropy_shares_by_eq_5(rng, default):
+    X, y, _ = presences(600, rng)
+    model = PriorCorrected(GaussianBayes(), prior="entropy", default_prevalence=default).fit(X, y)
+    maxent = scarce.MaxentClassifier(default_prevalence=default).fit(X, y)
+    ratio = maxent.density_ratio(X)
+    divergence = np.mean(ratio * np.log(ratio))
+    expected = default * np.exp(-divergence) / (1 - default + default * np.exp(-divergence))
+    assert divergence > 0.05
+    np.testing.assert_allclose(model.now_at_[1], expected, rtol=1e-4)
+    check_round_trip(model, X)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"prior": None}, r"Only rows of the class 1.0 .* prior=0.1, or prior='entropy'"),
+        ({"kept": {0: 0.5}}, "does not say how many"),
+        ({"prior": 0.1, "density": Shares()}, "finds class shares for prior='entropy'"),
+        ({"prior": 0.1, "default_prevalence": 0.3}, "default_prevalence=0.3 finds class shares"),
+        (
+            {"prior": "entropy", "density": Shares(), "default_prevalence": 0.3},
+            "Give it to Shares instead",
+        ),
+        ({"prior": "entropy", "kept": {0: 0.5}}, "both say which class mix"),
+        ({"prior": "entropy", "density": 0.3}, "density=0.3 cannot be fitted"),
+        ({"prior": "entropy", "density": StandardScaler()}, "StandardScaler.*no class_prior_"),
+        ({"prior": "entropy", "density": Shares((0.2, 0.3, 0.5), (0, 1, 2))}, r"\[0, 1, 2\]"),
+        ({"prior": "entropy", "density": Shares(classes=(1, 2))}, "Fit both on the same labels"),
+        ({"prior": "entropy", "density": Shares((1.0, 0.0))}, r"class_prior_=\[1.0, 0.0\]"),
+        ({"prior": 0.1, "estimator__class_weight": "balanced"}, "class_weight='balanced', but"),
+        ({"prior": 0.1, "weighted": {1: 3.0}}, "already get the same total weight"),
+        ({"prior": 0.1, "estimator": KNeighborsClassifier()}, "takes no sample_weight"),
+    ],
+)
+def test_contradictions_with_one_labelled_class(rng, settings, words):
+    X, y, _ = presences(300, rng)
+    with pytest.raises(UsageError, match=words):
+        PriorCorrected(LogisticRegression()).set_params(**settings).fit(X, y)
+
+
+def test_labels_that_cannot_work_with_one_labelled_class(rng):
+    X, y, _ = presences(300, rng)
+    model = PriorCorrected(LogisticRegression(), prior="entropy", density=Shares())
+    with pytest.raises(DataError, match="None of the 300 rows is labelled"):
+        model.fit(X, np.full(300, np.nan))
+    with pytest.raises(DataError, match=r"All 300 rows are labelled 1.*y = NaN"):
+        model.fit(X, np.ones(300, dtype=int))
+    with pytest.raises(DataError, match="The unlabelled rows have weight 0"):
+        model.fit(X, y, sample_weight=(~np.isnan(y)).astype(float))
+    with pytest.raises(DataError, match="The labelled rows have weight 0"):
+        model.fit(X, y, sample_weight=np.isnan(y).astype(float))
+
+
+def test_model_file_with_one_labelled_class(rng, tmp_path):
+    X, y, _ = presences(300, rng)
+    X[::9, 1] = np.nan
+    for labels in (y, np.where(np.isnan(y), None, "fox")):
+        model = PriorCorrected(GaussianBayes(), prior=0.2).fit(X, labels)
+        check_round_trip(model, X)
+    every = np.where(np.arange(300) % 2, np.nan, np.nan_to_num(y))
+    by_density = PriorCorrected(GaussianBayes(), prior="entropy", density=GaussianBayes())
+    loaded = check_round_trip(by_density.fit(X, every), X)
+    np.testing.assert_array_equal(loaded.density_.class_prior_, loaded.now_at_)
+    del model.one_labelled_
+    save(model, tmp_path / "bad.scarce")
+    with pytest.raises(StoreError, match="not those of the inner model"):
         load(tmp_path / "bad.scarce")

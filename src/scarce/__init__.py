@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     )
     from scarce.models.auto import AutoClassifier
     from scarce.models.bayes import GaussianBayes
+    from scarce.models.maxent import MaxentClassifier
+    from scarce.models.presence import presence_background, target_group
     from scarce.models.rare import RareClassifier
     from scarce.prior import PriorCorrected, correct_prior
-    from scarce.records import Estimate, FitReport, Selection
+    from scarce.records import Estimate, FitReport, Selection, WidthChoice
     from scarce.rows import many, open_rows
     from scarce.store import load, save
 
@@ -31,6 +33,9 @@ __version__ = "0.1.0"
 __all__ = [
     "RareClassifier",
     "AutoClassifier",
+    "MaxentClassifier",
+    "presence_background",
+    "target_group",
     "GaussianBayes",
     "PriorCorrected",
     "correct_prior",
@@ -44,6 +49,7 @@ __all__ = [
     "Estimate",
     "FitReport",
     "Selection",
+    "WidthChoice",
     "ScarceError",
     "UsageError",
     "DataError",
@@ -56,6 +62,9 @@ __all__ = [
 _home = {
     "RareClassifier": "scarce.models.rare",
     "AutoClassifier": "scarce.models.auto",
+    "MaxentClassifier": "scarce.models.maxent",
+    "presence_background": "scarce.models.presence",
+    "target_group": "scarce.models.presence",
     "GaussianBayes": "scarce.models.bayes",
     "PriorCorrected": "scarce.prior",
     "correct_prior": "scarce.prior",
@@ -69,6 +78,7 @@ _home = {
     "Estimate": "scarce.records",
     "FitReport": "scarce.records",
     "Selection": "scarce.records",
+    "WidthChoice": "scarce.records",
 }
 
 

@@ -31,13 +31,18 @@ import numpy as np
 import numpy.typing as npt
 
 from scarce.errors import ScarceError, StoreError
-from scarce.records import Estimate, FitReport, Selection
+from scarce.records import Estimate, FitReport, Selection, WidthChoice
 
 Node = Any  # what json.loads may return
 Array = npt.NDArray[Any]
 Parts = tuple[str, dict[str, Any], dict[str, Any]]  # kind, parameters, state
 
-RECORDS: dict[str, type] = {"Estimate": Estimate, "FitReport": FitReport, "Selection": Selection}
+RECORDS: dict[str, type] = {
+    "Estimate": Estimate,
+    "FitReport": FitReport,
+    "Selection": Selection,
+    "WidthChoice": WidthChoice,
+}
 
 DEEPEST = 32  # levels of lists, tuples, dicts, records and models inside each other
 LARGEST_INT = 4096  # bits

@@ -40,6 +40,7 @@ from scarce.errors import ScarceError, StoreError
 
 REGISTRY: dict[str, str] = {
     "GaussianBayes": "scarce.models.bayes",
+    "MaxentClassifier": "scarce.models.maxent",
     "RareClassifier": "scarce.models.rare",
     "AutoClassifier": "scarce.models.auto",
     "SplineLogit": "scarce.models.members",

@@ -27,10 +27,12 @@ def rows_to_fit(
     *,
     engine: Engine = None,
     holes: bool = True,
+    dtype: Any = np.float64,
 ) -> tuple[Rows, NDArray[Any]]:
     """Return the rows to learn from and the classes, and note columns and data on the estimator.
 
-    With holes=False an array with missing values is refused; for `Rows` the fit looks itself.
+    With holes=False an array with missing values is refused; for `Rows` the fit looks itself. A
+    list of types as `dtype` keeps an array that has one of them as it is.
     """
     if isinstance(X, Rows):
         if y is not None or sample_weight is not None:
@@ -53,7 +55,7 @@ def rows_to_fit(
     features = validate_data(
         estimator,
         X,
-        dtype=np.float64,
+        dtype=dtype,
         ensure_all_finite="allow-nan" if holes else True,
         ensure_min_samples=1,
     )
@@ -105,7 +107,9 @@ def refuse_categories(rows: Rows, model: str) -> None:
             )
 
 
-def rows_to_predict(estimator: Any, X: Any, *, engine: Engine = None, holes: bool = True) -> Rows:
+def rows_to_predict(
+    estimator: Any, X: Any, *, engine: Engine = None, holes: bool = True, dtype: Any = np.float64
+) -> Rows:
     """Return rows with the columns that the estimator was fitted on."""
     if isinstance(X, Rows):
         fitted = getattr(estimator, "feature_names_in_", None)
@@ -121,7 +125,7 @@ def rows_to_predict(estimator: Any, X: Any, *, engine: Engine = None, holes: boo
     features = validate_data(
         estimator,
         X,
-        dtype=np.float64,
+        dtype=dtype,
         ensure_all_finite="allow-nan" if holes else True,
         reset=False,
     )

@@ -4,7 +4,7 @@
 
 For a logit this is an exact shift of the intercept (King and Zeng 2001, eq 7). Finds the mix of
 training by itself: counts, under-sampling, class weights. Assumes that only the class shares differ
-between the two worlds. Does not estimate the shares of a new world.
+between the two worlds. Does not estimate the shares of a new world; entropy.py has a robust guess.
 """
 
 from __future__ import annotations
@@ -17,17 +17,29 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
     column_or_1d,
-    has_fit_parameter,
 )
 
 from scarce.errors import DataError, UsageError, refuse_word
+from scarce.prior.entropy import (
+    density_shares,
+    equal_totals,
+    fitted_density,
+    two_classes,
+)
+from scarce.prior.labels import (
+    as_array,
+    class_sums,
+    is_label,
+    known_classes,
+    the_only_class,
+    unlabelled_rows,
+)
 from scarce.prior.shift import class_shares, correct_prior
-from scarce.prior.weights import by_class, factors, stated_weights
+from scarce.prior.weights import by_class, factors, stated_weights, weight_argument
 from scarce.rows import ArrayRows, Rows
 from scarce.rows.block import Array
 
@@ -46,9 +58,10 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     estimator : classifier with predict_proba
         Pipelines too. Its class weights are found and taken back: `class_weight`,
         `scale_pos_weight`, `is_unbalance`, `auto_class_weights`, `class_weights`.
-    prior : float or dict {class: share}, optional
+    prior : float, dict {class: share} or "entropy", optional
         Class shares to predict for. A number is the share of the positive (greater) class; one
-        class may be left out of the dict and gets the rest.
+        class may be left out of the dict and gets the rest. "entropy": the shares that `density`
+        finds, for labels that were revealed at unknown rates, or for one class only.
     undersample : float, optional
         Fit on all rows of the rarest class and on this many rows of each other class per rare row,
         drawn at random without replacement. 1.0 is half and half for two classes.
@@ -58,6 +71,11 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     weighted : "auto", None, or dict {class: weight}
         Class weights in the inner fit. "auto" reads them from the estimator's parameters; None
         leaves them as they are; a dict says what no parameter shows.
+    default_prevalence : float or dict {class: share}
+        With prior="entropy": the shares before any data, as `MaxentClassifier` takes them.
+    density : estimator with class_prior_ after fit, optional
+        With prior="entropy": who finds the shares, fitted on all rows; one that is fitted already
+        is used as it is. By default `MaxentClassifier(default_prevalence=default_prevalence)`.
     random_state : int, RandomState or None
         Which rows under-sampling keeps.
 
@@ -65,10 +83,16 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     ----------
     estimator_ : the fitted inner classifier
     classes_ : ndarray of shape (n_classes,)
+        With one labelled class: the other one (0 for numbers), then the labelled one.
     trained_at_, now_at_ : ndarray of shape (n_classes,)
         The two mixes.
     n_rows_used_ : int
         Rows that the inner fit saw.
+    density_ : the fitted density model
+        Only with prior="entropy".
+    one_labelled_ : True
+        Only where rows of a single class are labelled: the inner fit then tells labelled rows (1)
+        from those that are not (0), both with the same total weight.
     coef_, intercept_ : ndarray
         Only around a linear logit: the coefficients, and the corrected intercept.
 
@@ -81,8 +105,13 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     Under-sampling buys speed, not accuracy: it throws rows away, and on rare-class tables an
     under-sampled, corrected logistic has a clearly larger Brier score than a plain one.
 
+    With one labelled class, unlabelled rows stand for the other class, though some are of the
+    labelled one: high probabilities come out too low, the more so the more frequent the class.
+
     References
     ----------
+    Dudik and Phillips (2008), Generative and discriminative learning with unknown labeling bias,
+    section 3. Elkan (2001), The foundations of cost-sensitive learning.
     King and Zeng (2001), Logistic regression in rare events data, Political Analysis 9.
 
     Examples
@@ -106,10 +135,12 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self,
         estimator: Any,
         *,
-        prior: float | Shares | None = None,
+        prior: float | str | Shares | None = None,
         undersample: float | None = None,
         kept: Shares | None = None,
         weighted: str | Shares | None = "auto",
+        default_prevalence: float | Shares = 0.5,
+        density: Any = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -117,6 +148,8 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.undersample = undersample
         self.kept = kept
         self.weighted = weighted
+        self.default_prevalence = default_prevalence
+        self.density = density
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -126,6 +159,8 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         ----------
         X : whatever the inner classifier takes
         y : array-like of shape (n,)
+            NaN or None where a row is not labelled, for inner classifiers that take it; with
+            prior="entropy" or one labelled class, for any.
         sample_weight : array-like of shape (n,), optional
             For inner classifiers that take it.
 
@@ -135,6 +170,8 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         self._refuse_contradictions()
         self.estimator_ = clone(self.estimator)
+        for name in ("density_", "one_labelled_"):
+            self.__dict__.pop(name, None)
         if isinstance(X, Rows):
             return self._fit_rows(X)
         if y is None:
@@ -142,11 +179,21 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 f"{type(self).__name__} requires y to be passed, but the target y is None. Pass "
                 "one label per row."
             )
-        labels = column_or_1d(_as_array(y), warn=True)
+        labels = column_or_1d(as_array(y), warn=True)
         X, labels = indexable(X, labels)
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, labels, ensure_non_negative=True)
+        unlabelled = unlabelled_rows(labels)
+        if self._by_entropy() or unlabelled.any():
+            labelled = the_only_class(labels, unlabelled)
+            if labelled is not None:
+                return self._fit_one_labelled(X, labels, weight, unlabelled, labelled)
+        if self._by_entropy():
+            self._fit_density(X, labels, weight)
+            kept = np.flatnonzero(~unlabelled)
+            X, labels = _safe_indexing(X, kept), np.array(labels[kept].tolist())
+            weight = None if weight is None else weight[kept]
         seen, seen_weight = labels, weight
         if self.undersample is not None:
             chosen = self._chosen_rows(labels)
@@ -156,20 +203,58 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         where, setting = ("", None) if searching else self._class_weights(self.estimator_)
         if isinstance(setting, str) and setting == "balanced" and seen_weight is not None:
             # Libraries differ in whether "balanced" counts rows or weights: settle it by numbers.
-            known = _known_classes(seen)
-            sums = np.maximum(_class_sums(seen, seen_weight, known), 1e-300)
+            known = known_classes(seen)
+            sums = np.maximum(class_sums(seen, seen_weight, known), 1e-300)
             setting = dict(zip(known.tolist(), (sums.mean() / sums).tolist(), strict=True))
             self.estimator_.set_params(**{where: setting})
-        self.estimator_.fit(X, seen, **_weight_argument(self.estimator_, seen_weight))
+        self.estimator_.fit(X, seen, **weight_argument(self.estimator_, seen_weight))
         if searching:
             where, setting = self._class_weights(self.estimator_.best_estimator_)
         self._take_over()
         classes, self.n_rows_used_ = self.classes_, len(seen)
-        used = _class_sums(seen, seen_weight, classes)
-        factor = factors(where, setting, used, _class_sums(seen, None, classes), classes)
-        self._settle(_class_sums(labels, weight, classes), used * factor)
+        used = class_sums(seen, seen_weight, classes)
+        factor = factors(where, setting, used, class_sums(seen, None, classes), classes)
+        self._settle(class_sums(labels, weight, classes), used * factor)
         self._expose_logit(_safe_indexing(X, np.arange(min(64, len(seen)))))
         return self
+
+    def _fit_one_labelled(
+        self,
+        X: Any,
+        labels: NDArray[Any],
+        weight: Array | None,
+        unlabelled: NDArray[np.bool_],
+        labelled: Any,
+    ) -> Self:
+        """Tell labelled rows from unlabelled ones, weighted to the same total (000 section 3)."""
+        if self.prior is None:
+            raise UsageError(
+                f"Only rows of the class {labelled!s} are labelled, which does not say how many of "
+                f"the {unlabelled.sum():,} unlabelled rows are of it. Give its share, such as "
+                "prior=0.1, or prior='entropy'."
+            )
+        self._refuse_second_weights(self.estimator_)
+        if self._by_entropy():
+            self._fit_density(X, labels, weight)
+        codes = (~unlabelled).astype(int)
+        if self.undersample is not None:
+            chosen = self._chosen_rows(codes)
+            X, codes = _safe_indexing(X, chosen), codes[chosen]
+            weight = None if weight is None else weight[chosen]
+        equal = equal_totals(codes, weight)
+        self.estimator_.fit(X, codes, **weight_argument(self.estimator_, equal, own=True))
+        self._take_over(two_classes(labelled))
+        self.one_labelled_ = True
+        self.n_rows_used_ = len(codes)
+        self._settle(np.ones(2), np.ones(2))
+        self._expose_logit(_safe_indexing(X, np.arange(min(64, len(codes)))))
+        return self
+
+    def _fit_density(self, X: Any, labels: Any, weight: Array | None) -> None:
+        self.density_ = fitted_density(self.density, self.default_prevalence, X, labels, weight)
+
+    def _by_entropy(self) -> bool:
+        return isinstance(self.prior, str)
 
     def _fit_rows(self, rows: Rows) -> Self:
         if self.undersample is not None:
@@ -177,9 +262,16 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 f"undersample={self.undersample!r} draws rows of an array, and these are rows in "
                 "blocks. Pass X and y as arrays, or fit on all rows."
             )
+        sums, unlabelled = rows.label_counts()
+        if self.prior is not None and unlabelled and (sums > 0).sum() == 1:
+            raise UsageError(
+                f"Only rows of the class {rows.classes[int(sums.argmax())]!s} are labelled, and "
+                "weighting them against the unlabelled ones needs arrays. Pass X and y as arrays."
+            )
         self.estimator_.fit(rows)
         self._take_over()
-        sums, unlabelled = rows.label_counts()
+        if self._by_entropy():
+            self.density_ = fitted_density(self.density, self.default_prevalence, rows, None)
         self.n_rows_used_ = len(rows) - unlabelled
         where, setting = self._class_weights(self.estimator_)
         self._settle(sums, sums * factors(where, setting, sums, sums, self.classes_))
@@ -217,6 +309,19 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 "predict_proba), so there is nothing to correct. Wrap it in scikit-learn's "
                 "CalibratedClassifierCV first."
             )
+        if self._by_entropy():
+            refuse_word("prior", self.prior, ("entropy",))
+        elif self.density is not None or self.default_prevalence != 0.5:
+            name = "density" if self.density is not None else "default_prevalence"
+            raise UsageError(
+                f"{name}={getattr(self, name)!r} finds class shares for prior='entropy', and here "
+                f"prior={self.prior!r}. Give one of the two."
+            )
+        if self.density is not None and self.default_prevalence != 0.5:
+            raise UsageError(
+                f"default_prevalence={self.default_prevalence!r} is for the maxent that is fitted "
+                f"without density=. Give it to {type(self.density).__name__} instead."
+            )
         if self.prior is not None and self.kept is not None:
             raise UsageError(
                 f"prior={self.prior!r} and kept={self.kept!r} both say which class mix the world "
@@ -234,8 +339,8 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _chosen_rows(self, labels: NDArray[Any]) -> NDArray[np.intp]:
         """All rows of the rarest class, a random part of the others, in their old order."""
-        classes = _known_classes(labels)
-        hits = [np.flatnonzero(_is(labels, label)) for label in classes]
+        classes = known_classes(labels)
+        hits = [np.flatnonzero(is_label(labels, label)) for label in classes]
         most = max(1, round(float(self.undersample or 0) * min(map(len, hits), default=0)))
         random = check_random_state(self.random_state)
         kept = np.ones(len(labels), dtype=bool)
@@ -259,8 +364,17 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             return "weighted", dict(self.weighted)
         return stated_weights(inner, strict=True)
 
-    def _take_over(self) -> None:
-        self.classes_: NDArray[Any] = np.asarray(self.estimator_.classes_)
+    def _refuse_second_weights(self, inner: Any) -> None:
+        """With one labelled class both groups weigh the same: class weights would contradict it."""
+        where, setting = self._class_weights(inner)
+        if where:
+            raise UsageError(
+                f"{where}={setting!r}, but rows of one class only are labelled: they and the "
+                f"unlabelled rows already get the same total weight. Leave {where} out."
+            )
+
+    def _take_over(self, classes: NDArray[Any] | None = None) -> None:
+        self.classes_ = np.asarray(self.estimator_.classes_ if classes is None else classes)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(self.estimator_, name):
@@ -277,7 +391,11 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         inner = getattr(self.estimator_, "now_at_", None)  # a PriorCorrected inside this one
         self.trained_at_ = trained / trained.sum() if inner is None else np.asarray(inner)
         if self.prior is not None:
-            self.now_at_ = self._shares_of_prior()
+            self.now_at_ = (
+                density_shares(self.density_, self.classes_)
+                if self._by_entropy()
+                else self._shares_of_prior()
+            )
             return
         rates = by_class("kept", self.kept or {}, self.classes_, 1.0)
         if not ((rates > 0) & (rates <= 1)).all():
@@ -323,57 +441,6 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             return
         for name in ("trained_at_", "now_at_"):
             class_shares(getattr(self, name), len(self.classes_), name)
-        if self.classes_.tolist() != np.asarray(self.estimator_.classes_).tolist():
+        inner = [0, 1] if getattr(self, "one_labelled_", False) else self.classes_.tolist()
+        if inner != np.asarray(self.estimator_.classes_).tolist():
             raise DataError("classes_ are not those of the inner model.")
-
-
-def _weight_argument(estimator: Any, weight: Array | None) -> dict[str, Array]:
-    """Return sample_weight under the names by which the estimator's fit takes it."""
-    if weight is None:
-        return {}
-    if getattr(estimator, "steps", None):  # every step that can, so that weight 2 is a row twice
-        last = estimator.steps[-1][0]
-        return {
-            f"{name}__{argument}": value
-            for name, step in estimator.steps
-            if name == last or has_fit_parameter(step, "sample_weight")
-            for argument, value in _weight_argument(step, weight).items()
-        }
-    if not has_fit_parameter(estimator, "sample_weight"):
-        raise UsageError(
-            f"sample_weight was given, and {type(estimator).__name__}.fit takes none. Leave it "
-            "out, or choose a classifier that weighs rows."
-        )
-    return {"sample_weight": weight}
-
-
-def _as_array(y: Any) -> NDArray[Any]:
-    """Labels as an array; missing values of pandas' own types become None."""
-    if type(getattr(y, "dtype", None)).__module__.startswith("pandas"):
-        return np.asarray(y.to_numpy(dtype=object, na_value=None))
-    return np.asarray(y)
-
-
-def _known_classes(labels: NDArray[Any]) -> NDArray[Any]:
-    if labels.dtype == object:
-        labels = labels[[value is not None and value == value for value in labels]]
-        labels = np.array(labels.tolist()) if len(labels) else labels
-    elif labels.dtype.kind == "f":
-        if np.isinf(labels).any():
-            raise DataError(
-                "Input y contains infinity or a value too large for dtype('float64'). Labels are "
-                "classes; rows that are not labelled are NaN."
-            )
-        labels = labels[~np.isnan(labels)]
-    check_classification_targets(labels)
-    return np.unique(labels)
-
-
-def _is(labels: NDArray[Any], label: Any) -> NDArray[np.bool_]:
-    return np.asarray(labels == label, dtype=bool)
-
-
-def _class_sums(labels: NDArray[Any], weight: Array | None, classes: NDArray[Any]) -> Array:
-    """Return the total weight of each class; rows that are not labelled count for none."""
-    weight = np.ones(len(labels)) if weight is None else weight
-    return np.array([weight[_is(labels, label)].sum() for label in classes], dtype=np.float64)

@@ -5,7 +5,7 @@
 scikit-learn says `class_weight`, the boosting libraries `scale_pos_weight`, `is_unbalance`,
 `auto_class_weights` or `class_weights`. Assumes that the last class is the positive one of
 `scale_pos_weight`. Does not guess: where weights sit inside another estimator, which may or may not
-have undone them, the user is asked.
+have undone them, the user is asked. Row weights are here too: under which names a fit takes them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import has_fit_parameter
 
 from scarce.errors import UsageError
 from scarce.rows.block import Array
@@ -93,3 +94,32 @@ def by_class(name: str, given: Mapping[Any, float], classes: Any, default: float
                 f"{{class: number}} with those."
             )
     return np.array([float(given.get(label, default)) for label in labels])
+
+
+def weight_argument(estimator: Any, weight: Array | None, *, own: bool = False) -> dict[str, Array]:
+    """Return sample_weight under the names by which the estimator's fit takes it.
+
+    With own=True the weights are not the user's: they balance labelled and unlabelled rows.
+    """
+    if weight is None:
+        return {}
+    if getattr(estimator, "steps", None):  # every step that can, so that weight 2 is a row twice
+        last = estimator.steps[-1][0]
+        return {
+            f"{name}__{argument}": value
+            for name, step in estimator.steps
+            if name == last or has_fit_parameter(step, "sample_weight")
+            for argument, value in weight_argument(step, weight, own=own).items()
+        }
+    if not has_fit_parameter(estimator, "sample_weight"):
+        if own:
+            raise UsageError(
+                "With one labelled class, its rows and the unlabelled ones are weighted to equal "
+                f"totals, and {type(estimator).__name__}.fit takes no sample_weight. Choose a "
+                "classifier that weighs rows."
+            )
+        raise UsageError(
+            f"sample_weight was given, and {type(estimator).__name__}.fit takes none. Leave it "
+            "out, or choose a classifier that weighs rows."
+        )
+    return {"sample_weight": weight}

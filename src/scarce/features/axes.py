@@ -1,0 +1,102 @@
+"""One variable cut into segments: where between its knots does a value lie?
+
+    x in [knot_s, knot_(s+1))  ->  segment s, rest = (x - knot_s) / (knot_(s+1) - knot_s)
+
+Every feature of maxent is a straight line on each segment (docs/maths/maxent.md), so a value need
+only be looked up once, when the rows are coded. A missing value, and a level that was not there to
+learn from, get a segment of their own, the last. Does not choose where knots are: see knots.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scarce.features import kernels
+from scarce.rows.block import Array
+
+Codes = NDArray[np.unsignedinteger]
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A variable with its knots, or a category with its levels.
+
+    Parameters
+    ----------
+    name : str
+    knots : ndarray of shape (n_segments + 1,), or (n_segments,) for a category
+        Increasing. A variable with a single value has two equal knots and carries no feature.
+    category : bool
+        Whether the knots are levels.
+    levels : tuple of str
+        Names of a category's levels, where they have any.
+
+    Examples
+    --------
+    >>> axis = Axis("rain", np.array([0.0, 1.0, 3.0]))
+    >>> axis.code(np.array([0.5, 1.0, 3.0, 9.0, np.nan]))
+    (array([0, 1, 1, 1, 2], dtype=uint16), array([0.5, 0. , 1. , 1. , 0. ]))
+    """
+
+    name: str
+    knots: Array
+    category: bool = False
+    levels: tuple[str, ...] = ()
+
+    @cached_property
+    def n_segments(self) -> int:
+        """Segments with values; the segment of missing values comes after them."""
+        return len(self.knots) - (0 if self.category else 1)
+
+    @cached_property
+    def flat(self) -> bool:
+        """Whether all seen values are one, so that nothing can be learnt from them."""
+        return self.n_segments < 2 if self.category else bool(self.knots[0] == self.knots[-1])
+
+    @cached_property
+    def places(self) -> Array:
+        """The knots on the scale from 0 (least value) to 1 (greatest)."""
+        return np.asarray((self.knots - self.knots[0]) / (self.knots[-1] - self.knots[0]))
+
+    @cached_property
+    def lengths(self) -> Array:
+        """Length of each segment on that scale."""
+        return np.diff(self.places)
+
+    def code(self, values: Array, *, clamp: bool = True) -> tuple[Codes, Array]:
+        """Return the segment of each value and where in it the value lies.
+
+        With clamp=False values beyond the outer knots keep their distance (rest below 0 or above
+        1), so that the outer lines go on.
+        """
+        last = self.n_segments - 1
+        if self.category and last < 0:  # no level was ever seen
+            return np.zeros(len(values), dtype=np.uint16), np.zeros(len(values))
+        if self.category:
+            code = np.clip(np.searchsorted(self.knots, values), 0, last)
+            unknown = self.knots[code] != values  # true for NaN too
+            return np.where(unknown, last + 1, code).astype(np.uint16), np.zeros(len(values))
+        codes, rest = np.empty(len(values), dtype=np.uint16), np.empty(len(values))
+        if self.flat:
+            codes[:] = np.where(np.isnan(values), last + 1, 0)
+            rest[:] = 0.0
+        else:
+            guess, scale = self._guess()
+            kernels.code_values(values, self.knots, guess, scale, clamp, codes, rest)
+        return codes, rest
+
+    def _guess(self) -> tuple[NDArray[np.intp], float]:
+        """Return the segment at the left end of each of many equal buckets, and buckets per unit.
+
+        Looking a value's bucket up and walking on from there is several times quicker than a
+        search among the knots, and where knots are even it is already the answer.
+        """
+        low, high = self.knots[0], self.knots[-1]
+        count = 4 * self.n_segments
+        edges = low + (high - low) * (np.arange(count) / count)
+        guess = np.clip(np.searchsorted(self.knots, edges, side="right") - 1, 0, None)
+        return np.minimum(guess, self.n_segments - 1), count / (high - low)

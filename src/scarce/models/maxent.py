@@ -1,0 +1,426 @@
+"""Maxent: class probabilities when labels are revealed at an unknown rate and values are missing.
+
+    tilt_y(x) = sum_j seen_j(x) [ coef_j (f_j(x) - target_j) + half_width_j |coef_j| ]
+    p(y given x) = softmax_y( log default_y + tilt_y(x) )                 (000 eq 8, 9; 004 eq 12)
+
+The pool of all rows says how common each kind of row is; labelled rows of a class say what its mean
+features are, up to boxes. Among all distributions that fit, the least committed is taken: per class
+(objective "entropy", 000 eq 5-8) or for the probabilities of all classes together ("robust", 000 eq
+9-10). A missing value takes part neither in means nor in tilts, and is never filled in.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from scarce.errors import DataError, UsageError, refuse_word
+from scarce.models import maxent_prior as prior
+from scarce.models.maxent_inputs import check_stored, fit_rows, pool_weight, tilts
+from scarce.models.maxent_parts import (
+    Parts,
+    Solved,
+    categorical_columns,
+    explain_empty,
+    prepare,
+    remarks,
+    solve_all,
+)
+from scarce.models.maxent_views import MaxentViews
+from scarce.models.widths import checked_widths, choose_width, make_folds
+from scarce.records import FitReport
+from scarce.rows.block import Array
+from scarce.rows.engines import Engine, Progress, one_blas_thread
+from scarce.solvers.boxed import EmptyBoxes
+
+
+class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Maxent for labels revealed at an unknown, class-dependent rate, with holes in the features.
+
+    Fits presences and unlabelled rows, or several classes each labelled at its own unknown rate.
+    All rows, labelled or not, are the pool.
+
+    Parameters
+    ----------
+    objective : {"entropy", "robust"}
+        "entropy": a distribution for each labelled class, with class shares by their entropy.
+        "robust": class-robust logistic regression, all classes at once.
+    default_prevalence : float or dict
+        Share of the last class (the labelled one, where only one is) to lean towards: typical rows
+        of a class get this probability. A dict gives one share per class; 0.5 favours none.
+    features : "auto", str or list
+        Letters out of "lqpht": linear, quadratic, product, hinge, threshold; indicators of
+        categories come by themselves. "auto" by number of labelled rows: below 10 "l", below 15
+        "lq", below 80 "lqh", else "lqph" (no products with more than 50 columns). A list may hold
+        families of your own.
+    width_scale : float or "auto"
+        Width of the boxes in standard errors of the labelled means. "auto" tries `width_scales` on
+        folds of the labelled rows.
+    width_scales : sequence of float, optional
+        What "auto" chooses from; by default 20 widths from 5 to 0.25.
+    spread : {"labelled", "seen"}
+        Standard deviation over the class's labelled rows (000), or over all rows (004).
+    widths : {"spread", "maxent"}
+        One rule for every feature, or Maxent's table of widths per feature class.
+    weighting : {"entropy", "default"}
+        Class shares by entropy (000 eq 5), or simply the default; objective "entropy" only.
+    prevalence : float or dict, optional
+        Known class shares; a number is the share of the last class.
+    prevalence_bounds : (low, high) or dict, optional
+        Bounds for the share of the last class, or a dict of bounds.
+    knots : int
+        Knots of each variable for hinges and thresholds.
+    knots_at : {"uniform", "quantile", "data"}
+        Evenly over the range, at quantiles of the pool, or at the values of labelled rows.
+    categorical : "auto" or sequence
+        Columns that are categories, by name or position; "auto" takes text and category columns.
+    classes : sequence, optional
+        All classes, where some have no labels. With one labelled class the other is added.
+    clamp : bool
+        At prediction treat values beyond those learnt from as the nearest of them.
+    cv : int, splitter or iterable
+        Folds for width_scale="auto".
+    tol : float
+        Duality gap at which a fit stops: the Kullback-Leibler divergence to the optimum is at most
+        this many nats.
+    max_passes : int
+        Most passes over the rows, for each class and width.
+    random_state : int, optional
+        Draws the folds; nothing else is random.
+    engine : None, "threads", "processes", Executor or Dask client
+        Who runs the blocks of rows, and the folds of "auto". Does not change a bit of the result.
+    progress : callable (done, total), optional
+        Called after each fold of width_scale="auto".
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        With one labelled class [other, labelled]; the other is 0 for numbers.
+    is_labelled_ : ndarray of bool, shape (n_classes,)
+    class_prior_ : ndarray of shape (n_classes,)
+        Shares of the classes that the probabilities stand for.
+    divergence_ : ndarray of shape (n_classes,)
+        Of each class from the pool, in nats; 0 for classes without labels.
+    width_scale_ : float
+    selection_ : WidthChoice or None
+        How the width was chosen.
+    features_ : str
+        Letters of the features in use.
+    coef_, target_, half_width_ : ndarray of shape (labelled classes, n_features)
+        Coefficients are not unique, because neighbouring hinges overlap; `response_curve` is.
+    report_ : FitReport
+        `report_.gap` is the certificate.
+
+    **Assumes** that rows of a class are labelled at random among themselves, at any unknown rate
+    (for presences at biased places, give a pool with the same bias: `target_group` or
+    background_weight); that the pool is what probabilities are wanted for; that whether a value is
+    missing depends on a row in the same way for labelled and for other rows of the class. The
+    absolute level of the probabilities rests on default_prevalence: labels of one class alone
+    cannot tell how common it is.
+
+    References
+    ----------
+    Papers 000 and 004 of docs/architecture.md; Dudik, Phillips, Schapire (2004), Performance
+    guarantees for regularized maximum entropy density estimation, COLT.
+
+    Examples
+    --------
+    >>> from scarce import presence_background
+    >>> rng = np.random.default_rng(0)
+    >>> places = rng.uniform(0, 30, size=(500, 2))  # temperature, rain
+    >>> seen = places[(rng.random(500) < 0.2) & (abs(places[:, 0] - 20) < 4)]
+    >>> places[::7, 1] = np.nan
+    >>> X, y = presence_background(seen, places)
+    >>> model = MaxentClassifier(features="h").fit(X, y)
+    >>> model.report_.converged, model.report_.gap < 1e-6
+    (True, True)
+    >>> model.predict_proba([[20.0, np.nan], [5.0, 10.0]])[:, 1].round(2)
+    array([0.6 , 0.04])
+    """
+
+    _runtime_params = ("engine", "progress")
+
+    def __init__(
+        self,
+        objective: str = "entropy",
+        *,
+        default_prevalence: Any = 0.5,
+        features: Any = "auto",
+        width_scale: float | str = 1.0,
+        width_scales: Any = None,
+        spread: str = "labelled",
+        widths: str = "spread",
+        weighting: str = "entropy",
+        prevalence: Any = None,
+        prevalence_bounds: Any = None,
+        knots: int = 50,
+        knots_at: str = "uniform",
+        categorical: Any = "auto",
+        classes: Any = None,
+        clamp: bool = True,
+        cv: Any = 5,
+        tol: float = 1e-6,
+        max_passes: int = 200,
+        random_state: int | None = None,
+        engine: Engine = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.objective = objective
+        self.default_prevalence = default_prevalence
+        self.features = features
+        self.width_scale = width_scale
+        self.width_scales = width_scales
+        self.spread = spread
+        self.widths = widths
+        self.weighting = weighting
+        self.prevalence = prevalence
+        self.prevalence_bounds = prevalence_bounds
+        self.knots = knots
+        self.knots_at = knots_at
+        self.categorical = categorical
+        self.classes = classes
+        self.clamp = clamp
+        self.cv = cv
+        self.tol = tol
+        self.max_passes = max_passes
+        self.random_state = random_state
+        self.engine = engine
+        self.progress = progress
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        background_weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Learn from labelled rows and the pool.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, k), table, or Rows
+            NaN is a missing value. `Rows` bring their labels and weights along.
+        y : array-like of shape (n,)
+            Classes; NaN, None or NA where a row is not labelled.
+        sample_weight : array-like of shape (n,), optional
+            Weight 2 is a row twice, in the pool and among the labelled.
+        background_weight : array-like of shape (n,), optional
+            Weight in the pool only: the effort with which a place was visited, or how many places a
+            row stands for. Labelled rows need a weight above 0.
+        groups : array-like of shape (n,), optional
+            With width_scale="auto" rows of a group are held out together.
+
+        Returns
+        -------
+        self
+        """
+        begin = time.perf_counter()
+        self._refuse_settings()
+        with one_blas_thread:
+            parts, names = self._prepare(X, y, sample_weight, background_weight)
+            self.default_ = prior.shares_of(
+                "default_prevalence", self.default_prevalence, self.classes_
+            )
+            bounds = prior.bounds_of(self.prevalence, self.prevalence_bounds, self.classes_)
+            robust = self._robust_arguments(bounds)
+            start = np.zeros((len(parts.boxes), parts.space.n_features))
+            self.selection_ = None
+            if self.width_scale == "auto":
+                label = np.concatenate([block.label for block in parts.rows.coded_blocks])
+                weight = np.concatenate([block.weight for block in parts.rows.coded_blocks])
+                folds = make_folds(self.cv, label, groups, self.random_state, weight)
+                self.selection_ = choose_width(
+                    parts,
+                    checked_widths(self.width_scales),
+                    folds,
+                    self,
+                    robust=robust,
+                    engine=self.engine,
+                    progress=self.progress,
+                )
+                self.width_scale_ = self.selection_.width_scale
+            else:
+                self.width_scale_ = float(self.width_scale)
+            try:
+                solved = solve_all(parts, self.width_scale_, start, self, robust)
+            except EmptyBoxes as error:
+                raise explain_empty(parts, error, names, self, robust) from None
+            self._settle(parts, solved, bounds)
+        self._report(parts, solved, time.perf_counter() - begin)
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class, shape (n, n_classes)."""
+        return np.asarray(softmax(self._scores(X), axis=1))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of each class's probability, shape (n, n_classes)."""
+        return np.asarray(log_softmax(self._scores(X), axis=1))
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the log-odds of the last of two classes, or a score for each of several."""
+        scores = self._scores(X)
+        return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of each row; of equal ones the last."""
+        scores = self._scores(X)
+        best = scores.shape[1] - 1 - scores[:, ::-1].argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def density_ratio(self, X: Any) -> Array:
+        """Return p(x given class) / p(x) over the pool: 2 means twice as common as in the pool.
+
+        Shape (n,) where one class of two has labels, else (n, n_classes).
+        """
+        if self.objective == "robust":
+            ratio = np.exp(self.predict_log_proba(X) - np.log(self.class_prior_))
+        else:
+            check_is_fitted(self)
+            own = tilts(self, X) - self.log_partition_
+            log_ratio = np.zeros((len(own), len(self.classes_)))
+            log_ratio[:, self.is_labelled_] = own
+            ratio = np.exp(log_ratio)
+        if len(self.classes_) == 2 and self.is_labelled_.sum() == 1:
+            return np.asarray(ratio[:, int(np.flatnonzero(self.is_labelled_)[0])])
+        return np.asarray(ratio)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    # --- the steps of a fit -----------------------------------------------------------------------
+
+    def _refuse_settings(self) -> None:
+        refuse_word("objective", self.objective, ("entropy", "robust"))
+        refuse_word("weighting", self.weighting, ("entropy", "default"))
+        if self.objective == "robust" and self.weighting != "entropy":
+            raise UsageError(
+                f"weighting={self.weighting!r} has no meaning with objective='robust', where "
+                "shares are part of the fit. Leave it out, or give prevalence=."
+            )
+        if self.width_scale != "auto":
+            number = isinstance(self.width_scale, (int, float, np.number))
+            if not number or not 0 <= float(self.width_scale) < np.inf:
+                raise UsageError(
+                    f"width_scale={self.width_scale!r}: give a number of at least 0, or 'auto'."
+                )
+        if not isinstance(self.knots, (int, np.integer)) or not 2 <= self.knots <= 60_000:
+            raise UsageError(f"knots={self.knots!r}: give a whole number from 2 to 60000.")
+        if not self.tol > 0 or not self.max_passes > 0:
+            raise UsageError(
+                f"tol={self.tol!r}, max_passes={self.max_passes!r}: both must be above 0."
+            )
+
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, background_weight: Any
+    ) -> tuple[Parts, list[Any]]:
+        """Read the data; note the classes; return what is to be solved and the labelled classes."""
+        rows, found, label, weight, dtype = fit_rows(self, X, y, sample_weight)
+        label[weight <= 0] = np.nan
+        has_labels = np.array([(label == one).any() for one in range(len(found))], dtype=bool)
+        if not has_labels.any():
+            raise DataError(
+                f"None of the {len(rows):,} rows is labelled with weight above 0, so that there is "
+                "only one class, the unlabelled. Label some rows."
+            )
+        self.classes_, positions = prior.settle_classes(found, has_labels, self.classes)
+        self.is_labelled_ = np.zeros(len(self.classes_), dtype=bool)
+        self.is_labelled_[positions] = True
+        order = np.full(len(found), np.nan)
+        order[has_labels] = np.arange(has_labels.sum())
+        known = ~np.isnan(label)
+        label[known] = order[label[known].astype(np.intp)]
+        pool = weight
+        if background_weight is not None:
+            pool = weight * pool_weight(background_weight, len(rows), known & (weight > 0))
+        named = list(getattr(self, "feature_names_in_", []))
+        columns = categorical_columns(self.categorical, rows, named)
+        self.is_category_ = np.isin(np.arange(rows.n_columns), columns)
+        self.n_pool_ = int((pool > 0).sum())
+        parts = prepare(
+            rows,
+            label,
+            weight,
+            pool,
+            int(has_labels.sum()),
+            self,
+            categorical=columns,
+            dtype=dtype,
+        )
+        return parts, self.classes_[self.is_labelled_].tolist()
+
+    def _robust_arguments(self, bounds: Array | None) -> dict[str, Any] | None:
+        """Return what the robust problem needs to know of the classes; None for entropy."""
+        if self.objective != "robust":
+            return None
+        labelled, default = self.is_labelled_, self.default_
+        return {
+            "default": default[labelled],
+            "others": default[~labelled],
+            "bounds": None if bounds is None else (bounds[labelled], bounds[~labelled]),
+        }
+
+    def _settle(self, parts: Parts, solved: Solved, bounds: Array | None) -> None:
+        """Keep what predictions need: knots, lines, and the score at which each class begins."""
+        labelled = self.is_labelled_
+        self.features_ = parts.letters
+        self.knots_ = [axis.knots for axis in parts.space.axes]
+        self.coef_, self.target_, self.half_width_ = solved.coef, solved.target, solved.half_width
+        for name in ("start", "slope", "bend", "bend_seen"):
+            kept = np.array([getattr(own, name) for own in solved.lines])
+            setattr(self, f"{name}_", kept)
+        self.divergence_ = np.zeros(len(self.classes_))
+        self.divergence_[labelled] = solved.divergence
+        self.n_labelled_ = np.array([box.n for box in parts.boxes])
+        self._keep_views(parts)
+        if self.objective == "robust":
+            self.class_prior_ = np.empty(len(self.classes_))
+            self.class_prior_[labelled] = solved.share
+            self.class_prior_[~labelled] = solved.share_others
+            self.offset_ = np.log(self.default_)
+            self.offset_[labelled] += solved.shift
+            self.offset_[~labelled] += solved.shift_others
+            self.log_partition_ = np.zeros(int(labelled.sum()))
+            return
+        shares = self.default_
+        if self.weighting == "entropy":
+            shares = prior.entropy_shares(self.default_, self.divergence_)
+        self.class_prior_ = prior.within_bounds(shares, bounds)
+        self.log_partition_ = solved.log_partition
+        with np.errstate(divide="ignore"):
+            self.offset_ = np.log(self.class_prior_)
+        self.offset_[labelled] -= self.log_partition_
+
+    def _report(self, parts: Parts, solved: Solved, seconds: float) -> None:
+        self.report_ = FitReport(
+            converged=solved.converged,
+            certificate=solved.certificate,
+            objective=solved.objective,
+            passes=solved.passes,
+            seconds=seconds,
+            warnings=tuple(remarks(parts, solved, self)),
+            proves=solved.proves,
+        )
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        own = tilts(self, X)
+        scores = np.tile(self.offset_, (len(own), 1))
+        scores[:, self.is_labelled_] += own
+        return scores
+
+    def _check_loaded(self) -> None:
+        """Refuse a model file whose parts do not belong together."""
+        if not hasattr(self, "classes_"):
+            return
+        check_stored(self)

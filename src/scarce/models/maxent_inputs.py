@@ -1,0 +1,178 @@
+"""From what users pass to maxent to coded rows, and from a stored model back to tilts.
+
+Arrays keep float32; tables with text or category columns become rows with code books; `Rows` come
+as they are. A stored model is knots and lines: it needs no feature map to predict. At prediction a
+level that was not there to learn from counts as missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight
+
+from scarce.errors import DataError
+from scarce.features.axes import Axis
+from scarce.features.coded import code_cells, shape_of, tilt_of
+from scarce.features.feature_map import FeatureMap, Lines
+from scarce.models.inputs import label_codes, rows_to_fit, rows_to_predict
+from scarce.rows import Block, Rows, open_rows
+from scarce.rows.block import Array
+from scarce.rows.schema import Schema
+
+PIECE = 16_384  # rows coded and looked up at once
+FLOATS = [np.float64, np.float32]
+
+
+def fit_rows(
+    model: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Rows, NDArray[Any], Array, Array, Any]:
+    """Return rows, classes found, class positions (NaN = not labelled), weights and float type."""
+    for name in ("schema_", "feature_names_in_"):
+        model.__dict__.pop(name, None)
+    if not isinstance(X, Rows) and has_text(X):
+        rows = open_rows(X, engine=model.engine)
+        if y is None:
+            raise DataError(
+                f"{type(model).__name__} requires y to be passed, but the target y is None. Pass "
+                "labels; rows that are not labelled are NaN or None in it."
+            )
+        model.n_features_in_ = rows.n_columns
+        model.feature_names_in_ = np.array(rows.names, dtype=object)
+        model.schema_ = rows.schema.to_dict()
+        model.data_fingerprint_ = rows.fingerprint
+        codes, classes = label_codes(y, len(rows))
+        weight = np.ones(len(rows))
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, codes, ensure_non_negative=True)
+        return rows, classes, codes, np.asarray(weight), np.float64
+    rows, classes = rows_to_fit(model, X, y, sample_weight, engine=model.engine, dtype=FLOATS)
+    both = rows.map(labels_and_weights, engine=model.engine)
+    held = getattr(rows, "_X", None)
+    dtype = held.dtype if isinstance(held, np.ndarray) and held.dtype in FLOATS else np.float64
+    return rows, classes, np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1]), dtype
+
+
+def labels_and_weights(block: Block, _: Any) -> Array:
+    """Kernel: label and weight of each row."""
+    y = np.full(len(block), np.nan) if block.y is None else block.y
+    weight = np.ones(len(block)) if block.weight is None else block.weight
+    return np.column_stack([y, weight])
+
+
+def has_text(X: Any) -> bool:
+    """Whether a table has columns that are not numbers.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> has_text(np.zeros((2, 1))), has_text(pa.table({"soil": ["clay", "sand"]}))
+    (False, True)
+    """
+    if hasattr(X, "schema") and hasattr(X, "column_names"):  # Arrow
+        return True
+    kinds = getattr(X, "dtypes", None)
+    if kinds is None or not hasattr(X, "columns"):
+        return False
+    listed = list(kinds.values()) if isinstance(kinds, dict) else list(kinds)
+    for kind in listed:
+        if hasattr(kind, "is_numeric"):  # polars
+            if not kind.is_numeric():
+                return True
+        elif getattr(kind, "kind", "O") not in "biuf":
+            return True
+    return False
+
+
+def predict_rows(model: Any, X: Any) -> Rows:
+    """Return rows with the columns that the model was fitted on."""
+    if not isinstance(X, Rows) and hasattr(model, "schema_") and hasattr(X, "columns"):
+        like = Schema.from_dict(model.schema_)
+        return open_rows(X, like=like, unknown="missing", engine=model.engine)
+    return rows_to_predict(model, X, engine=model.engine, dtype=FLOATS)
+
+
+def stored_axes(model: Any) -> FeatureMap:
+    """Return the axes of a fitted model, as a map without features."""
+    names = getattr(model, "feature_names_in_", None)
+    axes = []
+    for at, knots in enumerate(model.knots_):
+        name = f"x{at}" if names is None else str(names[at])
+        axes.append(Axis(name, knots, category=bool(model.is_category_[at])))
+    second = model.bend_.size > 0
+    return FeatureMap(axes, [], [(0, 0)] if second else [])
+
+
+def model_lines(model: Any) -> list[Lines]:
+    """Return the tilt of each labelled class, as it is looked up."""
+    return [
+        Lines(*parts)
+        for parts in zip(model.start_, model.slope_, model.bend_, model.bend_seen_, strict=True)
+    ]
+
+
+def tilts(model: Any, X: Any) -> Array:
+    """Return the tilt of each labelled class, shape (n, labelled classes)."""
+    params = (stored_axes(model), model_lines(model), bool(model.clamp))
+    return np.asarray(predict_rows(model, X).map(block_tilts, params, engine=model.engine))
+
+
+def block_tilts(block: Block, params: tuple[FeatureMap, list[Lines], bool]) -> Array:
+    """Kernel: the tilt of each labelled class."""
+    space, lines, clamp = params
+    shape = shape_of(space)
+    out = np.empty((len(block), len(lines)))
+    for first in range(0, len(block), PIECE):
+        part = slice(first, first + PIECE)
+        cells = code_cells(block.X[part], space, clamp=clamp)
+        for at, own in enumerate(lines):
+            out[part, at] = tilt_of(cells, shape, own, np.empty(cells.n))
+    return out
+
+
+def check_stored(model: Any) -> None:
+    """Refuse a model whose parts do not belong together."""
+    n, k = len(model.classes_), model.n_features_in_
+    if len(model.knots_) != k or len(model.is_category_) != k:
+        raise DataError(f"knots_ are not those of {k} columns.")
+    cells = sum(
+        len(one) + bool(at) for one, at in zip(model.knots_, model.is_category_, strict=True)
+    )
+    own = int(model.is_labelled_.sum())
+    shapes = {
+        "offset_": (n,),
+        "class_prior_": (n,),
+        "log_partition_": (own,),
+        "start_": (own, cells),
+        "slope_": (own, cells),
+    }
+    for name, shape in shapes.items():
+        if np.shape(getattr(model, name)) != shape:
+            raise DataError(f"{name} has shape {np.shape(getattr(model, name))}, not {shape}.")
+    pair = (own, k, k) if model.bend_.size else (own, 0, 0)
+    if model.bend_.shape != pair or model.bend_seen_.shape != pair:
+        raise DataError(f"bend_ has shape {model.bend_.shape}, not {pair}.")
+    for knots, category in zip(model.knots_, model.is_category_, strict=True):
+        ordered = np.diff(knots) > 0
+        if knots.ndim != 1 or not (ordered.all() or (len(knots) == 2 and not category)):
+            raise DataError("knots_ are not increasing.")
+
+
+def pool_weight(given: Any, n_rows: int, labelled: NDArray[np.bool_]) -> Array:
+    """Return the weight of each row in the pool, above 0 where a row is labelled."""
+    weight = np.asarray(given, dtype=np.float64)
+    if weight.shape != (n_rows,) or not np.isfinite(weight).all() or (weight < 0).any():
+        raise DataError(
+            f"background_weight has shape {weight.shape} for {n_rows} rows, or holds values that "
+            "are negative or not finite. Give one weight of at least 0 per row."
+        )
+    none = np.flatnonzero(labelled & (weight == 0))
+    if len(none):
+        raise DataError(
+            f"background_weight is 0 for {len(none)} labelled rows (first: row {none[0]}), but "
+            "labelled rows belong to the pool: without them their mean may be out of its reach. "
+            "Give them a weight above 0."
+        )
+    return weight

@@ -1,0 +1,308 @@
+"""What a maxent model looks like from outside: curves, importance, extrapolation, other outputs.
+
+Coefficients of hinges are not unique, the curve of each variable is: `response_curve` returns it as
+data. `extrapolation` says how far a row lies from the pool that was learnt from. `output` has the
+raw, logistic and cloglog scales of Maxent. Everything is data; pictures are in `scarce.plot`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.validation import check_is_fitted
+
+from scarce.errors import DataError, UsageError, refuse_word, suggest
+from scarce.features.coded import code_cells, shape_of, tilt_of
+from scarce.features.feature_map import FeatureMap
+from scarce.models.maxent_inputs import model_lines, predict_rows, stored_axes, tilts
+from scarce.models.maxent_parts import Parts
+from scarce.rows import Block
+from scarce.rows.block import Array
+
+QUANTILES = np.linspace(0.0, 1.0, 101)
+
+
+@dataclass(frozen=True, eq=False)
+class ResponseCurve:
+    """How the model's answer changes with one variable.
+
+    Parameters
+    ----------
+    variable : str
+    x : ndarray of shape (n,)
+        Values of the variable, the knots among them; codes of a category.
+    tilt : ndarray of shape (n,)
+        Log of the density ratio that the variable adds, up to a constant, other variables at their
+        pool means where products join them.
+    prob : ndarray of shape (n,)
+        Probability of the class with every other variable missing.
+    missing : float
+        The probability of a row with no value at all.
+    """
+
+    variable: str
+    x: Array
+    tilt: Array
+    prob: Array
+    missing: float
+
+
+@dataclass(frozen=True, eq=False)
+class Importance:
+    """What is lost when one variable's values are shuffled over the rows.
+
+    Parameters
+    ----------
+    variables : list of str
+    auc_drop, gain_drop : ndarray of shape (n_variables, n_repeats)
+        Loss in AUC (labelled rows against the pool) and in mean log density at labelled rows.
+    auc, gain : float
+        Before shuffling.
+    """
+
+    variables: list[str]
+    auc_drop: Array
+    gain_drop: Array
+    auc: float
+    gain: float
+
+    def ranked(self) -> list[tuple[str, float, float]]:
+        """Return variable, mean loss of gain and its standard error over repeats, worst first."""
+        mean = self.gain_drop.mean(axis=1)
+        repeats = self.gain_drop.shape[1]
+        error = self.gain_drop.std(axis=1, ddof=1 if repeats > 1 else 0) / np.sqrt(repeats)
+        order = np.argsort(-mean, kind="stable")
+        return [(self.variables[i], float(mean[i]), float(error[i])) for i in order]
+
+
+class MaxentViews:
+    """Methods of MaxentClassifier that look at a fitted model."""
+
+    def output(self, X: Any, kind: str = "cloglog") -> Array:
+        """Return predictions on a scale that Maxent users know, for the one labelled class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, k), table, or Rows
+        kind : {"raw", "logistic", "cloglog"}
+            "raw": share of the class's density, so that over the pool it sums to 1. "logistic": the
+            probability at default_prevalence (000 eq 8). "cloglog": 1 - exp(-exp(tilt)), the chance
+            of at least one record where typical places have one on average.
+        """
+        refuse_word("kind", kind, ("raw", "logistic", "cloglog"))
+        model: Any = self
+        if model.objective != "entropy":
+            raise UsageError(
+                "raw, logistic and cloglog are scales of a density, and objective='robust' models "
+                "probabilities. Use predict_proba, or objective='entropy'."
+            )
+        position = self._only_class()
+        tilt = tilts(self, X)[:, 0]
+        if kind == "raw":
+            return np.asarray(np.exp(tilt - model.log_partition_[0]) / model.n_pool_)
+        if kind == "logistic":
+            default = model.default_[position]
+            return np.asarray(expit(np.log(default) - np.log1p(-default) + tilt))
+        return np.asarray(-np.expm1(-np.exp(tilt)))
+
+    def extrapolation(self, X: Any) -> tuple[Array, NDArray[Any]]:
+        """Return how well the pool covers each row, and by which variable it is covered least.
+
+        The score is 100 in the middle of the pool, 0 at its edge and negative beyond: -50 means
+        that a variable lies half the pool's range outside it. A level that was not in the pool, and
+        nothing else, gives -100. Missing values do not count; a row without values gets NaN and "".
+        """
+        check_is_fitted(self)
+        model: Any = self
+        space = stored_axes(self)
+        params = (model.pool_quantiles_, model.is_category_, model.knots_)
+        both = predict_rows(self, X).map(block_coverage, params, engine=model.engine)
+        names = np.array([*(axis.name for axis in space.axes), ""], dtype=object)
+        return np.ascontiguousarray(both[:, 0]), names[both[:, 1].astype(np.intp)]
+
+    def response_curve(self, variable: Any, *, label: Any = None, n: int = 200) -> ResponseCurve:
+        """Return the curve of one variable.
+
+        Parameters
+        ----------
+        variable : str or int
+            Name or position.
+        label : class, optional
+            Which labelled class, where there are several.
+        n : int
+            Values between the knots; the knots are added.
+        """
+        check_is_fitted(self)
+        model: Any = self
+        space = stored_axes(self)
+        column = self._column(variable, space)
+        at, position = self._labelled_class(label)
+        axis = space.axes[column]
+        x = axis.knots
+        if not axis.category:
+            x = np.union1d(np.linspace(x[0], x[-1], n), x)
+        alone = np.full((len(x) + 1, len(space.axes)), np.nan)
+        alone[:-1, column] = x
+        shape, lines = shape_of(space), model_lines(self)[at]
+        cells = code_cells(alone, space, clamp=True)
+        tilt = tilt_of(cells, shape, lines, np.empty(len(x) + 1))
+        others = np.delete(np.arange(len(model.offset_)), position)
+        rest = np.logaddexp.reduce(model.offset_[others])
+        prob = expit(model.offset_[position] - rest + tilt)
+        curve = tilt[:-1].copy()
+        if lines.bend.size:  # products: the other variables at their mean place in the pool
+            places = space.place_lines
+            cell = space.first_cell[column] + cells.codes[column, :-1]
+            own = places[0][cell] + places[1][cell] * cells.rest[column, :-1]
+            both = lines.bend + lines.bend.T
+            np.fill_diagonal(both, 0.0)
+            curve += own * (both[column] @ model.pool_place_)
+        return ResponseCurve(axis.name, x, curve, prob[:-1], float(prob[-1]))
+
+    def permutation_importance(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        label: Any = None,
+        n_repeats: int = 5,
+        random_state: int | None = None,
+    ) -> Importance:
+        """Return what the model loses when each variable in turn is shuffled over all rows.
+
+        Parameters
+        ----------
+        X, y : array-like
+            As for fit: labelled rows of the class against all rows.
+        label : class, optional
+            Which labelled class, where there are several.
+        n_repeats : int
+            Shuffles of each variable.
+        random_state : int, optional
+        """
+        check_is_fitted(self)
+        model: Any = self
+        at, position = self._labelled_class(label)
+        rows = predict_rows(self, X)
+        values = np.concatenate([block.X for block in rows.blocks()])
+        given = np.asarray(y, dtype=object)
+        chosen = np.array([value == model.classes_[position] for value in given], dtype=bool)
+        if len(chosen) != len(values) or not chosen.any():
+            raise DataError(
+                f"y has {len(chosen)} entries for {len(values)} rows, {int(chosen.sum())} of them "
+                f"labelled {model.classes_[position]!r}. Pass the labels that the model was "
+                "fitted with, or others of the same kind."
+            )
+        space, lines = stored_axes(self), model_lines(self)[at]
+        shape = shape_of(space)
+        cells = code_cells(values, space, clamp=bool(model.clamp))
+        rng = np.random.default_rng(random_state)
+
+        def scores(codes: Any, rest: Any) -> tuple[float, float]:
+            tilt = tilt_of(type(cells)(codes, rest), shape, lines, np.empty(cells.n))
+            log_mean = np.logaddexp.reduce(tilt) - np.log(len(tilt))
+            both = np.concatenate([tilt[chosen], tilt])
+            truth = np.arange(len(both)) < chosen.sum()
+            return float(roc_auc_score(truth, both)), float(tilt[chosen].mean() - log_mean)
+
+        auc, gain = scores(*cells)
+        auc_drop, gain_drop = np.zeros((2, len(space.axes), n_repeats))
+        for column in range(len(space.axes)):
+            for repeat in range(n_repeats):
+                order = rng.permutation(cells.n)
+                codes, rest = cells.codes.copy(), cells.rest.copy()
+                codes[column], rest[column] = codes[column, order], rest[column, order]
+                worse = scores(codes, rest)
+                auc_drop[column, repeat] = auc - worse[0]
+                gain_drop[column, repeat] = gain - worse[1]
+        names = [axis.name for axis in space.axes]
+        return Importance(names, auc_drop, gain_drop, auc, gain)
+
+    # --- helpers ----------------------------------------------------------------------------------
+
+    def _keep_views(self, parts: Parts) -> None:
+        """Keep quantiles and mean places of the pool: what the views need of the data."""
+        model: Any = self
+        space = parts.space
+        model.pool_quantiles_ = np.full((len(space.axes), len(QUANTILES)), np.nan)
+        mass = np.zeros(space.n_cells)
+        for block in parts.rows.coded_blocks:
+            for v in range(len(space.axes)):
+                cell = slice(space.first_cell[v], space.first_cell[v + 1])
+                mass[cell] += np.bincount(
+                    block.cells.codes[v],
+                    weights=block.pool,
+                    minlength=int(space.first_cell[v + 1] - space.first_cell[v]),
+                )
+        places = np.zeros(len(space.axes))
+        for v, axis in enumerate(space.axes):
+            own = mass[space.first_cell[v] : space.first_cell[v + 1] - 1]
+            if axis.category or axis.flat or own.sum() <= 0:
+                continue
+            share = np.concatenate([[0.0], np.cumsum(own) / own.sum()])
+            model.pool_quantiles_[v] = np.interp(QUANTILES, share, axis.knots)
+            places[v] = float((own / own.sum()) @ ((axis.places[:-1] + axis.places[1:]) / 2))
+        model.pool_place_ = places
+
+    def _column(self, variable: Any, space: FeatureMap) -> int:
+        names = [axis.name for axis in space.axes]
+        if variable in names:
+            return names.index(variable)
+        if isinstance(variable, (int, np.integer)) and 0 <= variable < len(names):
+            return int(variable)
+        raise UsageError(
+            f"variable={variable!r} is not a column.{suggest(str(variable), names)} Columns are "
+            f"{', '.join(map(repr, names[:8]))}."
+        )
+
+    def _only_class(self) -> int:
+        check_is_fitted(self)
+        model: Any = self
+        own = np.flatnonzero(model.is_labelled_)
+        if len(own) != 1:
+            raise UsageError(
+                f"raw, logistic and cloglog are for one labelled class, and {len(own)} have "
+                "labels. Use predict_proba or density_ratio."
+            )
+        return int(own[0])
+
+    def _labelled_class(self, label: Any) -> tuple[int, int]:
+        """Return the class's position among the labelled ones, and among all."""
+        model: Any = self
+        own = model.classes_[model.is_labelled_].tolist()
+        if label is None and len(own) > 1:
+            label = own[-1]
+        if label is not None and label not in own:
+            raise UsageError(f"label={label!r} has no labels; these have: {own!r}.")
+        at = 0 if label is None else own.index(label)
+        return at, int(np.flatnonzero(model.is_labelled_)[at])
+
+
+def block_coverage(block: Block, params: tuple[Array, NDArray[np.bool_], list[Array]]) -> Array:
+    """Kernel: the least coverage of each row over its variables, and which variable that is."""
+    quantiles, is_category, knots = params
+    n, k = block.X.shape
+    score = np.full((n, k + 1), np.nan)
+    for v in range(k):
+        x = block.X[:, v]
+        if is_category[v]:
+            known = np.isin(x, knots[v])
+            score[:, v] = np.where(np.isnan(x), np.nan, np.where(known, 100.0, -100.0))
+            continue
+        low, high = knots[v][0], knots[v][-1]
+        if low == high:
+            continue
+        below = np.interp(x, quantiles[v], QUANTILES)
+        inside = 200.0 * np.minimum(below, 1.0 - below)
+        outside = 100.0 * np.minimum(x - low, high - x) / (high - low)
+        score[:, v] = np.where((x < low) | (x > high), outside, inside)
+    filled = np.where(np.isnan(score), np.inf, score)
+    filled[:, k] = 1e300  # no variable at all
+    worst = filled.argmin(axis=1)
+    value = filled[np.arange(n), worst]
+    return np.column_stack([np.where(worst == k, np.nan, value), worst])

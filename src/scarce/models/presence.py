@@ -1,0 +1,125 @@
+"""Labels and pool from what people have: presences and a background, or records of many kinds.
+
+`presence_background` stacks the two; `target_group` takes the records of a whole group of species
+(or machines, or customers) as the pool of one of them, so that places visited often are as common
+in the pool as among its own records (000 section 3).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scarce.errors import DataError
+
+
+def presence_background(presence: Any, background: Any) -> tuple[Any, NDArray[np.float64]]:
+    """Return rows and labels: 1 for each presence, missing for each background row.
+
+    Parameters
+    ----------
+    presence, background : array-like of shape (m, k) and (n, k), or pandas tables
+        The same columns in both.
+
+    Returns
+    -------
+    X : ndarray or table of shape (m + n, k)
+    y : ndarray of shape (m + n,)
+        1.0, then NaN: *not labelled*, never 0.
+
+    Notes
+    -----
+    **Assumes** that the background is a fair sample of the places that could have been recorded.
+    Presences that are in the background too count once more in the pool.
+
+    Examples
+    --------
+    >>> presence_background([[1.0, 2.0]], [[0.0, 0.0], [5.0, np.nan]])[1]
+    array([ 1., nan, nan])
+    """
+    if hasattr(presence, "columns") and hasattr(background, "columns"):
+        return _stacked_tables(presence, background)
+    one, two = np.asarray(presence), np.asarray(background)
+    if one.ndim != 2 or two.ndim != 2 or one.shape[1] != two.shape[1]:
+        raise DataError(
+            f"presence has shape {one.shape} and background {two.shape}: both must be tables with "
+            "the same columns."
+        )
+    if len(one) == 0 or len(two) == 0:
+        raise DataError(f"There are {len(one)} presences and {len(two)} background rows.")
+    return np.concatenate([one, two]), _labels(len(one), len(two))
+
+
+def _labels(presences: int, others: int) -> NDArray[np.float64]:
+    return np.concatenate([np.ones(presences), np.full(others, np.nan)])
+
+
+def _stacked_tables(presence: Any, background: Any) -> tuple[Any, NDArray[np.float64]]:
+    names = list(presence.columns)
+    if sorted(map(str, names)) != sorted(map(str, background.columns)):
+        raise DataError(
+            f"presence has the columns {names} and background {list(background.columns)}: give "
+            "both the same."
+        )
+    import narwhals as nw
+
+    both = nw.concat([nw.from_native(presence), nw.from_native(background[names])], how="vertical")
+    return nw.to_native(both), _labels(len(presence), len(background))
+
+
+def target_group(
+    X: Any, record_of: Any, wanted: Any, *, places: Any = None
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the pool of a group's records, with those of one member labelled.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, k)
+        Features of each record of the group.
+    record_of : array-like of shape (n,)
+        Which member of the group (species, machine, customer) each record is of.
+    wanted : value
+        The member to model.
+    places : array-like of shape (n,) or (n, 2), optional
+        Where each record was made. Records at one place become one row, labelled where the wanted
+        member is among them; without it every record is a row.
+
+    Returns
+    -------
+    X : ndarray of shape (rows, k)
+    y : ndarray of shape (rows,)
+        1.0 where the wanted member was recorded, NaN elsewhere.
+
+    Notes
+    -----
+    **Assumes** that all members were recorded with the same effort at the same places.
+
+    Examples
+    --------
+    >>> X = [[1.0], [1.0], [2.0], [3.0]]
+    >>> target_group(X, ["owl", "wren", "wren", "owl"], "owl", places=[7, 7, 8, 9])
+    (array([[1.],
+           [2.],
+           [3.]]), array([ 1., nan,  1.]))
+    """
+    values, member = np.asarray(X), np.asarray(record_of)
+    if values.ndim != 2 or len(values) != len(member):
+        raise DataError(
+            f"X has shape {values.shape} and record_of {len(member)} entries: give one record per "
+            "row of a table."
+        )
+    own = np.asarray(member == wanted, dtype=bool)
+    if not own.any():
+        raise DataError(
+            f"None of the {len(member)} records is of {wanted!r}. The group has "
+            f"{', '.join(map(repr, np.unique(member).tolist()[:8]))}."
+        )
+    if places is None:
+        return values, np.where(own, 1.0, np.nan)
+    where = np.asarray(places)
+    _, first, place = np.unique(where, axis=0, return_index=True, return_inverse=True)
+    found = np.bincount(place.ravel(), weights=own, minlength=len(first)) > 0
+    order = np.argsort(first)
+    return values[first[order]], np.where(found[order], 1.0, np.nan)

@@ -1,0 +1,219 @@
+"""Which width of the boxes predicts labelled rows that the fit did not see?
+
+    score(width) = mean over held-out labelled rows of log [ p(x given class) / pool(x) ]
+
+Each fold's labelled rows are hidden in turn; they stay in the pool, as rows that are not labelled.
+Within a fold the widths are walked from wide to narrow, each fit starting from the one before, so
+that the whole path costs a few fits. The score is in nats per labelled row: 0 is no better than the
+pool itself. Assumes that labelled rows are independent; where they come in clusters (places, dates,
+patients) pass groups, or a splitter of your own, or the score flatters narrow boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, KFold
+
+from scarce.errors import DataError, UsageError
+from scarce.features.coded import tilt_of
+from scarce.models.maxent_parts import Parts, solve_entropy, solve_robust
+from scarce.records import WidthChoice
+from scarce.rows import many
+from scarce.rows.block import Array
+from scarce.rows.engines import Engine, Progress
+from scarce.solvers.boxed import EmptyBoxes
+from scarce.solvers.passes import class_scores
+
+WIDTHS = tuple(float(width) for width in np.geomspace(5.0, 0.25, 20))
+LOOSE = 1e-4  # duality gap on the path: far below what held-out rows can tell apart
+
+Split = NDArray[np.bool_]
+
+
+def choose_width(
+    parts: Parts,
+    widths: Sequence[float],
+    folds: list[Split],
+    settings: Any,
+    *,
+    robust: dict[str, Any] | None,
+    engine: Engine,
+    progress: Progress | None,
+) -> WidthChoice:
+    """Score every width on every fold and return the choice.
+
+    Parameters
+    ----------
+    parts : Parts
+    widths : sequence of float
+    folds : list of ndarray of bool, shape (n,)
+        The rows held out in each fold.
+    settings : MaxentClassifier
+    robust : dict or None
+        Arguments of the robust problem; None for objective "entropy".
+    """
+    order = sorted((float(width) for width in widths), reverse=True)
+    jobs = [partial(_fold_scores, parts, held, order, settings, robust) for held in folds]
+    found = many(jobs, engine, progress=progress)
+    scores = np.array([score for score, _ in found])
+    weights = np.array([weight for _, weight in found])
+    mean = np.average(scores, axis=0, weights=weights)
+    best = int(np.argmax(np.where(np.isnan(mean), -np.inf, mean)))
+    if not np.isfinite(mean[best]):
+        raise DataError(
+            f"At none of the widths {order} do the boxes leave any class probabilities. Give "
+            "wider ones in width_scales=, or use objective='entropy'."
+        )
+    spread = scores[:, best]
+    error = float(np.std(spread, ddof=1) / np.sqrt(len(spread))) if len(spread) > 1 else np.nan
+    return WidthChoice(np.array(order), scores, weights, order[best], float(mean[best]), error)
+
+
+def _fold_scores(
+    parts: Parts, held: Split, widths: list[float], settings: Any, robust: dict[str, Any] | None
+) -> tuple[list[float], float]:
+    """Walk the widths on one fold; nan where the boxes of a width contradict each other."""
+    inside = parts.without(held, settings)
+    scores = []
+    coef = np.zeros((len(parts.boxes), parts.space.n_features))
+    weight = 0.0
+    for width in widths:
+        try:
+            coef, score, weight = _one(inside, parts, held, width, coef, settings, robust)
+        except EmptyBoxes:
+            score = np.nan
+        scores.append(score)
+    return scores, weight
+
+
+def _one(
+    inside: Parts,
+    parts: Parts,
+    held: Split,
+    width: float,
+    start: Array,
+    settings: Any,
+    robust: dict[str, Any] | None,
+) -> tuple[Array, float, float]:
+    tol, rounds = max(LOOSE, settings.tol), settings.max_passes
+    total = weight = 0.0
+    if robust is None:
+        solved = solve_entropy(inside, width, start, tol=tol, max_passes=rounds)
+        coef = np.concatenate([solution.coef for _, solution in solved])
+        for of_class, (problem, solution) in enumerate(solved):
+            own, kept = _held_out(parts, held, of_class)
+            lines = problem.lines(solution.coef)[0]
+            tilt = tilt_of(own.cells, problem.shape, lines, np.empty(own.cells.n))
+            total += float(own.weight[kept] @ (tilt - solution.look.value)[kept])
+            weight += float(own.weight[kept].sum())
+        return coef, total / weight, weight
+    together, end = solve_robust(inside, width, start, robust, tol=tol, max_passes=rounds)
+    share, _ = together.class_shares(end.coef)
+    for of_class in range(len(parts.boxes)):
+        own, kept = _held_out(parts, held, of_class)
+        if not len(kept):
+            continue
+        log_sum, scores = class_scores(own.cells, *together.params(end.coef))
+        density = scores[of_class] - log_sum - np.log(share[of_class])
+        total += float(own.weight[kept] @ density[kept])
+        weight += float(own.weight[kept].sum())
+    return end.coef, total / weight, weight
+
+
+def _held_out(parts: Parts, held: Split, of_class: int) -> tuple[Any, NDArray[np.intp]]:
+    own = parts.labelled[of_class]
+    return own, np.flatnonzero(held[own.row])
+
+
+def make_folds(cv: Any, label: Array, groups: Any, random_state: Any, weight: Array) -> list[Split]:
+    """Return the labelled rows that each fold holds out.
+
+    Parameters
+    ----------
+    cv : int, splitter, or iterable of (train, test) positions
+        A number of folds, drawn for each class apart; with groups whole groups are held out.
+        Positions count all rows.
+    """
+    labelled = np.flatnonzero(~np.isnan(label) & (weight > 0))
+    classes = np.unique(label[labelled])
+    held: list[Split]
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        held = _drawn(int(cv), label, labelled, classes, groups, random_state)
+    else:
+        if hasattr(cv, "split"):
+            own = None if groups is None else np.asarray(groups)[labelled]
+            pairs = cv.split(labelled, label[labelled], own)
+            positions = [labelled[test] for _, test in pairs]
+        else:
+            positions = [np.asarray(test) for _, test in cv]
+        held = [np.zeros(len(label), dtype=bool) for _ in positions]
+        for out, test in zip(held, positions, strict=True):
+            out[test] = True
+    for number, out in enumerate(held):
+        for one in classes:
+            own = labelled[label[labelled] == one]
+            if out[own].all():
+                raise DataError(
+                    f"Fold {number + 1} of {len(held)} holds out all {len(own)} labelled rows of a "
+                    "class, so that nothing is left to learn from. Use fewer folds, other groups, "
+                    "or a number as width_scale."
+                )
+    held = [out for out in held if out[labelled].any()]
+    if not held:
+        count = f"{len(labelled)} sample{'s are' if len(labelled) != 1 else ' is'} labelled"
+        raise DataError(
+            f"No fold holds out a labelled row ({count}), so that widths cannot be compared. Label "
+            "more rows, use another cv=, or give width_scale a number."
+        )
+    return held
+
+
+def _drawn(
+    folds: int,
+    label: Array,
+    labelled: NDArray[np.intp],
+    classes: Array,
+    groups: Any,
+    random_state: Any,
+) -> list[Split]:
+    if folds < 2:
+        raise UsageError(f"cv={folds}: give 2 folds or more, or a number as width_scale.")
+    held = [np.zeros(len(label), dtype=bool) for _ in range(folds)]
+    for one in classes:
+        own = labelled[label[labelled] == one]
+        if len(own) < 2:
+            continue  # a single row of a class stays in: there would be nothing left
+        if groups is not None:
+            part = np.asarray(groups)[own]
+            count = min(folds, len(np.unique(part)))
+            if count < 2:
+                raise DataError(
+                    f"All {len(own)} labelled rows of a class are in one group, so that no group "
+                    "can be held out. Leave groups= away, or give width_scale a number."
+                )
+            splits = GroupKFold(count).split(own, groups=part)
+        else:
+            count = min(folds, len(own))
+            state = 0 if random_state is None else random_state
+            splits = KFold(count, shuffle=True, random_state=state).split(own)
+        for out, (_, test) in zip(held, splits, strict=False):
+            out[own[test]] = True
+    return held
+
+
+def checked_widths(given: Any) -> tuple[float, ...]:
+    """Return the widths to choose from."""
+    if given is None:
+        return WIDTHS
+    try:
+        widths = tuple(float(width) for width in given)
+    except (TypeError, ValueError):
+        widths = ()
+    if not widths or not all(0 < width < np.inf for width in widths):
+        raise UsageError(f"width_scales={given!r}: give a list of numbers above 0, at least one.")
+    return widths
