@@ -437,11 +437,11 @@ def test_oracle_with_the_true_share_the_probabilities_are_near_the_truth():
         (lambda hit: np.where(hit, 1.0, np.nan), [0.0, 1.0]),
         (lambda hit: np.where(hit, -3.0, np.nan), [-4.0, -3.0]),
         (lambda hit: np.where(hit, 0.0, np.nan), [-1.0, 0.0]),
-        (lambda hit: np.where(hit, "ant", None), ["not ant", "ant"]),
+        (lambda hit: np.where(hit, "ant", None), ["(not ant)", "ant"]),
         (lambda hit: np.where(hit, True, None), [False, True]),
         (lambda hit: np.where(hit, 2, pd.NA), [0, 2]),
         (lambda hit: pd.Series(np.where(hit, 1, 0), dtype="Int64").mask(~hit), [0, 1]),
-        (lambda hit: pd.Series(np.where(hit, "ant", None)), ["not ant", "ant"]),
+        (lambda hit: pd.Series(np.where(hit, "ant", None)), ["(not ant)", "ant"]),
     ],
     ids=["1", "-3", "0", "text", "true", "NA", "Int64", "Series"],
 )

@@ -299,9 +299,11 @@ class WidthChoice:
         return len(self.widths) > 1 and self.width_scale in (self.widths[0], self.widths[-1])
 
     def __str__(self) -> str:
+        folds = len(self.weights)
+        error = "" if math.isnan(self.error) else f" +- {self.error:.2g}"
         lines = [
-            f"chosen on {len(self.weights)} folds: width_scale {self.width_scale:.3g}, gain "
-            f"{self.score:.3g} +- {self.error:.2g} nats per labelled row"
+            f"chosen on {folds} fold{'s' if folds != 1 else ''}: width_scale "
+            f"{self.width_scale:.3g}, gain {self.score:.3g}{error} nats per labelled row"
         ]
         if not self.score > 0:
             lines.append("that is no better than the pool itself: the labels say nothing here")

@@ -9,6 +9,7 @@ learn from, get a segment of their own, the last. Does not choose where knots ar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -100,3 +101,20 @@ class Axis:
         edges = low + (high - low) * (np.arange(count) / count)
         guess = np.clip(np.searchsorted(self.knots, edges, side="right") - 1, 0, None)
         return np.minimum(guess, self.n_segments - 1), count / (high - low)
+
+
+class AxisStack:
+    """Several variables with equally many segments, on which families work all at once.
+
+    `places` and `lengths` have a line for each variable.
+    """
+
+    category = False
+    flat = False
+
+    def __init__(self, axes: Sequence[Axis]) -> None:
+        self.n_segments = axes[0].n_segments
+        self.category = axes[0].category
+        if not self.category:
+            self.places = np.array([axis.places for axis in axes])
+            self.lengths = np.array([axis.lengths for axis in axes])

@@ -91,7 +91,7 @@ def class_boxes(
         deviation = _deviation(space.squares(every), *space.expectations(every))
     with np.errstate(divide="ignore"):
         one_row = np.where(seen > 0, 1.0 / np.sqrt(seen), np.inf)
-    floor = np.where(space.steplike, one_row, LEAST_RANGE)
+    floor = np.where(space.steplike & (seen > 0), one_row, LEAST_RANGE)
     if widths == "maxent":
         sample = deviation * np.sqrt(n / max(n - 1.0, 1.0))  # it divides by n - 1
         unit = _maxent_widths(space.letters, sample, target, n)

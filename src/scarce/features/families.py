@@ -24,7 +24,8 @@ class Family(Protocol):
 
     `letter` names the family in `features="lh"` and in reports. `steplike` says that the features
     are bounded steps or ramps of which some are reached by few labelled rows, so that their spread
-    needs the floor of one row in n (boxes.py).
+    needs the floor of one row in n (boxes.py). A family with `stackable = True` works on the last
+    axis of its arguments, and is given several variables at once (`AxisStack`).
     """
 
     letter: str
@@ -63,6 +64,7 @@ class Linear:
 
     letter = "l"
     steplike = False
+    stackable = True
 
     def size(self, axis: Axis) -> int:
         """Return 1 for a variable with two values or more."""
@@ -70,18 +72,18 @@ class Linear:
 
     def forward(self, axis: Axis, coef: Array) -> tuple[Array, Array]:
         """Return start and slope on each segment."""
-        places = axis.places
-        return coef * places[:-1], coef * axis.lengths
+        return coef * axis.places[..., :-1], coef * axis.lengths
 
     def adjoint(self, axis: Axis, mass: Array, rest: Array) -> Array:
         """Return the weighted sum of the variable."""
-        places = axis.places
-        return np.array([mass @ places[:-1] + rest @ axis.lengths])
+        each = mass * axis.places[..., :-1] + rest * axis.lengths
+        return np.asarray(each.sum(axis=-1, keepdims=True))
 
     def squares(self, axis: Axis, mass: Array, rest: Array, rest2: Array) -> Array:
         """Return the weighted sum of squares."""
-        low, length = axis.places[:-1], axis.lengths
-        return np.array([mass @ low**2 + 2 * rest @ (low * length) + rest2 @ length**2])
+        low, length = axis.places[..., :-1], axis.lengths
+        each = mass * low**2 + 2 * rest * low * length + rest2 * length**2
+        return np.asarray(each.sum(axis=-1, keepdims=True))
 
     def names(self, axis: Axis) -> list[str]:
         """Return the variable's name."""
@@ -105,6 +107,7 @@ class Hinge:
 
     letter = "h"
     steplike = True
+    stackable = True
 
     def size(self, axis: Axis) -> int:
         """Return two for each segment."""
@@ -114,8 +117,8 @@ class Hinge:
         """Return start and slope on each segment: two cumulative sums in each direction."""
         places, n = axis.places, axis.n_segments
         length = axis.lengths
-        up = np.cumsum(coef[..., :n] / (1.0 - places[:-1]), axis=-1) * length
-        down = _from_right(coef[..., n:] / places[1:]) * length
+        up = np.cumsum(coef[..., :n] / (1.0 - places[..., :-1]), axis=-1) * length
+        down = _from_right(coef[..., n:] / places[..., 1:]) * length
         start = _before(up) + _from_right(down)
         return start, up - down
 
@@ -124,25 +127,28 @@ class Hinge:
         places = axis.places
         length = axis.lengths
         above = _from_right(mass) - mass  # weight of the segments to the right
-        up = _from_right(length * (above + rest)) / (1.0 - places[:-1])
-        down = np.cumsum(length * (_before(mass) + mass - rest)) / places[1:]
-        return np.concatenate([up, down])
+        up = _from_right(length * (above + rest)) / (1.0 - places[..., :-1])
+        down = np.cumsum(length * (_before(mass) + mass - rest), axis=-1) / places[..., 1:]
+        return np.concatenate([up, down], axis=-1)
 
     def squares(self, axis: Axis, mass: Array, rest: Array, rest2: Array) -> Array:
         """Return the weighted sum of every squared ramp, by a recurrence of positive terms."""
         places = axis.places
         length = axis.lengths
-        up = _ramp_squares(length[::-1], mass[::-1], rest[::-1], rest2[::-1])[::-1]
+        turned = (part[..., ::-1] for part in (length, mass, rest, rest2))
+        up = _ramp_squares(*turned)[..., ::-1]
         left = mass - rest  # the rest, measured from the right end of the segment
         down = _ramp_squares(length, mass, left, mass - 2 * rest + rest2)
-        return np.concatenate([up / (1.0 - places[:-1]) ** 2, down / places[1:] ** 2])
+        up, down = up / (1.0 - places[..., :-1]) ** 2, down / places[..., 1:] ** 2
+        return np.concatenate([up, down], axis=-1)
 
     def names(self, axis: Axis) -> list[str]:
         """Return the side and place of each ramp."""
         if not self.size(axis):
             return []
-        up = [f"{axis.name} > {knot:.6g}" for knot in axis.knots[:-1]]
-        return up + [f"{axis.name} < {knot:.6g}" for knot in axis.knots[1:]]
+        knots = _written(axis.knots)
+        up = [f"{axis.name} > {knot}" for knot in knots[:-1]]
+        return up + [f"{axis.name} < {knot}" for knot in knots[1:]]
 
 
 class Threshold:
@@ -157,6 +163,7 @@ class Threshold:
 
     letter = "t"
     steplike = True
+    stackable = True
 
     def size(self, axis: Axis) -> int:
         """Return the number of inner knots."""
@@ -170,7 +177,7 @@ class Threshold:
 
     def adjoint(self, axis: Axis, mass: Array, rest: Array) -> Array:
         """Return the weight at or beyond each inner knot."""
-        return _from_right(mass)[1:]
+        return _from_right(mass)[..., 1:]
 
     def squares(self, axis: Axis, mass: Array, rest: Array, rest2: Array) -> Array:
         """Return the same: a step is its own square."""
@@ -178,7 +185,9 @@ class Threshold:
 
     def names(self, axis: Axis) -> list[str]:
         """Return the place of each step."""
-        return [f"{axis.name} >= {knot:.6g}" for knot in axis.knots[1:-1]] * bool(self.size(axis))
+        if not self.size(axis):
+            return []
+        return [f"{axis.name} >= {knot}" for knot in _written(axis.knots)[1:-1]]
 
 
 class Category:
@@ -192,6 +201,7 @@ class Category:
 
     letter = "c"
     steplike = True
+    stackable = True
 
     def size(self, axis: Axis) -> int:
         """Return the number of levels."""
@@ -215,6 +225,15 @@ class Category:
         return [f"{axis.name} = {level}" for level in levels] * bool(self.size(axis))
 
 
+def _written(knots: Array) -> list[str]:
+    """The knots in words, with as many digits as tell them apart."""
+    for digits in (6, 9, 12):
+        words = [f"{knot:.{digits}g}" for knot in knots]
+        if len(set(words)) == len(words):
+            return words
+    return [repr(float(knot)) for knot in knots]
+
+
 def _from_right(values: Array) -> Array:
     """Sum of each entry and those to its right."""
     return np.asarray(np.cumsum(values[..., ::-1], axis=-1)[..., ::-1])
@@ -232,4 +251,4 @@ def _ramp_squares(length: Array, mass: Array, rest: Array, rest2: Array) -> Arra
     """
     weight = _before(mass)
     moved = length * (weight + rest)  # what each segment adds to the sum of distances
-    return np.cumsum(2 * length * _before(moved) + length**2 * (weight + rest2))
+    return np.cumsum(2 * length * _before(moved) + length**2 * (weight + rest2), axis=-1)

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.features.axes import Axis
+from scarce.features.axes import Axis, AxisStack
 from scarce.features.families import Family
 from scarce.rows.block import Array
 
@@ -54,6 +54,16 @@ class _Part:
     family: Family
     features: slice
     cells: slice  # the variable's segments with values
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Parts of one family on variables with equally many segments: worked on at once."""
+
+    family: Family
+    axis: Any  # Axis, or AxisStack of several
+    features: Which  # (size,), or (variables, size)
+    cells: Which  # (segments,), or (variables, segments)
 
 
 class FeatureMap:
@@ -99,6 +109,7 @@ class FeatureMap:
                     cells = slice(cell, cell + axis.n_segments)
                     self.parts.append(_Part(variable, family, where, cells))
                     count += size
+        self.groups = _groups(self.parts, self.axes)
         self.first_pair = count
         self.n_features = count + len(self.pairs)
         self.variable_of = np.full(self.n_features, -1, dtype=np.intp)
@@ -147,12 +158,12 @@ class FeatureMap:
         """Return the tilt of some coefficients: the forward map."""
         constant = half_width_times(coef, half_width) - coef * target
         start, slope = np.zeros(self.n_cells), np.zeros(self.n_cells)
-        for part in self.parts:
-            own = coef[part.features]
+        for group in self.groups:
+            own = coef[group.features]
             if own.any():
-                up, along = part.family.forward(self.axes[part.variable], own)
-                start[part.cells] += up + constant[part.features].sum()
-                slope[part.cells] += along
+                up, along = group.family.forward(group.axis, own)
+                start[group.cells] += up + constant[group.features].sum(axis=-1, keepdims=True)
+                slope[group.cells] += along
         bend, bend_seen = self._square(), self._square()
         if len(self.pairs):
             u, v = self.pairs.T
@@ -163,11 +174,10 @@ class FeatureMap:
     def expectations(self, sums: Sums) -> tuple[Array, Array]:
         """Return the weighted sum of each feature over the rows that see it, and their weight."""
         value, seen = np.empty(self.n_features), np.empty(self.n_features)
-        for part in self.parts:
-            axis = self.axes[part.variable]
-            mass = sums.mass[part.cells]
-            value[part.features] = part.family.adjoint(axis, mass, sums.rest[part.cells])
-            seen[part.features] = mass.sum()
+        for group in self.groups:
+            mass = sums.mass[group.cells]
+            value[group.features] = group.family.adjoint(group.axis, mass, sums.rest[group.cells])
+            seen[group.features] = mass.sum(axis=-1, keepdims=True)
         if len(self.pairs):
             u, v = self.pairs.T
             value[self.first_pair :] = sums.pair[u, v]
@@ -177,10 +187,10 @@ class FeatureMap:
     def squares(self, sums: Sums) -> Array:
         """Return the weighted sum of each feature's square over the rows that see it."""
         out = np.empty(self.n_features)
-        for part in self.parts:
-            cells = part.cells
-            out[part.features] = part.family.squares(
-                self.axes[part.variable], sums.mass[cells], sums.rest[cells], sums.rest2[cells]
+        for group in self.groups:
+            cells = group.cells
+            out[group.features] = group.family.squares(
+                group.axis, sums.mass[cells], sums.rest[cells], sums.rest2[cells]
             )
         if len(self.pairs):
             out[self.first_pair :] = sums.pair2[self.pairs[:, 0], self.pairs[:, 1]]
@@ -207,6 +217,29 @@ class FeatureMap:
     def _square(self) -> Array:
         size = len(self.axes) if len(self.pairs) else 0
         return np.zeros((size, size))
+
+
+def _groups(parts: Sequence[_Part], axes: Sequence[Axis]) -> list[_Group]:
+    """Bring parts of one family and length together; a family that cannot stack stays single."""
+    out: list[_Group] = []
+    alike: dict[tuple[int, int], list[_Part]] = {}
+    for part in parts:
+        axis = axes[part.variable]
+        if getattr(part.family, "stackable", False):
+            alike.setdefault((id(part.family), axis.n_segments), []).append(part)
+        else:
+            out.append(_Group(part.family, axis, _range(part.features), _range(part.cells)))
+    for many in alike.values():
+        stack = AxisStack([axes[part.variable] for part in many])
+        features = np.array([_range(part.features) for part in many])
+        out.append(
+            _Group(many[0].family, stack, features, np.array([_range(part.cells) for part in many]))
+        )
+    return out
+
+
+def _range(part: slice) -> Which:
+    return np.arange(part.start, part.stop)
 
 
 def half_width_times(coef: Array, half_width: Array) -> Array:

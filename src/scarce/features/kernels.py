@@ -30,15 +30,14 @@ def code_values(
         elif x >= knots[last + 1]:
             s = last
         else:
-            bucket = min(int((x - knots[0]) * scale), len(guess) - 1)
-            s = guess[bucket]
+            s = guess[int(min(max((x - knots[0]) * scale, 0.0), len(guess) - 1.0))]
             while s > 0 and x < knots[s]:
                 s -= 1
             while s < last and x >= knots[s + 1]:
                 s += 1
         r = (x - knots[s]) / (knots[s + 1] - knots[s])
-        if clamp:
-            r = min(max(r, 0.0), 1.0)
+        # Far beyond the knots a line with slope 0 must stay finite.
+        r = min(max(r, 0.0), 1.0) if clamp else min(max(r, -1e100), 1e100)
         codes[i] = s
         rest[i] = r
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.errors import refuse_word
+from scarce.errors import DataError, refuse_word
 from scarce.features.axes import Axis
 from scarce.rows import Block, Rows
 from scarce.rows.block import Array
@@ -65,7 +65,7 @@ levels_of.merge = _join  # type: ignore[attr-defined]
 def make_axes(
     rows: Rows,
     categorical: Sequence[int],
-    counted: NDArray[np.bool_],
+    pool: Array,
     labelled: NDArray[np.bool_],
     *,
     knots: int,
@@ -79,8 +79,8 @@ def make_axes(
     rows : Rows
     categorical : sequence of int
         Positions of the columns that are categories.
-    counted : ndarray of bool, shape (n,)
-        Rows with weight in the pool.
+    pool : ndarray of shape (n,)
+        Weight of each row in the pool.
     labelled : ndarray of bool, shape (n,)
         Rows with a label.
     knots : int
@@ -88,24 +88,35 @@ def make_axes(
     knots_at : {"uniform", "quantile", "data"}
     """
     refuse_word("knots_at", knots_at, ("uniform", "quantile", "data"))
+    counted = pool > 0
     whole = bool(counted.all())
     low, high, missing = rows.fold(extremes, None if whole else counted, engine=engine)
     levels = rows.fold(levels_of, (tuple(categorical), counted), engine=engine)
     sample: Array | None = None
+    weight = np.zeros(0)
     if knots_at != "uniform":
         chosen = counted & labelled if knots_at == "data" else _spread_out(counted)
         sample = np.concatenate(rows.fold(chosen_rows, chosen, engine=engine)[0])
+        weight = pool[chosen]
     axes = []
+    with np.errstate(over="ignore"):
+        span = high - low
     for column, name in enumerate(rows.names):
         if column in categorical:
             book = rows.schema.columns[column].levels
             names = tuple(str(book[int(code)]) for code in levels[column]) if book else ()
             axes.append(Axis(name, levels[column], category=True, levels=names))
+        elif low[column] < high[column] and not 1e-290 < span[column] < np.inf:
+            raise DataError(
+                f"Column {name!r} goes from {low[column]:g} to {high[column]:g}, a range that "
+                "cannot be divided into steps. If one of them stands for missing, make it NaN; "
+                "else rescale the column."
+            )
         elif not low[column] < high[column]:
             value = low[column] if np.isfinite(low[column]) else 0.0
             axes.append(Axis(name, np.array([value, value])))
         else:
-            inner = None if sample is None else _inner(sample[:, column], knots, knots_at)
+            inner = None if sample is None else _inner(sample[:, column], weight, knots, knots_at)
             axes.append(Axis(name, _knots(low[column], high[column], knots, inner)))
     return axes, missing
 
@@ -118,8 +129,9 @@ def _knots(low: float, high: float, count: int, inner: Array | None) -> Array:
     return np.concatenate([[low], inner, [high]])
 
 
-def _inner(values: Array, count: int, knots_at: str) -> Array:
-    values = values[~np.isnan(values)]
+def _inner(values: Array, weight: Array, count: int, knots_at: str) -> Array:
+    seen = ~np.isnan(values)
+    values, weight = values[seen], weight[seen]
     if knots_at == "data":
         values = np.unique(values)
         if len(values) > MOST_KNOTS:
@@ -127,8 +139,11 @@ def _inner(values: Array, count: int, knots_at: str) -> Array:
         return values
     if len(values) == 0:
         return values
-    places = np.linspace(0, 1, count)[1:-1]
-    return np.unique(np.quantile(values, places, method="inverted_cdf"))
+    order = np.argsort(values, kind="stable")
+    heap = np.cumsum(weight[order])
+    steps = np.linspace(0, 1, count)[1:-1] * heap[-1]
+    first = np.searchsorted(heap, steps * (1 - 1e-12))  # rounding must not skip a value
+    return np.unique(values[order][np.minimum(first, len(values) - 1)])
 
 
 def _spread_out(counted: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -54,7 +54,7 @@ def rows_to_fit(
         )
     features = validate_data(
         estimator,
-        X,
+        _holes_as_nan(X),
         dtype=dtype,
         ensure_all_finite="allow-nan" if holes else True,
         ensure_min_samples=1,
@@ -124,12 +124,24 @@ def rows_to_predict(
         return X
     features = validate_data(
         estimator,
-        X,
+        _holes_as_nan(X),
         dtype=dtype,
         ensure_all_finite="allow-nan" if holes else True,
         reset=False,
     )
     return ArrayRows(features, engine=engine, check=False)
+
+
+def _holes_as_nan(X: Any) -> Any:
+    """Masked cells as NaN; dates, whose missing value would become a large number, refused."""
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(np.float64), np.nan)
+    if getattr(getattr(X, "dtype", None), "kind", "-") in "mM":
+        raise DataError(
+            f"X holds dates or durations ({X.dtype}). Turn them into numbers first, such as days "
+            "since a day of your choice, with NaN where they are missing."
+        )
+    return X
 
 
 def label_codes(y: Any, n_rows: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
@@ -186,6 +198,8 @@ def _without_extension_types(y: Any) -> Any:
 def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
     if labels.dtype.kind == "f":
         return np.asarray(np.isnan(labels))
+    if labels.dtype.kind in "mM":
+        return np.asarray(np.isnat(labels))
     if labels.dtype == object:
         # NaN is the one value that differs from itself; pandas.NA answers neither yes nor no.
         return np.array(

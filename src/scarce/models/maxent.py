@@ -20,9 +20,9 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from scarce.errors import DataError, UsageError, refuse_word
+from scarce.errors import DataError
 from scarce.models import maxent_prior as prior
-from scarce.models.maxent_inputs import check_stored, fit_rows, pool_weight, tilts
+from scarce.models.maxent_inputs import check_settings, check_stored, fit_rows, pool_weight, tilts
 from scarce.models.maxent_parts import (
     Parts,
     Solved,
@@ -53,46 +53,52 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         "robust": class-robust logistic regression, all classes at once.
     default_prevalence : float or dict
         Share of the last class (the labelled one, where only one is) to lean towards: typical rows
-        of a class get this probability. A dict gives one share per class; 0.5 favours none.
+        of a class get this probability. More than two classes need a dict of shares, or the 0.5
+        that favours none of them.
     features : "auto", str or list
         Letters out of "lqpht": linear, quadratic, product, hinge, threshold; indicators of
         categories come by themselves. "auto" by number of labelled rows: below 10 "l", below 15
         "lq", below 80 "lqh", else "lqph" (no products with more than 50 columns). A list may hold
         families of your own.
     width_scale : float or "auto"
-        Width of the boxes in standard errors of the labelled means. "auto" tries `width_scales` on
-        folds of the labelled rows.
+        Half width of the boxes in standard errors of the labelled means (with a floor for features
+        without spread). "auto" tries `width_scales` on folds of the labelled rows.
     width_scales : sequence of float, optional
         What "auto" chooses from; by default 20 widths from 5 to 0.25.
     spread : {"labelled", "seen"}
-        Standard deviation over the class's labelled rows (000), or over all rows (004).
+        Standard deviation over the class's labelled rows (000), or over all rows that see the
+        feature (004).
     widths : {"spread", "maxent"}
         One rule for every feature, or Maxent's table of widths per feature class.
     weighting : {"entropy", "default"}
         Class shares by entropy (000 eq 5), or simply the default; objective "entropy" only.
     prevalence : float or dict, optional
-        Known class shares; a number is the share of the last class.
+        Known class shares; a number is the share of the last class. With "robust" the mean
+        probability over the pool is this share; with "entropy" it takes the place of 000 eq 5.
     prevalence_bounds : (low, high) or dict, optional
         Bounds for the share of the last class, or a dict of bounds.
     knots : int
-        Knots of each variable for hinges and thresholds.
+        Knots of each variable for hinges and thresholds; not used by knots_at="data".
     knots_at : {"uniform", "quantile", "data"}
         Evenly over the range, at quantiles of the pool, or at the values of labelled rows.
     categorical : "auto" or sequence
-        Columns that are categories, by name or position; "auto" takes text and category columns.
+        Columns that are categories, by name or position; "auto" takes text and category columns
+        of tables and of `Rows`.
     classes : sequence, optional
         All classes, where some have no labels. With one labelled class the other is added.
     clamp : bool
         At prediction treat values beyond those learnt from as the nearest of them.
     cv : int, splitter or iterable
-        Folds for width_scale="auto".
+        Folds for width_scale="auto". A splitter sees the labelled rows alone; positions in pairs of
+        (train, test) count all rows.
     tol : float
-        Duality gap at which a fit stops: the Kullback-Leibler divergence to the optimum is at most
-        this many nats.
+        Duality gap at which a fit stops: the Kullback-Leibler divergence of a class from its
+        optimum is at most this many nats. Where no gap is known (boxes of width 0; "robust" with
+        labels or bounds for every class) the gradient, in spreads, goes below a hundredth of it.
     max_passes : int
-        Most passes over the rows, for each class and width.
+        After so many passes over the rows, for each class and width, no new step begins.
     random_state : int, optional
-        Draws the folds; nothing else is random.
+        Draws the folds, None like 0; nothing else is random.
     engine : None, "threads", "processes", Executor or Dask client
         Who runs the blocks of rows, and the folds of "auto". Does not change a bit of the result.
     progress : callable (done, total), optional
@@ -115,14 +121,14 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
     coef_, target_, half_width_ : ndarray of shape (labelled classes, n_features)
         Coefficients are not unique, because neighbouring hinges overlap; `response_curve` is.
     report_ : FitReport
-        `report_.gap` is the certificate.
+        `report_.gap` is the certificate; `report_.certificate` where there is no gap.
 
     **Assumes** that rows of a class are labelled at random among themselves, at any unknown rate
     (for presences at biased places, give a pool with the same bias: `target_group` or
-    background_weight); that the pool is what probabilities are wanted for; that whether a value is
-    missing depends on a row in the same way for labelled and for other rows of the class. The
-    absolute level of the probabilities rests on default_prevalence: labels of one class alone
-    cannot tell how common it is.
+    background_weight); that the pool is what probabilities are wanted for; that within a class
+    labelled rows miss values as often, and for the same reasons, as the others. The absolute level
+    of the probabilities rests on default_prevalence: labels of one class alone cannot tell how
+    common it is.
 
     References
     ----------
@@ -213,8 +219,9 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         sample_weight : array-like of shape (n,), optional
             Weight 2 is a row twice, in the pool and among the labelled.
         background_weight : array-like of shape (n,), optional
-            Weight in the pool only: the effort with which a place was visited, or how many places a
-            row stands for. Labelled rows need a weight above 0.
+            Weight in the pool only: the effort with which a background place was visited (presences
+            carry it already: give them the average), or how many places a row stands for. Labelled
+            rows need a weight above 0.
         groups : array-like of shape (n,), optional
             With width_scale="auto" rows of a group are held out together.
 
@@ -223,7 +230,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         self
         """
         begin = time.perf_counter()
-        self._refuse_settings()
+        check_settings(self)
         with one_blas_thread:
             parts, names = self._prepare(X, y, sample_weight, background_weight)
             self.default_ = prior.shares_of(
@@ -281,10 +288,10 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
 
         Shape (n,) where one class of two has labels, else (n, n_classes).
         """
-        if self.objective == "robust":
+        check_is_fitted(self)
+        if self.objective_ == "robust":
             ratio = np.exp(self.predict_log_proba(X) - np.log(self.class_prior_))
         else:
-            check_is_fitted(self)
             own = tilts(self, X) - self.log_partition_
             log_ratio = np.zeros((len(own), len(self.classes_)))
             log_ratio[:, self.is_labelled_] = own
@@ -299,27 +306,6 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         return tags
 
     # --- the steps of a fit -----------------------------------------------------------------------
-
-    def _refuse_settings(self) -> None:
-        refuse_word("objective", self.objective, ("entropy", "robust"))
-        refuse_word("weighting", self.weighting, ("entropy", "default"))
-        if self.objective == "robust" and self.weighting != "entropy":
-            raise UsageError(
-                f"weighting={self.weighting!r} has no meaning with objective='robust', where "
-                "shares are part of the fit. Leave it out, or give prevalence=."
-            )
-        if self.width_scale != "auto":
-            number = isinstance(self.width_scale, (int, float, np.number))
-            if not number or not 0 <= float(self.width_scale) < np.inf:
-                raise UsageError(
-                    f"width_scale={self.width_scale!r}: give a number of at least 0, or 'auto'."
-                )
-        if not isinstance(self.knots, (int, np.integer)) or not 2 <= self.knots <= 60_000:
-            raise UsageError(f"knots={self.knots!r}: give a whole number from 2 to 60000.")
-        if not self.tol > 0 or not self.max_passes > 0:
-            raise UsageError(
-                f"tol={self.tol!r}, max_passes={self.max_passes!r}: both must be above 0."
-            )
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, background_weight: Any
@@ -346,7 +332,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         named = list(getattr(self, "feature_names_in_", []))
         columns = categorical_columns(self.categorical, rows, named)
         self.is_category_ = np.isin(np.arange(rows.n_columns), columns)
-        self.n_pool_ = int((pool > 0).sum())
+        self.pool_weight_ = float(pool.sum())
         parts = prepare(
             rows,
             label,
@@ -373,6 +359,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
     def _settle(self, parts: Parts, solved: Solved, bounds: Array | None) -> None:
         """Keep what predictions need: knots, lines, and the score at which each class begins."""
         labelled = self.is_labelled_
+        self.objective_ = self.objective
         self.features_ = parts.letters
         self.knots_ = [axis.knots for axis in parts.space.axes]
         self.coef_, self.target_, self.half_width_ = solved.coef, solved.target, solved.half_width

@@ -7,13 +7,14 @@ level that was not there to learn from counts as missing.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from scarce.errors import DataError
+from scarce.errors import DataError, DataWarning, UsageError, refuse_word
 from scarce.features.axes import Axis
 from scarce.features.coded import code_cells, shape_of, tilt_of
 from scarce.features.feature_map import FeatureMap, Lines
@@ -32,8 +33,12 @@ def fit_rows(
     """Return rows, classes found, class positions (NaN = not labelled), weights and float type."""
     for name in ("schema_", "feature_names_in_"):
         model.__dict__.pop(name, None)
+    if hasattr(X, "columns") and len(set(map(str, X.columns))) < X.shape[1]:
+        raise DataError(
+            f"Column names repeat among {list(map(str, X.columns))[:8]}: give each its own."
+        )
     if not isinstance(X, Rows) and has_text(X):
-        rows = open_rows(X, engine=model.engine)
+        rows = open_rows(X, categories=coded_columns(X), engine=model.engine)
         if y is None:
             raise DataError(
                 f"{type(model).__name__} requires y to be passed, but the target y is None. Pass "
@@ -86,11 +91,25 @@ def has_text(X: Any) -> bool:
     return False
 
 
+def coded_columns(X: Any) -> list[str]:
+    """Return the columns of a table that are categories by type, whatever their levels are."""
+    kinds = getattr(X, "dtypes", ())
+    names = getattr(X, "columns", ())
+    if len(kinds) != len(names):
+        return []
+    pairs = kinds.items() if isinstance(kinds, dict) else zip(names, kinds, strict=True)
+    return [str(name) for name, kind in pairs if type(kind).__name__ == "CategoricalDtype"]
+
+
 def predict_rows(model: Any, X: Any) -> Rows:
     """Return rows with the columns that the model was fitted on."""
     if not isinstance(X, Rows) and hasattr(model, "schema_") and hasattr(X, "columns"):
+        if X.shape[0] == 0:
+            raise DataError("There are no rows to predict: the table is empty.")
         like = Schema.from_dict(model.schema_)
-        return open_rows(X, like=like, unknown="missing", engine=model.engine)
+        with warnings.catch_warnings():  # a batch may well have a column without values
+            warnings.simplefilter("ignore", DataWarning)
+            return open_rows(X, like=like, unknown="missing", engine=model.engine)
     return rows_to_predict(model, X, engine=model.engine, dtype=FLOATS)
 
 
@@ -162,11 +181,20 @@ def check_stored(model: Any) -> None:
 
 def pool_weight(given: Any, n_rows: int, labelled: NDArray[np.bool_]) -> Array:
     """Return the weight of each row in the pool, above 0 where a row is labelled."""
-    weight = np.asarray(given, dtype=np.float64)
-    if weight.shape != (n_rows,) or not np.isfinite(weight).all() or (weight < 0).any():
+    try:
+        weight = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        weight = np.zeros(0)
+    if weight.shape != (n_rows,):
         raise DataError(
-            f"background_weight has shape {weight.shape} for {n_rows} rows, or holds values that "
-            "are negative or not finite. Give one weight of at least 0 per row."
+            f"background_weight is not one number for each of {n_rows} rows (shape "
+            f"{np.shape(given)}). Give a list or array of {n_rows} weights."
+        )
+    wrong = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
+    if len(wrong):
+        raise DataError(
+            f"background_weight is {weight[wrong[0]]:g} in row {wrong[0]} ({len(wrong)} such rows):"
+            " weights are numbers of at least 0. Leave those rows out, or give them 0."
         )
     none = np.flatnonzero(labelled & (weight == 0))
     if len(none):
@@ -176,3 +204,41 @@ def pool_weight(given: Any, n_rows: int, labelled: NDArray[np.bool_]) -> Array:
             "Give them a weight above 0."
         )
     return weight
+
+
+def check_settings(model: Any) -> None:
+    """Refuse parameters that cannot work, whatever the data are."""
+    refuse_word("objective", model.objective, ("entropy", "robust"))
+    refuse_word("weighting", model.weighting, ("entropy", "default"))
+    if model.objective == "robust" and model.weighting != "entropy":
+        raise UsageError(
+            f"weighting={model.weighting!r} has no meaning with objective='robust', where shares "
+            "are part of the fit. Leave it out, or give prevalence=."
+        )
+    width = 1.0 if isinstance(model.width_scale, str) else model.width_scale
+    if model.width_scale != "auto" and (
+        isinstance(model.width_scale, str) or not _number(width) or not 0 <= width < np.inf
+    ):
+        raise UsageError(
+            f"width_scale={model.width_scale!r}: give a number of at least 0, or 'auto'."
+        )
+    if not _whole(model.knots) or not 2 <= model.knots <= 60_000:
+        raise UsageError(f"knots={model.knots!r}: give a whole number from 2 to 60000.")
+    if not _number(model.tol) or not 0 < model.tol < np.inf:
+        raise UsageError(f"tol={model.tol!r}: give a number above 0, such as 1e-6.")
+    if not _whole(model.max_passes) or model.max_passes < 1:
+        raise UsageError(f"max_passes={model.max_passes!r}: give a whole number above 0.")
+    if not isinstance(model.clamp, (bool, np.bool_)):
+        raise UsageError(f"clamp={model.clamp!r}: give True or False.")
+    if model.progress is not None and not callable(model.progress):
+        raise UsageError(
+            f"progress={model.progress!r} cannot be called. Give a function of (done, total)."
+        )
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

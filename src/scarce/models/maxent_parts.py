@@ -92,7 +92,7 @@ def prepare(
     axes, missing = make_axes(
         rows,
         categorical,
-        pool > 0,
+        pool,
         labelled,
         knots=settings.knots,
         knots_at=settings.knots_at,
@@ -338,7 +338,7 @@ def remarks(parts: Parts, solved: Solved, model: Any) -> list[str]:
     names = [axis.name for axis in parts.space.axes]
     if not solved.converged:
         out.append(
-            f"Stopped after {solved.passes} passes with {solved.proves} {solved.certificate:.2g} "
+            f"Stopped after pass {solved.passes} with {solved.proves} {solved.certificate:.2g} "
             f"(asked: {model.tol:g}). Raise max_passes, or widen the boxes by width_scale."
         )
     flat = [axis.name for axis in parts.space.axes if axis.flat]
@@ -398,11 +398,15 @@ def categorical_columns(given: Any, rows: Rows, named: Sequence[Any]) -> list[in
         return own
     names = list(named) if len(named) else []
     chosen = set(own)
-    listed = [given] if isinstance(given, (str, int)) else list(given)
+    listed = list(given) if isinstance(given, (list, tuple, set, np.ndarray)) else [given]
     for one in listed:
         if one in names:
             chosen.add(names.index(one))
-        elif isinstance(one, (int, np.integer)) and 0 <= one < rows.n_columns:
+        elif (
+            isinstance(one, (int, np.integer))
+            and not isinstance(one, bool)
+            and 0 <= one < rows.n_columns
+        ):
             chosen.add(int(one))
         else:
             known = ", ".join(map(repr, names[:8])) or f"0 to {rows.n_columns - 1}"

@@ -38,14 +38,20 @@ def settle_classes(
     >>> settle_classes(np.array([1.0]), np.array([True]), None)
     (array([0., 1.]), array([1]))
     >>> settle_classes(np.array(["owl"], dtype=object), np.array([True]), None)[0]
-    array(['not owl', 'owl'], dtype=object)
+    array(['(not owl)', 'owl'], dtype=object)
     """
     if given is not None:
         listed = np.asarray(given)
-        every = np.unique(listed)
+        try:
+            every = np.unique(listed)
+        except TypeError:
+            every = listed[:0]
+        if listed.dtype.kind == "f" and np.isnan(listed).any():
+            every = listed[:0]
         if len(every) < 2 or len(every) != len(listed):
             raise UsageError(
-                f"classes={listed.tolist()!r}: give all classes, each once, at least two."
+                f"classes={listed.tolist()!r}: give all classes, each once, at least two and none "
+                "of them missing."
             )
         lost = [value for value in found.tolist() if value not in every.tolist()]
         if lost:
@@ -61,14 +67,26 @@ def settle_classes(
 
 
 def _other(found: NDArray[Any]) -> NDArray[Any]:
-    """The class that nobody labelled: 0 for numbers, -1 beside a labelled 0."""
+    """The class that nobody labelled, in the order of the classes before the labelled one."""
     label = found[0]
     if found.dtype.kind == "b":
-        return np.array([not label])
+        if not label:
+            raise DataError(
+                "Only False is labelled, but the one labelled class is the last of classes_, which "
+                "scikit-learn's scorers expect sorted. Label with True or 1 instead."
+            )
+        return np.array([False])
+    if found.dtype.kind in "mM":
+        raise DataError(
+            f"The one labelled class is a date ({label}), beside which no other class can be "
+            "named. Label with 1 or a word instead."
+        )
     if found.dtype.kind in "iuf":
-        other = 0 if label > 0 else min(float(label), 0.0) - 1
-        return np.array([other]).astype(found.dtype if found.dtype.kind != "u" else np.int64)
-    return np.array([f"not {label}"], dtype=found.dtype if found.dtype == object else None)
+        below = 0 if label > 0 else float(label) - 1
+        return np.array([below]).astype(found.dtype if found.dtype.kind != "u" else np.int64)
+    name = f"(not {label})"
+    other = name if name < str(label) else ""
+    return np.array([other], dtype=object if found.dtype == object else None)
 
 
 def shares_of(name: str, given: Any, classes: NDArray[Any]) -> Array:
@@ -82,12 +100,12 @@ def shares_of(name: str, given: Any, classes: NDArray[Any]) -> Array:
     array([0.6, 0.2, 0.2])
     """
     n = len(classes)
-    if isinstance(given, Mapping):
+    if isinstance(given, Mapping) and given:
         shares = _by_class(name, given, classes)
         unsaid = np.isnan(shares)
         if unsaid.any():
             shares[unsaid] = (1.0 - shares[~unsaid].sum()) / unsaid.sum()
-    elif n == 2 and isinstance(given, (int, float, np.number)):
+    elif n == 2 and isinstance(given, (int, float, np.number)) and not isinstance(given, bool):
         shares = np.array([1.0 - float(given), float(given)])
     elif isinstance(given, (int, float)) and given == 0.5:
         return np.full(n, 1.0 / n)  # the default of the default: no class is favoured
@@ -120,7 +138,7 @@ def bounds_of(prevalence: Any, bounds: Any, classes: NDArray[Any]) -> Array | No
         )
     out = np.tile([0.0, 1.0], (len(classes), 1))
     if prevalence is not None:
-        if isinstance(prevalence, Mapping):
+        if isinstance(prevalence, Mapping) and prevalence:
             shares = _by_class("prevalence", prevalence, classes)
             if np.isnan(shares).sum() == 1:
                 shares[np.isnan(shares)] = 1.0 - np.nansum(shares)
@@ -134,6 +152,8 @@ def bounds_of(prevalence: Any, bounds: Any, classes: NDArray[Any]) -> Array | No
         out[said] = shares[said, None]
     elif bounds is not None:
         listed = bounds if isinstance(bounds, Mapping) else {classes.tolist()[-1]: bounds}
+        if not listed:
+            raise UsageError("prevalence_bounds={} names no class. Leave it out, or name one.")
         for label, pair in listed.items():
             if label not in classes.tolist():
                 raise UsageError(
@@ -151,10 +171,14 @@ def bounds_of(prevalence: Any, bounds: Any, classes: NDArray[Any]) -> Array | No
 
 
 def _pair(pair: Any) -> Array:
-    ends = np.asarray(pair, dtype=np.float64)
-    if ends.shape != (2,) or not 0 <= ends[0] <= ends[1] <= 1:
+    try:
+        ends = np.asarray(pair, dtype=np.float64)
+    except (TypeError, ValueError):
+        ends = np.zeros(0)
+    if ends.shape != (2,) or not 0 <= ends[0] <= ends[1] <= 1 or ends[0] == 1 or ends[1] == 0:
         raise UsageError(
-            f"prevalence_bounds={pair!r}: give (low, high) with 0 <= low <= high <= 1."
+            f"prevalence_bounds={pair!r}: give (low, high) with 0 <= low <= high <= 1, low below 1 "
+            "and high above 0."
         )
     return ends
 
@@ -165,6 +189,9 @@ def _by_class(name: str, given: Mapping[Any, float], classes: NDArray[Any]) -> A
     for label, share in given.items():
         if label not in known:
             raise UsageError(f"{name} names {label!r}; the classes are {known!r}.")
+        number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
+        if not number or not np.isfinite(share):
+            raise UsageError(f"{name} gives class {label!r} the share {share!r}: give a number.")
         out[known.index(label)] = float(share)
     return out
 
@@ -195,13 +222,19 @@ def within_bounds(shares: Array, bounds: Array | None) -> Array:
     if bounds is None:
         return shares
     low, high = bounds.T
-    least, greatest = -745.0, 745.0  # of log c
+    with np.errstate(divide="ignore"):
+        log_share = np.maximum(np.log(shares), -1e300)  # a share that is 0 stays out unless it must
+    least, greatest = -log_share.max() - 800.0, -log_share.min() + 800.0  # of log c
     for _ in range(200):
-        middle = (least + greatest) / 2
-        total = np.clip(np.exp(middle) * shares, low, high).sum()
+        middle = least + (greatest - least) / 2
+        total = np.clip(_exp(middle + log_share), low, high).sum()
         least, greatest = (middle, greatest) if total < 1 else (least, middle)
-    out = np.clip(np.exp((least + greatest) / 2) * shares, low, high)
+    out = np.clip(_exp(greatest + log_share), low, high)
     inside = (out > low) & (out < high)
     if inside.any():  # the last rounding goes to classes that may move
         out[inside] *= (1.0 - out[~inside].sum()) / out[inside].sum()
     return np.asarray(out)
+
+
+def _exp(value: Array) -> Array:
+    return np.asarray(np.exp(np.minimum(value, 700.0)))

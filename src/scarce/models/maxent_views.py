@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
 from scarce.errors import DataError, UsageError, refuse_word, suggest
 from scarce.features.coded import code_cells, shape_of, tilt_of
 from scarce.features.feature_map import FeatureMap
+from scarce.models.inputs import label_codes
 from scarce.models.maxent_inputs import model_lines, predict_rows, stored_axes, tilts
 from scarce.models.maxent_parts import Parts
 from scarce.rows import Block
@@ -90,13 +91,14 @@ class MaxentViews:
         ----------
         X : array-like of shape (n, k), table, or Rows
         kind : {"raw", "logistic", "cloglog"}
-            "raw": share of the class's density, so that over the pool it sums to 1. "logistic": the
-            probability at default_prevalence (000 eq 8). "cloglog": 1 - exp(-exp(tilt)), the chance
-            of at least one record where typical places have one on average.
+            "raw": share of the class's density; over the pool, weight * raw sums to 1. "logistic":
+            the probability at default_prevalence (000 eq 8). "cloglog": 1 - exp(-exp(tilt)), the
+            chance of at least one record where typical places have one on average.
         """
         refuse_word("kind", kind, ("raw", "logistic", "cloglog"))
+        check_is_fitted(self)
         model: Any = self
-        if model.objective != "entropy":
+        if model.objective_ != "entropy":
             raise UsageError(
                 "raw, logistic and cloglog are scales of a density, and objective='robust' models "
                 "probabilities. Use predict_proba, or objective='entropy'."
@@ -104,7 +106,7 @@ class MaxentViews:
         position = self._only_class()
         tilt = tilts(self, X)[:, 0]
         if kind == "raw":
-            return np.asarray(np.exp(tilt - model.log_partition_[0]) / model.n_pool_)
+            return np.asarray(np.exp(tilt - model.log_partition_[0]) / model.pool_weight_)
         if kind == "logistic":
             default = model.default_[position]
             return np.asarray(expit(np.log(default) - np.log1p(-default) + tilt))
@@ -114,8 +116,9 @@ class MaxentViews:
         """Return how well the pool covers each row, and by which variable it is covered least.
 
         The score is 100 in the middle of the pool, 0 at its edge and negative beyond: -50 means
-        that a variable lies half the pool's range outside it. A level that was not in the pool, and
-        nothing else, gives -100. Missing values do not count; a row without values gets NaN and "".
+        that a variable lies half the pool's range outside it. A code that was not in the pool gives
+        -100; an unknown text level counts as missing. Missing values do not count; a row without
+        values gets NaN and "".
         """
         check_is_fitted(self)
         model: Any = self
@@ -138,6 +141,8 @@ class MaxentViews:
             Values between the knots; the knots are added.
         """
         check_is_fitted(self)
+        if not isinstance(n, (int, np.integer)) or n < 2:
+            raise UsageError(f"n={n!r}: give a whole number of values, at least 2.")
         model: Any = self
         space = stored_axes(self)
         column = self._column(variable, space)
@@ -150,11 +155,13 @@ class MaxentViews:
         alone[:-1, column] = x
         shape, lines = shape_of(space), model_lines(self)[at]
         cells = code_cells(alone, space, clamp=True)
-        tilt = tilt_of(cells, shape, lines, np.empty(len(x) + 1))
-        others = np.delete(np.arange(len(model.offset_)), position)
-        rest = np.logaddexp.reduce(model.offset_[others])
-        prob = expit(model.offset_[position] - rest + tilt)
-        curve = tilt[:-1].copy()
+        scores = np.tile(model.offset_[:, None], len(x) + 1)
+        for own, of_class in zip(
+            model_lines(self), np.flatnonzero(model.is_labelled_), strict=True
+        ):
+            scores[of_class] += tilt_of(cells, shape, own, np.empty(len(x) + 1))
+        prob = softmax(scores, axis=0)[position]
+        curve = scores[position, :-1] - model.offset_[position]
         if lines.bend.size:  # products: the other variables at their mean place in the pool
             places = space.place_lines
             cell = space.first_cell[column] + cells.codes[column, :-1]
@@ -178,7 +185,8 @@ class MaxentViews:
         Parameters
         ----------
         X, y : array-like
-            As for fit: labelled rows of the class against all rows.
+            As for fit: labelled rows of the class against all rows. y is None for `Rows`, which
+            carry their labels.
         label : class, optional
             Which labelled class, where there are several.
         n_repeats : int
@@ -187,16 +195,24 @@ class MaxentViews:
         """
         check_is_fitted(self)
         model: Any = self
+        if not isinstance(n_repeats, (int, np.integer)) or n_repeats < 1:
+            raise UsageError(f"n_repeats={n_repeats!r}: give a whole number above 0.")
         at, position = self._labelled_class(label)
         rows = predict_rows(self, X)
         values = np.concatenate([block.X for block in rows.blocks()])
-        given = np.asarray(y, dtype=object)
-        chosen = np.array([value == model.classes_[position] for value in given], dtype=bool)
-        if len(chosen) != len(values) or not chosen.any():
+        wanted = model.classes_[position]
+        if y is None:
+            listed = list(rows.classes)
+            codes = rows.map(row_labels, engine=model.engine)
+            chosen = codes == (listed.index(wanted) if wanted in listed else -1)
+        else:
+            codes, found = label_codes(y, len(values))
+            listed = found.tolist()
+            chosen = codes == (listed.index(wanted) if wanted in listed else -1)
+        if not chosen.any():
             raise DataError(
-                f"y has {len(chosen)} entries for {len(values)} rows, {int(chosen.sum())} of them "
-                f"labelled {model.classes_[position]!r}. Pass the labels that the model was "
-                "fitted with, or others of the same kind."
+                f"None of the {len(values)} rows is labelled {wanted!s}. Pass the labels that the "
+                "model was fitted with, or others of the same kind."
             )
         space, lines = stored_axes(self), model_lines(self)[at]
         shape = shape_of(space)
@@ -281,6 +297,11 @@ class MaxentViews:
             raise UsageError(f"label={label!r} has no labels; these have: {own!r}.")
         at = 0 if label is None else own.index(label)
         return at, int(np.flatnonzero(model.is_labelled_)[at])
+
+
+def row_labels(block: Block, _: Any) -> Array:
+    """Kernel: class positions, NaN where not labelled."""
+    return np.full(len(block), np.nan) if block.y is None else block.y
 
 
 def block_coverage(block: Block, params: tuple[Array, NDArray[np.bool_], list[Array]]) -> Array:

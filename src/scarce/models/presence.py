@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
 from scarce.errors import DataError
 
@@ -20,8 +21,8 @@ def presence_background(presence: Any, background: Any) -> tuple[Any, NDArray[np
 
     Parameters
     ----------
-    presence, background : array-like of shape (m, k) and (n, k), or pandas tables
-        The same columns in both.
+    presence, background : array-like of shape (m, k) and (n, k), or tables
+        The same columns in both; pandas and polars tables stay tables.
 
     Returns
     -------
@@ -39,17 +40,32 @@ def presence_background(presence: Any, background: Any) -> tuple[Any, NDArray[np
     >>> presence_background([[1.0, 2.0]], [[0.0, 0.0], [5.0, np.nan]])[1]
     array([ 1., nan, nan])
     """
-    if hasattr(presence, "columns") and hasattr(background, "columns"):
+    tables = [hasattr(each, "columns") for each in (presence, background)]
+    if all(tables):
         return _stacked_tables(presence, background)
-    one, two = np.asarray(presence), np.asarray(background)
+    if any(tables):
+        raise DataError(
+            "One of presence and background is a table and the other is not, so that columns could "
+            "only be matched by position. Give two tables, or two arrays."
+        )
+    one, two = _array(presence), _array(background)
     if one.ndim != 2 or two.ndim != 2 or one.shape[1] != two.shape[1]:
         raise DataError(
             f"presence has shape {one.shape} and background {two.shape}: both must be tables with "
             "the same columns."
         )
     if len(one) == 0 or len(two) == 0:
-        raise DataError(f"There are {len(one)} presences and {len(two)} background rows.")
+        raise DataError(
+            f"There are {len(one)} presences and {len(two)} background rows: both are needed."
+        )
     return np.concatenate([one, two]), _labels(len(one), len(two))
+
+
+def _array(values: Any) -> NDArray[Any]:
+    """Rows as an array, masked cells as NaN."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(values.astype(np.float64), np.nan))
+    return np.asarray(values)
 
 
 def _labels(presences: int, others: int) -> NDArray[np.float64]:
@@ -57,6 +73,21 @@ def _labels(presences: int, others: int) -> NDArray[np.float64]:
 
 
 def _stacked_tables(presence: Any, background: Any) -> tuple[Any, NDArray[np.float64]]:
+    if type(presence) is not type(background):
+        raise DataError(
+            f"presence is a {type(presence).__module__} table and background a "
+            f"{type(background).__module__} one. Give two of one kind."
+        )
+    if hasattr(presence, "column_names"):  # Arrow
+        raise DataError(
+            "Arrow tables are not stacked here. Use pyarrow.concat_tables for X, with y = 1 for "
+            "each presence and NaN for each background row."
+        )
+    if presence.shape[0] == 0 or background.shape[0] == 0:
+        raise DataError(
+            f"There are {presence.shape[0]} presences and {background.shape[0]} background rows: "
+            "both are needed."
+        )
     names = list(presence.columns)
     if sorted(map(str, names)) != sorted(map(str, background.columns)):
         raise DataError(
@@ -65,30 +96,44 @@ def _stacked_tables(presence: Any, background: Any) -> tuple[Any, NDArray[np.flo
         )
     import narwhals as nw
 
+    if type(presence).__module__.startswith("pandas"):
+        presence, background = _same_levels(presence, background[names])
     both = nw.concat([nw.from_native(presence), nw.from_native(background[names])], how="vertical")
     return nw.to_native(both), _labels(len(presence), len(background))
 
 
+def _same_levels(one: Any, two: Any) -> tuple[Any, Any]:
+    """Give category columns of two pandas tables the levels of both: else they stop being some."""
+    one, two = one.copy(), two.copy()
+    for name in one.columns:
+        kinds = [type(table[name].dtype).__name__ for table in (one, two)]
+        if kinds == ["CategoricalDtype", "CategoricalDtype"]:
+            levels = one[name].cat.categories.union(two[name].cat.categories)
+            one[name] = one[name].cat.set_categories(levels)
+            two[name] = two[name].cat.set_categories(levels)
+    return one, two
+
+
 def target_group(
     X: Any, record_of: Any, wanted: Any, *, places: Any = None
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
+) -> tuple[Any, NDArray[np.float64]]:
     """Return the pool of a group's records, with those of one member labelled.
 
     Parameters
     ----------
-    X : array-like of shape (n, k)
+    X : array-like of shape (n, k), or table
         Features of each record of the group.
     record_of : array-like of shape (n,)
         Which member of the group (species, machine, customer) each record is of.
     wanted : value
         The member to model.
     places : array-like of shape (n,) or (n, 2), optional
-        Where each record was made. Records at one place become one row, labelled where the wanted
-        member is among them; without it every record is a row.
+        Where each record was made. Records at one place become one row, the first of them, labelled
+        where the wanted member is among them; without it every record is a row.
 
     Returns
     -------
-    X : ndarray of shape (rows, k)
+    X : ndarray or table of shape (rows, k)
     y : ndarray of shape (rows,)
         1.0 where the wanted member was recorded, NaN elsewhere.
 
@@ -104,22 +149,33 @@ def target_group(
            [2.],
            [3.]]), array([ 1., nan,  1.]))
     """
-    values, member = np.asarray(X), np.asarray(record_of)
-    if values.ndim != 2 or len(values) != len(member):
+    values, member = (X if hasattr(X, "columns") else _array(X)), np.asarray(record_of)
+    if np.ndim(values) != 2 or len(values) != len(member):
         raise DataError(
             f"X has shape {values.shape} and record_of {len(member)} entries: give one record per "
             "row of a table."
         )
-    own = np.asarray(member == wanted, dtype=bool)
+    own = np.array([type(one).__name__ != "NAType" and one == wanted for one in member], bool)
     if not own.any():
+        known = sorted({str(one) for one in member.tolist()[:10_000]})
         raise DataError(
             f"None of the {len(member)} records is of {wanted!r}. The group has "
-            f"{', '.join(map(repr, np.unique(member).tolist()[:8]))}."
+            f"{', '.join(map(repr, known[:8]))}."
         )
     if places is None:
         return values, np.where(own, 1.0, np.nan)
     where = np.asarray(places)
+    if len(where) != len(member):
+        raise DataError(
+            f"places has {len(where)} entries for {len(member)} records: give one place each."
+        )
+    if where.dtype.kind == "f" and np.isnan(where).any():
+        raise DataError(
+            f"{int(np.isnan(where).reshape(len(where), -1).any(axis=1).sum())} records have no "
+            "place, so that it cannot be told which of them share one. Leave them out, or leave "
+            "places= away."
+        )
     _, first, place = np.unique(where, axis=0, return_index=True, return_inverse=True)
     found = np.bincount(place.ravel(), weights=own, minlength=len(first)) > 0
     order = np.argsort(first)
-    return values[first[order]], np.where(found[order], 1.0, np.nan)
+    return _safe_indexing(values, first[order]), np.where(found[order], 1.0, np.nan)

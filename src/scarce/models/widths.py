@@ -81,10 +81,10 @@ def _fold_scores(
     inside = parts.without(held, settings)
     scores = []
     coef = np.zeros((len(parts.boxes), parts.space.n_features))
-    weight = 0.0
+    weight = float(sum(own.weight[held[own.row]].sum() for own in parts.labelled))
     for width in widths:
         try:
-            coef, score, weight = _one(inside, parts, held, width, coef, settings, robust)
+            coef, score = _one(inside, parts, held, width, coef, settings, robust)
         except EmptyBoxes:
             score = np.nan
         scores.append(score)
@@ -99,7 +99,7 @@ def _one(
     start: Array,
     settings: Any,
     robust: dict[str, Any] | None,
-) -> tuple[Array, float, float]:
+) -> tuple[Array, float]:
     tol, rounds = max(LOOSE, settings.tol), settings.max_passes
     total = weight = 0.0
     if robust is None:
@@ -111,7 +111,7 @@ def _one(
             tilt = tilt_of(own.cells, problem.shape, lines, np.empty(own.cells.n))
             total += float(own.weight[kept] @ (tilt - solution.look.value)[kept])
             weight += float(own.weight[kept].sum())
-        return coef, total / weight, weight
+        return coef, total / weight
     together, end = solve_robust(inside, width, start, robust, tol=tol, max_passes=rounds)
     share, _ = together.class_shares(end.coef)
     for of_class in range(len(parts.boxes)):
@@ -122,7 +122,7 @@ def _one(
         density = scores[of_class] - log_sum - np.log(share[of_class])
         total += float(own.weight[kept] @ density[kept])
         weight += float(own.weight[kept].sum())
-    return end.coef, total / weight, weight
+    return end.coef, total / weight
 
 
 def _held_out(parts: Parts, held: Split, of_class: int) -> tuple[Any, NDArray[np.intp]]:
@@ -140,17 +140,16 @@ def make_folds(cv: Any, label: Array, groups: Any, random_state: Any, weight: Ar
         Positions count all rows.
     """
     labelled = np.flatnonzero(~np.isnan(label) & (weight > 0))
+    if groups is not None and np.shape(groups) != np.shape(label):
+        raise DataError(
+            f"groups has shape {np.shape(groups)} for {len(label)} rows: give one group per row."
+        )
     classes = np.unique(label[labelled])
     held: list[Split]
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         held = _drawn(int(cv), label, labelled, classes, groups, random_state)
     else:
-        if hasattr(cv, "split"):
-            own = None if groups is None else np.asarray(groups)[labelled]
-            pairs = cv.split(labelled, label[labelled], own)
-            positions = [labelled[test] for _, test in pairs]
-        else:
-            positions = [np.asarray(test) for _, test in cv]
+        positions = _given(cv, label, labelled, groups)
         held = [np.zeros(len(label), dtype=bool) for _ in positions]
         for out, test in zip(held, positions, strict=True):
             out[test] = True
@@ -171,6 +170,32 @@ def make_folds(cv: Any, label: Array, groups: Any, random_state: Any, weight: Ar
             "more rows, use another cv=, or give width_scale a number."
         )
     return held
+
+
+def _given(
+    cv: Any, label: Array, labelled: NDArray[np.intp], groups: Any
+) -> list[NDArray[np.intp]]:
+    """Positions that a splitter or a list holds out."""
+    try:
+        if hasattr(cv, "split") and not isinstance(cv, str):
+            own = None if groups is None else np.asarray(groups)[labelled]
+            return [labelled[test] for _, test in cv.split(labelled, label[labelled], own)]
+        out = [np.asarray(test) for _, test in cv]
+        out = [test.astype(np.intp) if len(test) == 0 else test for test in out]
+        if any(test.dtype.kind not in "iu" for test in out):
+            raise ValueError("positions must be whole numbers")
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"cv={cv!r} gives no folds ({error}). Give a number of folds, a splitter of "
+            "scikit-learn (with groups= where it wants them), or pairs of row positions."
+        ) from None
+    for test in out:
+        if len(test) and not 0 <= test.min() <= test.max() < len(label):
+            raise UsageError(
+                f"cv holds out row {test.max() if test.max() >= len(label) else test.min()}, and "
+                f"there are {len(label)} rows, counted from 0."
+            )
+    return out
 
 
 def _drawn(
@@ -199,8 +224,7 @@ def _drawn(
             splits = GroupKFold(count).split(own, groups=part)
         else:
             count = min(folds, len(own))
-            state = 0 if random_state is None else random_state
-            splits = KFold(count, shuffle=True, random_state=state).split(own)
+            splits = KFold(count, shuffle=True, random_state=_state(random_state)).split(own)
         for out, (_, test) in zip(held, splits, strict=False):
             out[own[test]] = True
     return held
@@ -211,9 +235,19 @@ def checked_widths(given: Any) -> tuple[float, ...]:
     if given is None:
         return WIDTHS
     try:
-        widths = tuple(float(width) for width in given)
+        widths = () if isinstance(given, str) else tuple(float(width) for width in given)
     except (TypeError, ValueError):
         widths = ()
     if not widths or not all(0 < width < np.inf for width in widths):
         raise UsageError(f"width_scales={given!r}: give a list of numbers above 0, at least one.")
     return widths
+
+
+def _state(given: Any) -> Any:
+    if given is None:
+        return 0
+    if isinstance(given, np.random.RandomState) or (
+        isinstance(given, (int, np.integer)) and 0 <= given < 2**32
+    ):
+        return given
+    raise UsageError(f"random_state={given!r}: give a whole number of at least 0, or None.")

@@ -29,15 +29,21 @@ def two_classes(labelled: Any) -> NDArray[Any]:
     Examples
     --------
     >>> two_classes(1.0), two_classes("fox"), two_classes(True)
-    (array([0., 1.]), array(['not fox', 'fox'], dtype='<U7'), array([False,  True]))
+    (array([0., 1.]), array(['(not fox)', 'fox'], dtype='<U9'), array([False,  True]))
     """
     labelled = labelled.item() if isinstance(labelled, np.generic) else labelled
     if isinstance(labelled, bool):
-        return np.array([not labelled, labelled])
+        if not labelled:
+            raise DataError(
+                "Only False is labelled, but the one labelled class is the last of classes_, which "
+                "scikit-learn's scorers expect sorted. Label with True or 1 instead."
+            )
+        return np.array([False, True])
     if isinstance(labelled, (int, float)):
         other = 0 if labelled > 0 else labelled - 1  # before the labelled one in any case
         return np.array([type(labelled)(other), labelled])
-    return np.array([f"not {labelled}", labelled])
+    name = f"(not {labelled})"  # sorts first, as scikit-learn's scorers expect of classes_
+    return np.array([name if name < str(labelled) else "", labelled])
 
 
 def equal_totals(codes: NDArray[np.int_], weight: Array | None) -> Array:

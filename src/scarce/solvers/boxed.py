@@ -187,7 +187,8 @@ def _pick(slope: tuple[Array, Array], working: Working) -> Array:
 def _working_set(problem: Problem, coef: Array, look: Look) -> Working:
     """Coefficients in use, and the worst of those outside their box: peaks along the knots."""
     up, down = _slopes(problem, look)
-    excess = np.where(coef == 0.0, -np.minimum(up, down) / problem.spread, -np.inf)
+    boxed = np.isfinite(problem.half_width)
+    excess = np.where((coef == 0.0) & boxed, -np.minimum(up, down) / problem.spread, -np.inf)
     used = coef != 0.0
     admitted = np.zeros_like(used)
     for own, new, far in zip(used, admitted, excess, strict=True):
@@ -206,10 +207,12 @@ def _working_set(problem: Problem, coef: Array, look: Look) -> Working:
 
 def _neighbour(values: NDArray[Any], runs: NDArray[np.intp], shift: int) -> NDArray[Any]:
     """The value of the neighbour along the knots; -inf or False where a run ends."""
-    out = np.roll(values, shift)
-    edge = np.roll(runs, shift) != runs
-    edge[0 if shift > 0 else -1 :][:1] = True
-    out[edge] = False if values.dtype == bool else -np.inf
+    out = np.full(len(values), False if values.dtype == bool else -np.inf)
+    same = runs[1:] == runs[:-1]
+    if shift > 0:
+        out[1:][same] = values[:-1][same]
+    else:
+        out[:-1][same] = values[1:][same]
     return out
 
 

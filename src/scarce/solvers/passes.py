@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import xlogy
 
 from scarce.features.coded import Accumulator, Coded, CodedBlock, Shape, sums_of, tilt_of
 from scarce.features.feature_map import Lines, Sums
@@ -93,6 +94,27 @@ def share_pass(block: CodedBlock, params: Scores) -> tuple[Array, Array]:
         share += prob @ pool
         total += (prob * scores) @ pool
     return share, total
+
+
+def mixed_pass(block: CodedBlock, params: tuple[Scores, float]) -> tuple[float, float]:
+    """Kernel: the value, and the divergence from the default when classes lose a share of theirs.
+
+    Each labelled class keeps 1 - moved of its probability; the free classes get the rest.
+    """
+    scores_of, moved = params
+    log_default, log_free = scores_of[2], scores_of[3]
+    value = total = 0.0
+    for first in range(0, len(block), PIECE_ROWS):
+        pool = block.pool[first : first + PIECE_ROWS]
+        log_sum, scores = class_scores(block.cells.part(first, first + PIECE_ROWS), *scores_of)
+        value += float(pool @ log_sum)
+        prob = np.exp(scores - log_sum + np.log1p(-moved))
+        free = moved * prob.sum(axis=0) / (1.0 - moved) + np.exp(log_free - log_sum)
+        each = xlogy(free, free) - free * log_free
+        for own, default in zip(prob, log_default, strict=True):
+            each += xlogy(own, own) - own * default
+        total += float(pool @ each)
+    return value, total
 
 
 def entropy_importance(block: CodedBlock, params: tuple[Shape, Lines, float]) -> Array:

@@ -77,11 +77,17 @@ class RowSample:
             parts.append(block.cells.take(own))
             pool.append(block.pool[own])
         self.cells, self.pool = _joined(parts), np.concatenate(pool)
+        self.times = times
         self.factor = times * heap[-1] / (self.size * importance[chosen])
 
     def worn(self, weight: Array) -> bool:
-        """Whether rows drawn for an older model tell too little about the present one."""
-        return not self.whole and weight.sum() ** 2 < 0.5 * len(weight) * (weight @ weight)
+        """Whether rows drawn for an older model tell too little about the present one.
+
+        Each of the draws counts, also those of one row: just drawn, all of them weigh the same.
+        """
+        if self.whole:
+            return False
+        return bool(weight.sum() ** 2 < 0.5 * self.size * (weight @ (weight / self.times)))
 
     def double(self) -> bool:
         """Take twice as many rows from now on; False when all are in."""

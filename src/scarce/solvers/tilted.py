@@ -29,11 +29,14 @@ from scarce.solvers.passes import (
     class_scores,
     entropy_importance,
     entropy_pass,
+    mixed_pass,
     robust_importance,
     robust_pass,
     share_pass,
 )
 from scarce.solvers.row_sample import Labelled, RowSample
+
+NARROWEST = 1e-9  # half width, in spreads, below which a box counts as a point
 
 
 class Tilted:
@@ -72,7 +75,8 @@ class Tilted:
         self.spread = np.array([box.spread for box in boxes])
         self.seen = np.array([box.seen for box in boxes])
         self.runs = _runs(space)
-        self.has_gap = bool((self.half_width > 0).all())
+        # Boxes without width leave no room to move into: then the gradient is the certificate.
+        self.has_gap = bool((self.half_width > NARROWEST * self.spread).all())
 
     def lines(self, coef: Array) -> list[Lines]:
         """Return the tilt of each class."""
@@ -165,6 +169,8 @@ class Entropy(Tilted):
         self, coef: Array, mean: Array, seen: Array, log_partition: float, lines: Lines
     ) -> float:
         short = float(self._short_of(mean, seen)[0])
+        if not short < 1e12:
+            return np.inf
         moved = short / (1.0 + short)
         own = self.labelled[0]
         tilt = tilt_of(own.cells, self.shape, lines, np.empty(own.cells.n))
@@ -185,7 +191,7 @@ class Entropy(Tilted):
         size = len(working.feature)
         feature, side = working.feature, working.side
         centre = side * (look.mean[0] - self.target[0] * look.seen[0])[feature]
-        centre += (self.half_width[0] * look.seen[0])[feature]
+        centre += self.half_width[0, feature] * look.seen[0, feature]
         gram, mean = np.zeros((size, size)), np.zeros(size)
         tables = self._tables(0, working)
         for first in range(0, cells.n, PIECE_ROWS):
@@ -200,15 +206,19 @@ class Entropy(Tilted):
     def _weights(self, lines: Lines, log_partition: float) -> Array:
         """The model's weight of the sampled rows, drawn anew where the old ones have worn out."""
         sample = self.sample
-        for _ in range(2):
-            if sample.cells is not None:
-                tilt = tilt_of(sample.cells, self.shape, lines, np.empty(sample.cells.n))
-                weight = sample.pool * np.exp(tilt - log_partition) * sample.factor
-                if not sample.worn(weight):
-                    break
-            params = (self.shape, lines, log_partition)
-            sample.draw(self.rows.map(entropy_importance, params, engine=self.engine))
+        if sample.cells is not None:
+            weight = self._sample_weight(sample.cells, lines, log_partition)
+            if not sample.worn(weight):
+                return np.asarray(weight / weight.sum())
+        params = (self.shape, lines, log_partition)
+        sample.draw(self.rows.map(entropy_importance, params, engine=self.engine))
+        assert sample.cells is not None
+        weight = self._sample_weight(sample.cells, lines, log_partition)
         return np.asarray(weight / weight.sum())
+
+    def _sample_weight(self, cells: Coded, lines: Lines, log_partition: float) -> Array:
+        tilt = tilt_of(cells, self.shape, lines, np.empty(cells.n))
+        return np.asarray(self.sample.pool * np.exp(tilt - log_partition) * self.sample.factor)
 
 
 class Robust(Tilted):
@@ -252,9 +262,9 @@ class Robust(Tilted):
             self.runs = np.append(self.runs, -1)
 
     def fitted(self, coef: Array) -> Array:
-        """Return start coefficients with a column for the shift where there is one."""
-        width = self.target.shape[1] - coef.shape[1]
-        return np.pad(coef, ((0, 0), (0, width))) if width > 0 else coef
+        """Return start coefficients with room for shifts, and for classes without labels."""
+        more = np.subtract(self.target.shape, coef.shape)
+        return np.pad(coef, ((0, more[0]), (0, more[1])))
 
     def _split(self, coef: Array) -> tuple[list[Lines], Array]:
         """Return the tilt of each class and its default score, shifted."""
@@ -280,48 +290,66 @@ class Robust(Tilted):
     def look(self, coef: Array) -> Look:
         """Pass over the rows."""
         params = self.params(coef)
-        lines = params[1]
         value, sums = self.rows.fold(robust_pass, params, engine=self.engine)
         both = [self.space.expectations(own) for own in sums]
         mean, seen = np.array([one for one, _ in both]), np.array([two for _, two in both])
         if self.bounded:
-            share = np.array([own.total for own in sums])
-            mean = np.column_stack([mean, share])
-            seen = np.column_stack([seen, np.ones(len(share))])
+            mean = np.column_stack([mean, [own.total for own in sums]])
+            seen = np.column_stack([seen, np.ones(len(sums))])
             shift = coef[:, -1]
             value += float((half_width_times(shift, self.half_width[:, -1])).sum())
             value -= float(shift @ self.target[:, -1])
         gap = np.inf
         if self.has_gap:
             # The divergence of one class counts with its share in that of all together.
-            share = min(own.total for own in sums)
-            gap = self._gap(coef, mean, seen, lines) / max(share, 1e-300)
+            share = float(min(own.total for own in sums))
+            gap = self._gap(coef, mean, seen, params) / max(share, 1e-300)
         return Look(value, mean, seen, gap)
 
-    def _gap(self, coef: Array, mean: Array, seen: Array, lines: list[Lines]) -> float:
+    def _gap(self, coef: Array, mean: Array, seen: Array, params: Scores) -> float:
         """Give each class some of its labelled rows, taken from the classes without labels."""
+        short = self._short_of(mean, seen)
         gap = self._mean_tilt(coef, mean, seen)
-        for position, (short, own) in enumerate(
-            zip(self._short_of(mean, seen), self.labelled, strict=True)
-        ):
-            if short == 0.0:
+        for position, own in enumerate(self.labelled):
+            if short[position] == 0.0:
                 continue
-            log_sum, scores = class_scores(
-                own.cells, self.shape, lines, self.log_default, self.log_free
-            )
-            given = short * own.share / own.pool
-            prob = np.exp(scores[position] - log_sum)
+            log_sum, scores = class_scores(own.cells, *params)
+            given = short[position] * own.share / own.pool
             free = np.exp(self.log_free - log_sum)
             if (given >= free).any():
-                return np.inf
+                return self._mixed_gap(short, params)
+            prob = np.exp(scores[position] - log_sum)
             gap += float(own.pool @ self._dearer(prob, given, self.log_default[position]))
             gap += float(own.pool @ self._dearer(free, -given, self.log_free))
         return max(gap, 0.0)
 
+    def _mixed_gap(self, short: Array, params: Scores) -> float:
+        """Mix with the labels themselves, where a labelled row has nothing left to give.
+
+        As many labelled rows as fit (probability 1 at the heaviest) meet all boxes too; mixing with
+        them changes every row, which costs a pass more.
+        """
+        most = np.array([float((own.pool / own.share).min()) for own in self.labelled])
+        needed = float((short / most).max())
+        if not needed < 1e6:
+            return np.inf
+        moved = needed / (1.0 + needed)
+        value, total = self.rows.fold(mixed_pass, (params, moved), engine=self.engine)
+        for position, own in enumerate(self.labelled):
+            log_sum, scores = class_scores(own.cells, *params)
+            given = moved * most[position] * own.share / own.pool
+            prob = (1.0 - moved) * np.exp(scores - log_sum)
+            free = np.maximum(1.0 - prob.sum(axis=0), moved)
+            total += float(
+                own.pool @ self._dearer(prob[position], given, self.log_default[position])
+            )
+            total += float(own.pool @ self._dearer(free, -given, self.log_free))
+        return float(max(value + total, 0.0))
+
     @staticmethod
     def _dearer(prob: Array, given: Array, log_default: float) -> Array:
         """Change of prob log(prob / default) when prob grows by `given`."""
-        new = prob + given
+        new = np.maximum(prob + given, 0.0)  # rounding where all is given away
         return np.asarray(xlogy(new, new) - xlogy(prob, prob) - given * log_default)
 
     def curvature(self, coef: Array, look: Look, working: Working) -> Array:
@@ -360,16 +388,15 @@ class Robust(Tilted):
     def _sampled(self, params: Scores) -> Coded:
         """The rows for the curvature, drawn anew where the old ones have worn out."""
         sample = self.sample
-        for _ in range(2):
-            if sample.cells is not None:
-                if sample.whole:
-                    break
-                log_sum, scores = class_scores(sample.cells, *params)
-                prob = np.exp(scores - log_sum)
-                weight = sample.pool * sample.factor * (prob * (1.0 - prob)).sum(axis=0)
-                if not sample.worn(weight):
-                    break
-            sample.draw(self.rows.map(robust_importance, params, engine=self.engine))
+        if sample.cells is not None:
+            if sample.whole:
+                return sample.cells
+            log_sum, scores = class_scores(sample.cells, *params)
+            prob = np.exp(scores - log_sum)
+            weight = sample.pool * sample.factor * (prob * (1.0 - prob)).sum(axis=0)
+            if not sample.worn(weight):
+                return sample.cells
+        sample.draw(self.rows.map(robust_importance, params, engine=self.engine))
         assert sample.cells is not None
         return sample.cells
 
