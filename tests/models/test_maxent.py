@@ -1,0 +1,449 @@
+"""MaxentClassifier as a user meets it: identities of the papers, invariants, what it says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit, logit, xlogy
+
+import scarce
+from scarce import DataError, MaxentClassifier, UsageError, load, open_rows, save
+from scarce.datasets import hide_features, make_presence_only, make_revealed_classes
+
+
+def world(rng, n=600, holes=0.0):
+    """Presences of a niche in the first column, among a pool."""
+    X = rng.normal(size=(n, 3))
+    X[:, 2] = np.exp(X[:, 2])
+    y = np.where(rng.random(n) < 0.5 * np.exp(-((X[:, 0] - 1) ** 2)), 1.0, np.nan)
+    X[rng.random(X.shape) < holes] = np.nan
+    return X, y
+
+
+def three(rng, n=500):
+    """Three classes; the first is never labelled."""
+    X = rng.normal(size=(n, 2))
+    truth = rng.integers(0, 3, n)
+    X[:, 0] += 1.5 * (truth == 1)
+    X[:, 1] += 1.5 * (truth == 2)
+    y = np.where((truth > 0) & (rng.random(n) < np.where(truth == 1, 0.5, 0.1)), truth, np.nan)
+    return X, y
+
+
+# --- the papers' identities -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.4])
+def test_eq_8_is_bayes_rule_on_eq_5(rng, holes):
+    X, y = world(rng, holes=holes)
+    model = MaxentClassifier(features="lqh", default_prevalence=0.2, tol=1e-10).fit(X, y)
+    ratio = model.density_ratio(X)
+    assert ratio.mean() == pytest.approx(1, abs=1e-12)
+    divergence = xlogy(ratio, ratio).mean()
+    assert model.divergence_ == pytest.approx([0, divergence], abs=1e-9)
+    share = model.class_prior_[1]
+    assert share == pytest.approx(expit(logit(0.2) - divergence), rel=1e-8)
+    bayes = share * ratio / (share * ratio + 1 - share)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], bayes, rtol=1e-8)
+
+
+def test_several_classes_by_bayes_rule_on_eq_5(rng):
+    X, y = three(rng)
+    default = {0: 0.5, 1: 0.2, 2: 0.3}
+    model = MaxentClassifier(
+        features="lq", classes=[0, 1, 2], default_prevalence=default, tol=1e-10
+    ).fit(X, y)
+    assert model.is_labelled_.tolist() == [False, True, True]
+    ratio = model.density_ratio(X)
+    assert (ratio[:, 0] == 1).all()
+    weight = np.array([0.5, 0.2, 0.3]) * np.exp(-xlogy(ratio, ratio).mean(axis=0))
+    np.testing.assert_allclose(model.class_prior_, weight / weight.sum(), atol=1e-8)
+    joint = model.class_prior_ * ratio
+    np.testing.assert_allclose(
+        model.predict_proba(X), joint / joint.sum(axis=1, keepdims=True), atol=1e-8
+    )
+
+
+def test_each_class_of_several_is_the_class_alone(rng):
+    X, y = three(rng)
+    both = MaxentClassifier(features="lh", classes=[0, 1, 2]).fit(X, y)
+    alone = MaxentClassifier(features="lh").fit(X, np.where(y == 2, 2.0, np.nan))
+    np.testing.assert_allclose(both.density_ratio(X)[:, 2], alone.density_ratio(X), rtol=1e-6)
+
+
+def test_the_default_only_shifts_the_log_odds_of_entropy_weighting(rng):
+    X, y = world(rng)
+    one, two = (MaxentClassifier(features="h", default_prevalence=p).fit(X, y) for p in (0.5, 0.1))
+    shift = two.decision_function(X) - one.decision_function(X)
+    np.testing.assert_allclose(shift, logit(0.1), rtol=1e-10)
+    assert one.report_.objective == two.report_.objective
+
+
+def test_default_weighting_and_known_prevalence(rng):
+    X, y = world(rng)
+    default = MaxentClassifier(features="h", default_prevalence=0.3, weighting="default").fit(X, y)
+    known = MaxentClassifier(features="h", prevalence=0.3).fit(X, y)
+    assert default.class_prior_ == pytest.approx([0.7, 0.3])
+    np.testing.assert_array_equal(default.predict_proba(X), known.predict_proba(X))
+    ratio = default.density_ratio(X)
+    np.testing.assert_allclose(
+        default.predict_proba(X)[:, 1], 0.3 * ratio / (0.3 * ratio + 0.7), rtol=1e-10
+    )
+
+
+def test_bounds_move_the_share_only_as_far_as_they_must(rng):
+    X, y = world(rng)
+    free = MaxentClassifier(features="h", default_prevalence=0.5).fit(X, y).class_prior_[1]
+    for bounds, expected in [((0.0, 1.0), free), ((0.6, 0.8), 0.6), ((0.0, 0.1), 0.1)]:
+        model = MaxentClassifier(features="h", prevalence_bounds=bounds).fit(X, y)
+        assert model.class_prior_[1] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("bounds", [(0.05, 0.1), (0.5, 0.7), (0.3, 0.3)])
+def test_robust_shares_lie_within_their_bounds(rng, bounds):
+    X, y = world(rng)
+    model = MaxentClassifier("robust", features="l", prevalence_bounds=bounds).fit(X, y)
+    share = model.predict_proba(X)[:, 1].mean()
+    assert bounds[0] - 1e-7 <= share <= bounds[1] + 1e-7
+    assert model.class_prior_[1] == pytest.approx(share, abs=1e-12)
+    free = MaxentClassifier("robust", features="l").fit(X, y).class_prior_[1]
+    assert bounds[0] <= free <= bounds[1] or share == pytest.approx(
+        np.clip(free, *bounds), abs=1e-6
+    )
+
+
+def test_robust_with_bounds_for_a_class_without_labels(rng):
+    X, y = three(rng)
+    model = MaxentClassifier(
+        "robust", features="l", classes=[0, 1, 2], prevalence_bounds={0: (0.6, 0.7)}
+    ).fit(X, y)
+    assert model.predict_proba(X).mean(axis=0) == pytest.approx(model.class_prior_, abs=1e-10)
+    assert 0.6 - 1e-7 <= model.class_prior_[0] <= 0.7 + 1e-7
+
+
+def test_a_missing_value_scores_as_the_models_own_mean(rng):
+    """004: in the middle of a box's edge, filling in changes nothing for a single feature."""
+    X, y = world(rng, holes=0.3)
+    model = MaxentClassifier(features="l", tol=1e-12).fit(X, y)
+    edge = model.target_[0] - np.sign(model.coef_[0]) * model.half_width_[0]
+    low = np.array([knots[0] for knots in model.knots_])
+    high = np.array([knots[-1] for knots in model.knots_])
+    full = np.where(np.isnan(X), low + edge * (high - low), X)
+    np.testing.assert_allclose(model.predict_proba(full), model.predict_proba(X), rtol=1e-9)
+
+
+def test_rows_without_values_get_the_default(rng):
+    X, y = world(rng, holes=0.2)
+    for objective in ("entropy", "robust"):
+        model = MaxentClassifier(objective, default_prevalence=0.3).fit(X, y)
+        assert model.predict_proba(np.full((1, 3), np.nan))[0, 1] == pytest.approx(0.3)
+
+
+# --- known truth ----------------------------------------------------------------------------------
+
+
+def test_simulation_recovers_the_density(rng):
+    sample = make_presence_only(20_000, random_state=3)
+    model = MaxentClassifier(width_scale=0.5).fit(sample.X, sample.y)
+    assert np.corrcoef(model.decision_function(sample.X), logit(sample.prob))[0, 1] > 0.97
+
+
+def test_simulation_robust_with_known_shares_recovers_probabilities():
+    """Classes revealed at 0, 0.5 and 0.05: with the shares known, probabilities come out right.
+
+    Entropy weighting takes the class without labels to look like the pool, and cannot do that well.
+    """
+    sample = make_revealed_classes(30_000, random_state=1)
+    shares = dict(enumerate(sample.prob.mean(axis=0).tolist()))
+    apart = {}
+    for objective in ("robust", "entropy"):
+        model = MaxentClassifier(
+            objective, features="l", prevalence=shares, width_scale=0.5, classes=[0, 1, 2]
+        )
+        prob = model.fit(sample.X, sample.y).predict_proba(sample.X)
+        apart[objective] = np.abs(prob - sample.prob).mean()
+    assert apart["robust"] < 0.02
+    assert apart["robust"] < 0.2 * apart["entropy"]
+
+
+# --- invariants -----------------------------------------------------------------------------------
+
+VARIANTS = [
+    {"features": "lqpht", "knots": 12},
+    {"features": "h", "knots_at": "quantile"},
+    {"features": "ht", "knots_at": "data"},
+    {"objective": "robust", "features": "lqh", "knots": 12, "default_prevalence": 0.2},
+    {"widths": "maxent", "features": "lqpht", "knots": 12},
+    {"spread": "seen", "features": "lh"},
+]
+
+
+@pytest.mark.parametrize("settings", VARIANTS, ids=str)
+def test_property_weight_2_is_a_row_twice(settings, rng):
+    X, y = world(rng, 200, holes=0.2)
+    weight = rng.integers(0, 3, 200).astype(float)
+    twice = np.repeat(np.arange(200), weight.astype(int))
+    weighted = MaxentClassifier(tol=1e-10, **settings).fit(X, y, sample_weight=weight)
+    repeated = MaxentClassifier(tol=1e-10, **settings).fit(X[twice], y[twice])
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", VARIANTS, ids=str)
+def test_property_units_do_not_matter(settings, rng):
+    X, y = world(rng, 300, holes=0.2)
+    model = MaxentClassifier(**settings)
+    prob = model.fit(X, y).predict_proba(X)
+    moved = X * [1e-9, 1e6, 10.0] + [0.0, 1e6, -3.0]
+    np.testing.assert_allclose(model.fit(moved, y).predict_proba(moved), prob, atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", VARIANTS, ids=str)
+def test_property_round_trip(settings, rng, tmp_path):
+    X, y = world(rng, 200, holes=0.2)
+    model = MaxentClassifier(**settings).fit(X, y)
+    save(model, tmp_path / "m.scarce")
+    loaded = load(tmp_path / "m.scarce")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(loaded.extrapolation(X)[0], model.extrapolation(X)[0])
+    assert loaded.report_ == model.report_
+
+
+@pytest.mark.parametrize("settings", VARIANTS[:4], ids=str)
+def test_property_the_engine_does_not_change_a_bit(settings, rng, tmp_path):
+    X, y = world(rng, 900, holes=0.2)
+    from scarce.rows import ArrayRows
+
+    codes = np.where(np.isnan(y), np.nan, 1.0)
+    cuts = (0, 250, 251, 700, 900)
+    answers = []
+    for engine in (None, "threads", "processes"):
+        rows = ArrayRows(X, codes, classes=[0.0, 1.0], starts=cuts)
+        model = MaxentClassifier(engine=engine, **settings).fit(rows)
+        answers.append(model.predict_proba(rows).tobytes())
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_property_an_absent_column_is_one_that_is_all_missing(rng):
+    X, y = world(rng)
+    X[:, 1] = np.nan
+    whole = MaxentClassifier().fit(X, y).predict_proba(X)
+    part = MaxentClassifier().fit(X[:, [0, 2]], y).predict_proba(X[:, [0, 2]])
+    np.testing.assert_allclose(whole, part, rtol=1e-10)
+
+
+def test_background_weight_is_the_pool_alone(rng):
+    X, y = world(rng, 300)
+    weight = np.where(np.isnan(y), rng.integers(1, 4, 300), 1)
+    rows = np.repeat(np.arange(300), weight)
+    weighted = MaxentClassifier(tol=1e-10).fit(X, y, background_weight=weight)
+    repeated = MaxentClassifier(tol=1e-10).fit(X[rows], y[rows])
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-7)
+    raw = weighted.output(X, "raw")
+    assert weight @ raw == pytest.approx(1)
+    with pytest.raises(DataError, match=r"background_weight is 0 for 1 labelled rows"):
+        MaxentClassifier().fit(
+            X, y, background_weight=np.arange(300) != np.flatnonzero(~np.isnan(y))[0]
+        )
+
+
+def test_files_and_tables_with_text_columns(rng, tmp_path):
+    X, y = world(rng, 300, holes=0.1)
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    table["soil"] = np.where(X[:, 1] > 0, "clay", "sand")
+    table.loc[::9, "soil"] = None
+    model = MaxentClassifier(features="lh").fit(table, y)
+    assert model.is_category_.tolist() == [False, False, False, True]
+    table.assign(seen=y).to_parquet(tmp_path / "t.parquet")
+    rows = open_rows(tmp_path / "t.parquet", label="seen")
+    from_file = MaxentClassifier(features="lh").fit(rows)
+    np.testing.assert_allclose(
+        from_file.predict_proba(rows)[:, -1], model.predict_proba(table)[:, -1], rtol=1e-9
+    )
+    unseen = table.head(3).assign(soil="lava")
+    missing = table.head(3).assign(soil=None)
+    np.testing.assert_array_equal(model.predict_proba(unseen), model.predict_proba(missing))
+    coded = table.assign(soil=pd.Categorical(np.where(X[:, 1] > 0, 7, 30)))
+    assert MaxentClassifier().fit(coded, y).is_category_.tolist() == [False, False, False, True]
+
+
+def test_float32_stays_float32_and_agrees(rng):
+    X, y = world(rng)
+    wide = MaxentClassifier(features="h").fit(X, y)
+    narrow = MaxentClassifier(features="h").fit(X.astype(np.float32), y)
+    np.testing.assert_allclose(narrow.predict_proba(X), wide.predict_proba(X), atol=1e-3)
+
+
+# --- missing values -------------------------------------------------------------------------------
+
+
+def test_no_missingness_pattern_gives_nan():
+    """10,000 random patterns: as rows to predict, and 200 of them as data to fit."""
+    rng = np.random.default_rng(5)
+    X, y = world(rng, 500, holes=0.3)
+    model = MaxentClassifier(features="lqpht", knots=8).fit(X, y)
+    patterns = rng.normal(size=(10_000, 3))
+    patterns[rng.random(patterns.shape) < rng.random((10_000, 1))] = np.nan
+    assert np.isfinite(model.predict_proba(patterns)).all()
+    for trial in range(200):
+        n, k = int(rng.integers(4, 40)), int(rng.integers(1, 5))
+        data = rng.normal(size=(n, k))
+        data[rng.random(data.shape) < rng.random()] = np.nan
+        data[:, rng.random(k) < 0.2] = np.nan
+        label = np.where(rng.random(n) < 0.4, 1.0, np.nan)
+        label[0] = 1.0
+        data[np.ix_(label == 1, rng.random(k) < 0.2)] = np.nan
+        objective = ("entropy", "robust")[trial % 2]
+        fit = MaxentClassifier(objective, knots=6, width_scale=rng.choice([0.1, 1.0]))
+        prob = fit.fit(data, label).predict_proba(data)
+        assert np.isfinite(prob).all()
+        assert prob.sum(axis=1) == pytest.approx(1)
+        assert fit.report_.converged, trial
+
+
+def test_a_column_that_no_labelled_row_sees_is_left_out_and_named(rng):
+    X, y = world(rng)
+    X[y == 1, 1] = np.nan
+    model = MaxentClassifier(features="lqph").fit(X, y)
+    assert any("'x1'" in warning and "left out" in warning for warning in model.report_.warnings)
+    moved = X.copy()
+    moved[:, 1] = 3.0
+    np.testing.assert_array_equal(model.predict_proba(moved), model.predict_proba(X))
+
+
+def test_weight_that_escapes_to_rows_without_the_telling_column_is_said(rng):
+    X = rng.normal(size=(400, 1))
+    y = np.full(400, np.nan)
+    y[:40] = 1.0
+    X[:40] = 4.0 + 0.01 * rng.normal(size=(40, 1))
+    X[40:200] = np.nan
+    report = MaxentClassifier(features="l", width_scale=0.1).fit(X, y).report_
+    assert any("moved weight to rows where it is missing" in text for text in report.warnings)
+
+
+def test_hidden_cells_cost_less_than_hidden_rows(rng):
+    """Half the cells of one column hidden: using what is left beats dropping the rows."""
+    gain = []
+    for seed in range(10):
+        sample = make_presence_only(3000, random_state=seed)
+        X = hide_features(sample.X, how="mcar", share=0.5, random_state=seed)
+        whole = ~np.isnan(X).any(axis=1)
+        ours = MaxentClassifier(features="lq").fit(X, sample.y)
+        drop = MaxentClassifier(features="lq").fit(X[whole], sample.y[whole])
+        scores = [np.corrcoef(m.decision_function(sample.X), logit(sample.prob))[0, 1]
+                  for m in (ours, drop)]  # fmt: skip
+        gain.append(scores[0] - scores[1])
+    assert np.mean(gain) > 2 * np.std(gain, ddof=1) / np.sqrt(len(gain))
+
+
+# --- widths and features --------------------------------------------------------------------------
+
+
+def test_auto_width_reports_its_choice_and_calls_progress(rng):
+    X, y = world(rng, 400)
+    calls = []
+    model = MaxentClassifier(
+        features="lq", width_scale="auto", progress=lambda done, total: calls.append((done, total))
+    ).fit(X, y)
+    choice = model.selection_
+    assert calls == [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]
+    assert choice.scores.shape == (5, 20)
+    assert model.width_scale_ == choice.width_scale == choice.widths[choice.mean.argmax()]
+    assert choice.score > 0
+    direct = MaxentClassifier(features="lq", width_scale=model.width_scale_).fit(X, y)
+    np.testing.assert_allclose(direct.predict_proba(X), model.predict_proba(X), atol=1e-6)
+
+
+def test_oracle_auto_scores_are_held_out_log_densities(rng):
+    X, y = world(rng, 300)
+    labelled = np.flatnonzero(y == 1)
+    folds = [(None, labelled[:10]), (None, labelled[10:30])]
+    for objective in ("entropy", "robust"):
+        model = MaxentClassifier(
+            objective, features="l", width_scale="auto", width_scales=[1.0, 0.3], cv=folds, tol=1e-9
+        ).fit(X, y)
+        for fold, (_, held) in enumerate(folds):
+            rest = y.copy()
+            rest[held] = np.nan
+            for at, width in enumerate([1.0, 0.3]):
+                alone = MaxentClassifier(objective, features="l", width_scale=width).fit(X, rest)
+                score = np.log(alone.density_ratio(X[held])).mean()
+                assert model.selection_.scores[fold, at] == pytest.approx(score, abs=5e-3)
+
+
+def test_auto_features_follow_the_number_of_labelled_rows(rng):
+    X = rng.normal(size=(300, 2))
+    for labelled, letters in [(9, "l"), (10, "lq"), (14, "lq"), (15, "lqh"), (79, "lqh"),
+                              (80, "lqph")]:  # fmt: skip
+        y = np.full(300, np.nan)
+        y[:labelled] = 1
+        assert MaxentClassifier().fit(X, y).features_ == letters
+
+
+def test_warm_paths_and_cold_fits_agree(rng):
+    X, y = world(rng, 500)
+    cold = MaxentClassifier(features="h", width_scale=0.25).fit(X, y)
+    auto = MaxentClassifier(features="h", width_scale="auto", width_scales=[0.25]).fit(X, y)
+    np.testing.assert_array_equal(cold.predict_proba(X), auto.predict_proba(X))
+
+
+# --- what it refuses ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"objective": "entropie"}, "Did you mean 'entropy'"),
+        ({"features": "lx"}, "letters out of 'lqpht'"),
+        ({"width_scale": -1}, "at least 0, or 'auto'"),
+        ({"width_scale": "atuo"}, "at least 0, or 'auto'"),
+        ({"knots": 1}, "from 2 to 60000"),
+        ({"default_prevalence": 1.0}, "between 0 and 1"),
+        ({"prevalence": 0.2, "prevalence_bounds": (0, 1)}, "Give one of them"),
+        ({"prevalence_bounds": (0.5, 0.2)}, "low <= high"),
+        ({"objective": "robust", "weighting": "default"}, "no meaning with objective='robust'"),
+        ({"categorical": ["x9"]}, "no column"),
+        ({"tol": 0}, "above 0"),
+    ],
+    ids=str,
+)
+def test_nonsense_is_refused_in_a_sentence(settings, sentence, rng):
+    X, y = world(rng, 60)
+    with pytest.raises(UsageError, match=sentence):
+        MaxentClassifier(**settings).fit(X, y)
+
+
+def test_labels_that_are_missing_throughout(rng):
+    with pytest.raises(DataError, match="None of the 60 rows is labelled"):
+        MaxentClassifier().fit(rng.normal(size=(60, 2)), np.full(60, np.nan))
+
+
+def test_the_class_without_labels_has_a_name(rng):
+    X, y = world(rng, 100)
+    for labels, classes in [
+        (y, [0.0, 1.0]),
+        (np.where(y == 1, "owl", None), ["(not owl)", "owl"]),
+        (np.where(y == 1, 0.0, np.nan), [-1.0, 0.0]),
+    ]:
+        model = MaxentClassifier(features="l").fit(X, labels)
+        assert model.classes_.tolist() == classes
+        assert model.predict_proba(X)[:, -1] == pytest.approx(
+            MaxentClassifier(features="l").fit(X, y).predict_proba(X)[:, -1]
+        )
+
+
+def test_a_family_of_ones_own(rng):
+    from scarce.features.families import Linear
+
+    class Mine(Linear):
+        letter = "m"
+        stackable = False
+
+    X, y = world(rng, 200)
+    own = MaxentClassifier(features=[Mine()]).fit(X, y)
+    np.testing.assert_allclose(
+        own.predict_proba(X), MaxentClassifier(features="l").fit(X, y).predict_proba(X), rtol=1e-9
+    )
+    assert own.features_ == "m"
+
+
+def test_public_names():
+    assert scarce.MaxentClassifier is MaxentClassifier
