@@ -1,12 +1,13 @@
-"""The two result records."""
+"""The result records."""
 
 import json
 import math
 
+import numpy as np
 import pytest
 
 from scarce import Estimate, FitReport, UsageError
-from scarce.records import short
+from scarce.records import WidthChoice, short
 
 
 def test_an_estimate_never_travels_alone():
@@ -57,3 +58,43 @@ def test_a_report_says_how_the_fit_ended():
 )
 def test_short(value, text):
     assert short(value) == text
+
+
+def choice(**changes):
+    given = {
+        "widths": np.array([4.0, 2.0, 1.0]),
+        "scores": np.array([[0.1, 0.4, 0.3], [0.3, 0.2, -0.1]]),
+        "weights": np.array([3.0, 1.0]),
+        "width_scale": 2.0,
+        "score": 0.35,
+        "error": 0.1,
+    }
+    return WidthChoice(**{**given, **changes})
+
+
+def test_a_choice_of_widths_weighs_its_folds():
+    np.testing.assert_allclose(choice().mean, [0.15, 0.35, 0.2])
+    assert np.isnan(choice(scores=np.array([[np.nan, 1, 2], [0.0, 0, 0]])).mean[0])
+
+
+def test_a_choice_of_widths_says_when_it_is_at_the_edge():
+    assert not choice().at_edge
+    assert choice(width_scale=4.0).at_edge
+    assert choice(width_scale=1.0).at_edge
+    alone = choice(widths=np.array([2.0]), scores=np.zeros((2, 1)))
+    assert not alone.at_edge
+
+
+def test_a_choice_of_widths_in_words():
+    assert str(choice()) == (
+        "chosen on 2 folds: width_scale 2, gain 0.35 +- 0.1 nats per labelled row"
+    )
+    for score in (0.0, -0.2, math.nan):
+        assert str(choice(score=score)).endswith("the labels say nothing here")
+
+
+def test_a_choice_of_widths_has_a_score_for_each():
+    with pytest.raises(UsageError, match=r"shape \(2, 2\) do not belong to 2 folds and 3 widths"):
+        choice(scores=np.zeros((2, 2)))
+    with pytest.raises(AttributeError):
+        choice().score = 1.0

@@ -91,7 +91,9 @@ def make_axes(
     counted = pool > 0
     whole = bool(counted.all())
     low, high, missing = rows.fold(extremes, None if whole else counted, engine=engine)
-    levels = rows.fold(levels_of, (tuple(categorical), counted), engine=engine)
+    levels = {}
+    if categorical:
+        levels = rows.fold(levels_of, (tuple(categorical), counted), engine=engine)
     sample: Array | None = None
     weight = np.zeros(0)
     if knots_at != "uniform":

@@ -93,7 +93,8 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         (train, test) count all rows.
     tol : float
         Duality gap at which a fit stops: the Kullback-Leibler divergence of a class from its
-        optimum is at most this many nats. Where no gap is known (boxes of width 0; "robust" with
+        optimum is at most this many nats ("robust": of all classes together, over the share of the
+        smallest labelled one). Where no gap is known (boxes of width 0; "robust" with
         labels or bounds for every class) the gradient, in spreads, goes below a hundredth of it.
     max_passes : int
         After so many passes over the rows, for each class and width, no new step begins.

@@ -223,7 +223,7 @@ def within_bounds(shares: Array, bounds: Array | None) -> Array:
         return shares
     low, high = bounds.T
     with np.errstate(divide="ignore"):
-        log_share = np.maximum(np.log(shares), -1e300)  # a share that is 0 stays out unless it must
+        log_share = np.maximum(np.log(shares), -1e4)  # a share of 0 stays out unless it must
     least, greatest = -log_share.max() - 800.0, -log_share.min() + 800.0  # of log c
     for _ in range(200):
         middle = least + (greatest - least) / 2

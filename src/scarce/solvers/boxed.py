@@ -35,7 +35,7 @@ class Look(NamedTuple):
     value: float
     mean: Array  # (C, J): the model's sum of each feature over rows that see it
     seen: Array  # (C, J): the model's weight of those rows
-    gap: float  # proven divergence of any class from its optimum; inf where none is known
+    gap: float  # proven divergence from the optimum; inf where none is known
 
 
 class Working(NamedTuple):
