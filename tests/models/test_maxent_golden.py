@@ -21,7 +21,7 @@ def fit(problem, **settings):
         classes=range(n_classes),
         width_scale=problem.width_scale,
         spread=problem.spread,
-        **{"tol": 1e-10, **settings},
+        **settings,
     )
     pool = problem.background_weight / problem.sample_weight
     return model.fit(problem.X, problem.y, problem.sample_weight, background_weight=pool)

@@ -22,7 +22,7 @@ from scarce.features.families import Category, Family, Hinge, Linear, Threshold
 from scarce.features.feature_map import FeatureMap, Lines
 from scarce.features.knots import make_axes
 from scarce.rows import Rows
-from scarce.rows.block import Array
+from scarce.rows.block import PIECE_ROWS, Array
 from scarce.rows.engines import Engine
 from scarce.solvers.boxed import EmptyBoxes, Solution, minimise
 from scarce.solvers.row_sample import Labelled, RowSample, labelled_rows, nobody
@@ -190,10 +190,14 @@ def solve_all(
     parts: Parts, width_scale: float, start: Array, settings: Any, robust: dict[str, Any] | None
 ) -> Solved:
     """Solve for all labelled classes at one width_scale."""
-    tol, rounds = settings.tol, settings.max_passes
+    how = {
+        "tol": settings.tol,
+        "max_passes": settings.max_passes,
+        "polish": len(parts.rows) <= PIECE_ROWS,
+    }
     none = np.zeros(0)
     if robust is None:
-        solved = solve_entropy(parts, width_scale, start, tol=tol, max_passes=rounds)
+        solved = solve_entropy(parts, width_scale, start, **how)
         ends = [solution for _, solution in solved]
         value = np.array([end.look.value for end in ends])
         worst = max(ends, key=lambda end: end.certificate)
@@ -215,7 +219,7 @@ def solve_all(
             all(end.converged for end in ends),
             sum(end.passes for end in ends),
         )
-    problem, end = solve_robust(parts, width_scale, start, robust, tol=tol, max_passes=rounds)
+    problem, end = solve_robust(parts, width_scale, start, robust, **how)
     n, own = parts.space.n_features, len(parts.boxes)
     shares, divergence = problem.class_shares(end.coef)
     shift = end.coef[:, n] if problem.bounded else np.zeros(len(end.coef))
@@ -245,7 +249,13 @@ def solve_all(
 
 
 def solve_entropy(
-    parts: Parts, width_scale: float, start: Array, *, tol: float, max_passes: int
+    parts: Parts,
+    width_scale: float,
+    start: Array,
+    *,
+    tol: float,
+    max_passes: int,
+    polish: bool = False,
 ) -> list[tuple[Entropy, Solution]]:
     """Solve each labelled class by itself (000 eq 7)."""
     out = []
@@ -260,7 +270,8 @@ def solve_entropy(
             engine=parts.engine,
         )
         begin = start[of_class : of_class + 1]
-        out.append((problem, minimise(problem, begin, tol=tol, max_passes=max_passes)))
+        end = minimise(problem, begin, tol=tol, max_passes=max_passes, polish=polish)
+        out.append((problem, end))
     return out
 
 
@@ -272,6 +283,7 @@ def solve_robust(
     *,
     tol: float,
     max_passes: int,
+    polish: bool = False,
 ) -> tuple[Robust, Solution]:
     """Solve all classes together (000 eq 10).
 
@@ -300,7 +312,8 @@ def solve_robust(
         bounds=bounds,
         engine=parts.engine,
     )
-    return problem, minimise(problem, problem.fitted(start), tol=tol, max_passes=max_passes)
+    begin = problem.fitted(start)
+    return problem, minimise(problem, begin, tol=tol, max_passes=max_passes, polish=polish)
 
 
 def explain_empty(

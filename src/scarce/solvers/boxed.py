@@ -12,7 +12,6 @@ on the gradient. Does not know rows or features: see tilted.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -25,6 +24,7 @@ from scarce.features import kernels
 from scarce.rows.block import Array
 
 ADMITTED = 100  # newcomers to the working set in one round
+TRIES = 40  # shortenings of a step before it is given up
 ENOUGH = 1e-4  # share of the promised fall that a step must deliver
 RIDGE = 1e-10  # relative, on the quadratic model: hinges next to each other are nearly equal
 
@@ -95,7 +95,7 @@ def minimise(
     *,
     tol: float,
     max_passes: int = 200,
-    on_look: Callable[[Look], None] | None = None,
+    polish: bool = False,
 ) -> Solution:
     """Return coefficients whose certificate is at most `tol`.
 
@@ -108,39 +108,45 @@ def minimise(
         Target of the duality gap; of the gradient (in spreads) a hundredth of it.
     max_passes : int
         After so many passes over the rows no new round begins.
-    on_look : callable, optional
-        Called with every accepted look.
+    polish : bool
+        One round more once `tol` is reached: it squares the error, and with few rows costs nothing.
     """
     coef = np.where(np.isinf(problem.half_width), 0.0, start)
     look = problem.look(coef)
-    passes = 1
-    before = np.inf
+    passes, before, stuck = 1, np.inf, False
     while True:
-        if on_look is not None:
-            on_look(look)
-        certificate = look.gap if problem.has_gap else _residual(problem, coef, look)
-        if certificate <= (tol if problem.has_gap else tol / 100):
-            return _solution(problem, coef, look, True, passes)
+        certificate = _certificate(problem, coef, look)
+        converged = certificate <= (tol if problem.has_gap else tol / 100)
+        if converged or stuck or passes >= max_passes:
+            break
         if look.value < problem.lowest:
             raise EmptyBoxes(coef)
-        if passes >= max_passes:
-            break
         working = _working_set(problem, coef, look)
-        if len(working.feature) == 0:
-            break
         if certificate > before / 5 and (coef[working.of_class, working.feature] != 0).all():
             problem.sharpen()  # slow, and not for newcomers: the curvature of too few rows
         before = certificate
-        slope = _slopes(problem, look)
-        here = _pick(slope, working)
-        curvature = problem.curvature(coef, look, working)
-        was = np.abs(coef[working.of_class, working.feature])
-        step = bounded_quadratic(curvature, here, was) - was
-        coef, look, tried = _search(problem, coef, look, working, was, step, float(here @ step))
+        coef, look, tried = _round(problem, coef, look, working)
         passes += tried
-        if tried > 1 and not problem.sharpen() and tried >= 40:
-            break
-    return _solution(problem, coef, look, False, passes)
+        stuck = tried > 1 and not problem.sharpen() and tried >= TRIES
+    if converged and polish and certificate > 0.0:
+        new, there, tried = _round(problem, coef, look, _working_set(problem, coef, look))
+        passes += tried
+        if _certificate(problem, new, there) < certificate:
+            coef, look = new, there
+    proves = "duality gap" if problem.has_gap else "gradient norm"
+    certificate = _certificate(problem, coef, look)
+    return Solution(coef, look, certificate, proves, converged, passes)
+
+
+def _round(problem: Problem, coef: Array, look: Look, working: Working) -> tuple[Array, Look, int]:
+    """Minimise the quadratic model on the working set and step towards its minimum."""
+    if len(working.feature) == 0:
+        return coef, look, TRIES
+    slope = _pick(_slopes(problem, look), working)
+    was = np.abs(coef[working.of_class, working.feature])
+    curvature = problem.curvature(coef, look, working)
+    step = bounded_quadratic(curvature, slope, was) - was
+    return _search(problem, coef, look, working, was, step, float(slope @ step))
 
 
 def _search(
@@ -152,10 +158,10 @@ def _search(
     step: Array,
     promised: float,
 ) -> tuple[Array, Look, int]:
-    """Shorten the step until the value falls as promised; the old point after 40 tries."""
+    """Shorten the step until the value falls as promised; or the old point where it never does."""
     rounding = 1e-14 * (1.0 + abs(look.value))
     length = 1.0
-    for tried in range(1, 41):
+    for tried in range(1, TRIES + 1):
         new = coef.copy()
         new[working.of_class, working.feature] = working.side * np.maximum(was + length * step, 0)
         there = problem.look(new)
@@ -166,7 +172,7 @@ def _search(
         bend = there.value - look.value - length * promised
         best = -promised * length**2 / (2 * bend) if np.isfinite(bend) and bend > 0 else 0.0
         length = float(np.clip(best, 0.1 * length, 0.5 * length))
-    return coef, look, 40
+    return coef, look, TRIES
 
 
 def _slopes(problem: Problem, look: Look) -> tuple[Array, Array]:
@@ -224,10 +230,8 @@ def _residual(problem: Problem, coef: Array, look: Look) -> float:
     return float((inner / problem.spread).max(initial=0.0))
 
 
-def _solution(problem: Problem, coef: Array, look: Look, converged: bool, passes: int) -> Solution:
-    proves = "duality gap" if problem.has_gap else "gradient norm"
-    certificate = look.gap if problem.has_gap else _residual(problem, coef, look)
-    return Solution(coef, look, certificate, proves, converged, passes)
+def _certificate(problem: Problem, coef: Array, look: Look) -> float:
+    return look.gap if problem.has_gap else _residual(problem, coef, look)
 
 
 def bounded_quadratic(curvature: Array, slope: Array, start: Array) -> Array:
