@@ -25,7 +25,8 @@ class Family(Protocol):
     `letter` names the family in `features="lh"` and in reports. `steplike` says that the features
     are bounded steps or ramps of which some are reached by few labelled rows, so that their spread
     needs the floor of one row in n (boxes.py). A family with `stackable = True` works on the last
-    axis of its arguments, and is given several variables at once (`AxisStack`).
+    axis of its arguments, has as many features on all variables with equally many segments, and is
+    given several variables at once (`AxisStack`).
     """
 
     letter: str
