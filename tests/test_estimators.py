@@ -19,6 +19,7 @@ ESTIMATORS = [
     scarce.RareClassifier("logistic", ridge=0, bias_reduction="flic"),
     scarce.AutoClassifier(),
     scarce.PriorCorrected(scarce.RareClassifier("logistic", ridge=1.0)),
+    scarce.PriorCorrected(scarce.GaussianBayes(), prior="entropy"),
     scarce.MaxentClassifier(),
     scarce.MaxentClassifier("robust", features="lh", knots=10),
     scarce.MaxentClassifier(width_scale="auto", width_scales=(2.0, 1.0), features="l"),

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
 from scarce.errors import DataError, UsageError, refuse_word, suggest
@@ -193,6 +192,8 @@ class MaxentViews:
             Shuffles of each variable.
         random_state : int, optional
         """
+        from sklearn.metrics import roc_auc_score  # heavy, and needed here alone
+
         check_is_fitted(self)
         model: Any = self
         if not isinstance(n_repeats, (int, np.integer)) or n_repeats < 1:

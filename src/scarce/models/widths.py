@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupKFold, KFold
 
 from scarce.errors import DataError, UsageError
 from scarce.features.coded import tilt_of
@@ -206,6 +205,8 @@ def _drawn(
     groups: Any,
     random_state: Any,
 ) -> list[Split]:
+    from sklearn.model_selection import GroupKFold, KFold  # heavy, and needed here alone
+
     if folds < 2:
         raise UsageError(f"cv={folds}: give 2 folds or more, or a number as width_scale.")
     held = [np.zeros(len(label), dtype=bool) for _ in range(folds)]
