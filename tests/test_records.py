@@ -98,3 +98,12 @@ def test_a_choice_of_widths_has_a_score_for_each():
         choice(scores=np.zeros((2, 2)))
     with pytest.raises(AttributeError):
         choice().score = 1.0
+
+
+def test_a_certificate_in_words():
+    gap = FitReport(True, 2e-6, 0.4, 7, 0.02, proves="duality gap").meaning
+    assert "within 2e-06 nats" in gap
+    assert "off by more than 0.001." in gap
+    assert "off by more than 1." in FitReport(False, np.inf, 0, 1, 0, proves="duality gap").meaning
+    assert "gradient is 3e-09" in FitReport(True, 3e-9, 0.4, 7, 0.02).meaning
+    assert "exact" in FitReport(True, 0.0, 0.4, 1, 0.02, proves="closed form").meaning

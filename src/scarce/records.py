@@ -130,6 +130,28 @@ class FitReport:
             )
         return self.certificate
 
+    @property
+    def meaning(self) -> str:
+        """What the certificate says, in words.
+
+        Examples
+        --------
+        >>> FitReport(True, 2e-8, 0.4, 7, 0.02, proves="duality gap").meaning
+        'The fit is within 2e-08 nats (Kullback-Leibler) of the exact optimum: ... than 0.0001.'
+        """
+        if self.proves == "duality gap":
+            off = f"{math.sqrt(self.certificate / 2):.1g}" if self.certificate < 2 else "1"
+            return (
+                f"The fit is within {self.certificate:.3g} nats (Kullback-Leibler) of the exact "
+                f"optimum: no set of rows has a probability that is off by more than {off}."
+            )
+        if self.proves == "closed form":
+            return "The answer is exact up to rounding."
+        return (
+            f"The largest entry of the gradient is {self.certificate:.3g}; at the exact optimum it "
+            "is 0."
+        )
+
     def __str__(self) -> str:
         word = "converged" if self.converged else "NOT converged"
         passes = f"{self.passes} pass{'es' if self.passes != 1 else ''}"

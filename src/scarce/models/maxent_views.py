@@ -240,7 +240,7 @@ class MaxentViews:
         names = [axis.name for axis in space.axes]
         return Importance(names, auc_drop, gain_drop, auc, gain)
 
-    # --- helpers ----------------------------------------------------------------------------------
+    # --- what the views share ---------------------------------------------------------------------
 
     def _keep_views(self, parts: Parts) -> None:
         """Keep quantiles and mean places of the pool: what the views need of the data."""
