@@ -166,6 +166,7 @@ def measure(problem_name: str, side_name: str, folder: str, calls: int) -> dict[
             runs = [timed_often(call, problem.calls) for _ in range(calls)]
         else:
             runs = [timed(call) for _ in range(calls)]
+    others = adapter.versions() if hasattr(adapter, "versions") else {}
     answer = Path(folder) / "answer.npz"
     np.savez(answer, **runs[-1].pop("answer"))
     return {
@@ -173,7 +174,7 @@ def measure(problem_name: str, side_name: str, folder: str, calls: int) -> dict[
         "runs": [{name: value for name, value in run.items() if name != "answer"} for run in runs],
         "peak_extra_mb": memory.extra,
         "mapped_mb": memory.mapped,
-        "versions": {name: version(name) for name in adapter.PACKAGES},
+        "versions": {name: version(name) for name in adapter.PACKAGES} | others,
     }
 
 

@@ -67,6 +67,11 @@ class Problem:
     in_file: bool = True  # whether sides that read files take part
     limit: float | None = None  # largest certificate that counts as solved
     opens: bool = False  # whether opening the file, with what that decodes, is part of the task
+    certificate_name: str = "gradient per row"  # as tables call it
+
+    def missing(self) -> str | None:
+        """Return what keeps the problem from being run, if anything does."""
+        return None
 
     def coef(self, columns: int) -> Array:
         """Return the coefficients at which a pass is evaluated."""

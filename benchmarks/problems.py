@@ -9,6 +9,7 @@ naive-bayes  fit of Gaussian naive Bayes, 1 % positives                       1,
 fit-...      regressions of a rare class, at several sizes and links: see fits.py
 grid-27x7    choice of shape and ridge, in units of one fit                     100,000 x 20
 grow-...     a fit of a Parquet file, from 100,000 to 10,000,000 rows of 10 columns
+maxent-...   presences in a pool of 10,000 to 1,000,000 rows of 11 columns: see maxents.py
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.fits import FITS, GRID, GROW
+from benchmarks.maxents import MAXENTS
 from benchmarks.problem import Answer, Array, Data, Problem, draw_logistic
 
 __all__ = ["GROW", "PROBLEMS", "Answer", "Array", "Data", "Problem"]
@@ -82,5 +84,6 @@ PROBLEMS: dict[str, Problem] = {
         *FITS,
         GRID,
         *GROW,
+        *MAXENTS,
     )
 }

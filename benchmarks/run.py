@@ -49,6 +49,10 @@ def available(pairs: list[tuple[ModuleType, Side]]) -> list[tuple[ModuleType, Si
     """Leave out the sides whose package is missing, and say what to install."""
     kept = []
     for adapter, side in pairs:
+        missing = adapter.missing() if hasattr(adapter, "missing") else None
+        if missing is not None:
+            say(f"{side.name}: left out, {missing}")
+            continue
         needed = adapter.PACKAGES[0] if "Dask" not in side.engine else "distributed"
         if find_spec(needed) is not None:
             kept.append((adapter, side))
@@ -88,6 +92,10 @@ def run_problem(
     problem: Problem, rows: int, repeats: int, only: str | None, folder: Path
 ) -> list[dict[str, Any]]:
     """Measure all sides of a problem, and return one record per side, the reference first."""
+    missing = problem.missing()
+    if missing is not None:
+        say(f"{problem.name}: left out, {missing}")
+        return []
     pairs = available(sides_of(problem.name))
     if only is not None:
         wanted = [pair for pair in pairs if only in (pair[1].name, pair[0].NAME)]

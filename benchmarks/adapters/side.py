@@ -6,6 +6,8 @@ An adapter is a module of this folder, listed in MODULES, with
     GROUP     the dependency group of pyproject.toml that brings its package, or None
     PACKAGES  whose versions are recorded; the first must be importable for the side to run
     SIDES     tuple of Side
+    missing() and versions(), both optional, where the side is not a Python package: what to
+              install, or None; the versions to record
     prepared(side, problem, data)   context manager: loads data, warms up, yields the call to time
 
 The call takes no argument and returns the answer in the problem's own terms. An entry "passes" in
@@ -32,6 +34,10 @@ MODULES = (
     "scikit_learn",
     "scikit_fits",
     "pomegranate_bayes",
+    "dense_maxent",
+    "scarce_maxent",
+    "maxnet_r",
+    "elapid_maxent",
 )
 
 

@@ -25,7 +25,8 @@ from experiments.paper_000 import jobs, methods
 from experiments.paper_000.jobs import Job
 from experiments.paper_000.species import case_of, listed
 
-CODE = ("features/*", "solvers/boxed*", "solvers/tilted*", "models/maxent*", "models/widths*")
+SOLVER = ("solvers/boxed", "solvers/passes", "solvers/row_sample", "solvers/tilted")
+CODE = ("features/*", *SOLVER, "models/maxent*", "models/widths")
 OWN = ("species.py", "methods.py", "jobs.py")
 WORKERS = "processes:2"
 TOLERANCE = 1e-6  # duality gap of the timed fits

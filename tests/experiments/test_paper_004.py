@@ -29,7 +29,6 @@ from experiments.paper_004.printed import METHODS, MISSING, SEEN, SETS, TABLE_1,
 from scarce.datasets import hide_gibbs, make_gibbs
 
 HERE = FOLDER / "paper_004"
-done = pytest.mark.skipif(not (HERE / "cells.json").exists(), reason="no full run is stored yet")
 
 
 @pytest.fixture
@@ -496,13 +495,11 @@ def test_every_job_is_there_once():
 # --- what is stored is what the code makes -------------------------------------------------------
 
 
-@done
 def test_the_page_and_the_numbers_come_from_the_cells(cells, stored):
     assert tables.comparisons(cells) == list(stored.comparisons)
     assert (HERE / "results.md").read_text() == page.page_of(stored, cells)
 
 
-@done
 def test_nothing_is_left_out(cells):
     for part, cases in jobs.cases().items():
         for case in cases:
@@ -510,7 +507,6 @@ def test_nothing_is_left_out(cells):
                 assert len(values) == jobs.REPEATS[part]
 
 
-@done
 def test_a_repeat_gives_its_stored_cells(cells, real_data):
     for part, case in (("table 2", "hepatitis"), ("table 1", "put back")):
         found = jobs.do(Job(part, case, 7))["values"]
@@ -518,7 +514,6 @@ def test_a_repeat_gives_its_stored_cells(cells, real_data):
             assert value == pytest.approx(cells[part][case]["values"][name][7], abs=2e-3)
 
 
-@done
 def test_a_quick_run_agrees_with_the_stored_one(stored, real_data, monkeypatch, tmp_path, capsys):
     some = [Job("sets", "hepatitis", 0), *(Job("table 2", "hepatitis", r) for r in range(3))]
     monkeypatch.setattr(jobs, "quick_jobs", lambda: some)
@@ -532,7 +527,6 @@ def test_a_quick_run_agrees_with_the_stored_one(stored, real_data, monkeypatch, 
     assert not list(tmp_path.iterdir())
 
 
-@done
 def test_stored_figures_are_small(cells):
     for name in ("figure1.png", "figure2.png"):
         assert (HERE / name).stat().st_size < 150_000

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from scarce.errors import DataError, UsageError
-from scarce.rows import ArrayRows, Block, add, block_rows
+from scarce.rows import ArrayRows, Block, Rows, add, block_rows
 from tests.rows import kernels
 
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -122,3 +122,21 @@ def test_repr_says_size():
 def test_empty_data_are_refused():
     with pytest.raises(DataError, match="0 rows and 3 columns"):
         ArrayRows(np.zeros((0, 3)))
+
+
+def test_labels_and_weights_of_all_rows_whatever_holds_them(rng):
+    X, y, weight = rng.normal(size=(30, 2)), rng.integers(0, 2, 30).astype(float), rng.random(30)
+    y[::3] = np.nan
+    rows = ArrayRows(X, y, weight=weight, classes=[0, 1], starts=(0, 11, 30))
+    found = rows.labels()
+    np.testing.assert_array_equal(found, y)
+    found[1] = 9.0
+    assert y[1] != 9.0
+    np.testing.assert_array_equal(rows.weights(), weight)
+    np.testing.assert_array_equal(Rows.labels(rows), y)  # through the blocks, as files do it
+    np.testing.assert_array_equal(Rows.weights(rows), weight)
+    bare = ArrayRows(X)
+    assert np.isnan(bare.labels()).all()
+    assert np.isnan(Rows.labels(bare)).all()
+    assert (bare.weights() == 1).all()
+    assert (Rows.weights(bare) == 1).all()

@@ -167,7 +167,10 @@ def code_rows(
         Of the rests.
     engine : engine
     """
-    share = pool / pool.sum()
+    if pool.strides == (0,):  # equal weights take no memory, and their shares need none
+        share = np.broadcast_to(1.0 / len(pool), len(pool))
+    else:
+        share = pool / pool.sum()
     blocks = []
     for index, held in enumerate(rows.each(code_block, (space, dtype), engine=engine)):
         part = slice(rows.starts[index], rows.starts[index + 1])
@@ -244,7 +247,7 @@ def weighted_sums(block: CodedBlock, params: tuple[Shape, Any, bool]) -> Sums:
     for first in range(0, len(block), PIECE_ROWS):
         part = slice(first, first + PIECE_ROWS)
         if of_class is None:
-            weight = block.pool[part]
+            weight = np.ascontiguousarray(block.pool[part])
         else:
             weight = np.where(block.label[part] == of_class, block.weight[part], 0.0)
             if not weight.any():

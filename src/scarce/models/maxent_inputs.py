@@ -54,17 +54,10 @@ def fit_rows(
             weight = _check_sample_weight(sample_weight, codes, ensure_non_negative=True)
         return rows, classes, codes, np.asarray(weight), np.float64
     rows, classes = rows_to_fit(model, X, y, sample_weight, engine=model.engine, dtype=FLOATS)
-    both = rows.map(labels_and_weights, engine=model.engine)
+    label, weight = rows.labels(engine=model.engine), rows.weights(engine=model.engine)
     held = getattr(rows, "_X", None)
     dtype = held.dtype if isinstance(held, np.ndarray) and held.dtype in FLOATS else np.float64
-    return rows, classes, np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1]), dtype
-
-
-def labels_and_weights(block: Block, _: Any) -> Array:
-    """Kernel: label and weight of each row."""
-    y = np.full(len(block), np.nan) if block.y is None else block.y
-    weight = np.ones(len(block)) if block.weight is None else block.weight
-    return np.column_stack([y, weight])
+    return rows, classes, label, weight, dtype
 
 
 def has_text(X: Any) -> bool:

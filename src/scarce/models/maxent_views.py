@@ -19,7 +19,12 @@ from scarce.errors import DataError, UsageError, refuse_word, suggest
 from scarce.features.coded import code_cells, shape_of, tilt_of
 from scarce.features.feature_map import FeatureMap
 from scarce.models.inputs import label_codes
-from scarce.models.maxent_inputs import model_lines, predict_rows, stored_axes, tilts
+from scarce.models.maxent_inputs import (
+    model_lines,
+    predict_rows,
+    stored_axes,
+    tilts,
+)
 from scarce.models.maxent_parts import Parts
 from scarce.rows import Block
 from scarce.rows.block import Array
@@ -204,7 +209,7 @@ class MaxentViews:
         wanted = model.classes_[position]
         if y is None:
             listed = list(rows.classes)
-            codes = rows.map(row_labels, engine=model.engine)
+            codes = rows.labels(engine=model.engine)
             chosen = codes == (listed.index(wanted) if wanted in listed else -1)
         else:
             codes, found = label_codes(y, len(values))
@@ -232,9 +237,9 @@ class MaxentViews:
         for column in range(len(space.axes)):
             for repeat in range(n_repeats):
                 order = rng.permutation(cells.n)
-                codes, rest = cells.codes.copy(), cells.rest.copy()
-                codes[column], rest[column] = codes[column, order], rest[column, order]
-                worse = scores(codes, rest)
+                segment, rest = cells.codes.copy(), cells.rest.copy()
+                segment[column], rest[column] = segment[column, order], rest[column, order]
+                worse = scores(segment, rest)
                 auc_drop[column, repeat] = auc - worse[0]
                 gain_drop[column, repeat] = gain - worse[1]
         names = [axis.name for axis in space.axes]
@@ -298,11 +303,6 @@ class MaxentViews:
             raise UsageError(f"label={label!r} has no labels; these have: {own!r}.")
         at = 0 if label is None else own.index(label)
         return at, int(np.flatnonzero(model.is_labelled_)[at])
-
-
-def row_labels(block: Block, _: Any) -> Array:
-    """Kernel: class positions, NaN where not labelled."""
-    return np.full(len(block), np.nan) if block.y is None else block.y
 
 
 def block_coverage(block: Block, params: tuple[Array, NDArray[np.bool_], list[Array]]) -> Array:

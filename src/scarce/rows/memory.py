@@ -125,6 +125,14 @@ class ArrayRows(Rows):
             return Block(X, y, weight, first, index)
         return _Foreign(X, y, weight, first, index)
 
+    def labels(self, *, engine: Engine = None) -> Array:
+        """Return the class position of each row, without opening blocks."""
+        return np.full(len(self), np.nan) if self._y is None else self._y.copy()
+
+    def weights(self, *, engine: Engine = None) -> Array:
+        """Return the weight of each row, without opening blocks."""
+        return np.broadcast_to(1.0, len(self)) if self._weight is None else self._weight
+
     def on_disk(self) -> Rows:
         """Return the same rows in a temporary file, which is removed when these rows are gone.
 

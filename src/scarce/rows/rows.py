@@ -205,6 +205,21 @@ class Rows(ABC):
         first, last = self.starts[index], self.starts[index + 1]
         return f"block {index + 1} of {self.n_blocks} (rows {first:,} to {last - 1:,})"
 
+    def labels(self, *, engine: Engine = None) -> Array:
+        """Return the class position of each row, NaN where not labelled; a copy.
+
+        Examples
+        --------
+        >>> from scarce import open_rows
+        >>> open_rows(np.zeros((3, 1)), label=[1, 0, np.nan]).labels()
+        array([ 1.,  0., nan])
+        """
+        return self.map(block_labels, engine=engine)
+
+    def weights(self, *, engine: Engine = None) -> Array:
+        """Return the weight of each row, 1 where none was given; not to be written to."""
+        return self.map(block_weights, engine=engine)
+
     def label_counts(self, *, engine: Engine = None) -> tuple[Array, int]:
         """Return the total weight labelled with each class, and the number of unlabelled rows.
 
@@ -217,6 +232,16 @@ class Rows(ABC):
         """
         counts, unlabelled = self.fold(count_labels, len(self.classes), engine=engine)
         return counts, int(unlabelled)
+
+
+def block_labels(block: Block, _: Any) -> Array:
+    """Kernel: class positions, NaN where not labelled."""
+    return np.full(len(block), np.nan) if block.y is None else block.y
+
+
+def block_weights(block: Block, _: Any) -> Array:
+    """Kernel: the weight of each row."""
+    return np.ones(len(block)) if block.weight is None else block.weight
 
 
 def count_labels(block: Block, n_classes: int) -> tuple[Array, int]:
