@@ -157,18 +157,3 @@ def test_doubling_ends_with_all_rows(data, rng):
     assert sample.size == 500
     assert sample.cells.n == 500
     assert not sample.double()
-
-
-def test_a_whole_sample_of_many_rows_has_a_rough_one_until_it_is_asked_for_more(rng):
-    few, many = (
-        RowSample(coded(rng.random((n, 2)), SPACE, np.full(n, np.nan), np.ones(n), np.ones(n)))
-        for n in (6_000, 7_000)
-    )
-    assert few.whole
-    assert few.rough is None
-    assert many.whole
-    assert not many.rough.whole
-    assert many.rough.size < 3_500
-    assert many.double()
-    assert many.rough is None
-    assert not many.double()

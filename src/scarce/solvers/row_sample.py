@@ -15,7 +15,6 @@ from scarce.features.coded import Coded, CodedRows
 from scarce.rows.block import Array
 
 SAMPLE_ROWS = 8_192  # the curvature of more rows costs more than it saves in rounds
-ROUGH_ROWS = 3_072  # enough for the first rounds of a fit that has all rows in its sample
 
 
 class Labelled(NamedTuple):
@@ -60,9 +59,6 @@ class RowSample:
         self.whole = len(rows) <= 2 * size
         self.size = len(rows) if self.whole else size
         self.cells: Coded | None = None
-        self.rough: RowSample | None = None  # for a model that is still far from its optimum
-        if self.whole and len(rows) > 2 * ROUGH_ROWS:
-            self.rough = RowSample(rows, ROUGH_ROWS)
         if self.whole:
             self.cells = _joined([block.cells for block in rows.coded_blocks])
             self.pool = np.concatenate([block.pool for block in rows.coded_blocks])
@@ -95,9 +91,6 @@ class RowSample:
 
     def double(self) -> bool:
         """Take twice as many rows from now on; False when all are in."""
-        if self.rough is not None:
-            self.rough = None
-            return True
         if self.whole:
             return False
         self.__init__(self.rows, 2 * self.size)  # type: ignore[misc]

@@ -36,7 +36,6 @@ from scarce.solvers.passes import (
 )
 from scarce.solvers.row_sample import Labelled, RowSample
 
-FAR = 0.5  # duality gap above which a rough curvature serves as well as the exact one
 NARROWEST = 1e-9  # half width, in spreads, below which a box counts as a point
 
 
@@ -186,10 +185,8 @@ class Entropy(Tilted):
     def curvature(self, coef: Array, look: Look, working: Working) -> Array:
         """Return the covariance of the working features under the model."""
         lines = self.lines(coef)[0]
-        rough = self.sample.rough
-        sample = rough if rough is not None and look.gap > FAR else self.sample
-        weight = self._weights(sample, lines, look.value)
-        cells = sample.cells
+        weight = self._weights(lines, look.value)
+        cells = self.sample.cells
         assert cells is not None
         size = len(working.feature)
         feature, side = working.feature, working.side
@@ -206,8 +203,9 @@ class Entropy(Tilted):
             mean += columns @ root
         return np.asarray(gram - np.outer(mean, mean))
 
-    def _weights(self, sample: RowSample, lines: Lines, log_partition: float) -> Array:
+    def _weights(self, lines: Lines, log_partition: float) -> Array:
         """The model's weight of the sampled rows, drawn anew where the old ones have worn out."""
+        sample = self.sample
         if sample.cells is not None:
             weight = self._sample_weight(sample, lines, log_partition)
             if not sample.worn(weight):
