@@ -66,10 +66,11 @@ def page_of(results: Results, runs: Runs) -> str:
         "What was seen before the full run: quick runs printed survey scores of seven species "
         "(awt21, awt22, nsw01, nsw35, nsw50, sa01, sa02) while the folds for trees and for tuned "
         "widths, the most trees and the ends of the sweep were settled. The two fixed widths were "
-        "set before any of it. Beside this run the mean survey AUC of all 226 species was looked at "
-        "for six settings: hinges at width 0.5 and 1 (as below), lq at width 2 (.7402) and lqph at "
-        "width 2.83 (.7447), both preferred by held-out presences, before it; 10 even knots (.7555) "
-        "and 10 quantile knots (.7558) at width 0.5 after it. None of them changed a setting.",
+        "set before any of it. Beside this run the mean survey AUC of all 226 species was looked "
+        "at for six settings: hinges at width 0.5 and 1 (as below), lq at width 2 (.7402) and lqph "
+        "at width 2.83 (.7447), both preferred by held-out presences, before it; 10 even knots "
+        "(.7555) and 10 quantile knots (.7558) at width 0.5 after it. None of them changed a "
+        "setting.",
         "Errors in brackets: over species, then over the six region means. Species of a region "
         "share survey sites, so the first is too small.",
         _summary(runs),
