@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scarce.errors import ScarceError, StoreError
-from scarce.records import Estimate, FitReport, Selection, WidthChoice
+from scarce.records import Estimate, FitReport, RankedFit, Selection, WidthChoice
 
 Node = Any  # what json.loads may return
 Array = npt.NDArray[Any]
@@ -42,6 +42,7 @@ RECORDS: dict[str, type] = {
     "FitReport": FitReport,
     "Selection": Selection,
     "WidthChoice": WidthChoice,
+    "RankedFit": RankedFit,
 }
 
 DEEPEST = 32  # levels of lists, tuples, dicts, records and models inside each other

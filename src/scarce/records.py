@@ -4,7 +4,8 @@
 interval, the method behind it and the assumption it leans on. `FitReport` comes from every solver:
 a fit stops on an optimality certificate, never on "the coefficients moved little". `Selection`
 comes from every search over settings, with its spread and what it gained over the plain choice;
-`WidthChoice` is the same for the one width of maxent's boxes.
+`WidthChoice` is the same for the one width of maxent's boxes; `RankedFit` is one pair of families
+that a mixture of scores was fitted with.
 """
 
 from __future__ import annotations
@@ -330,3 +331,38 @@ class WidthChoice:
         if not self.score > 0:
             lines.append("that is no better than the pool itself: the labels say nothing here")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedFit:
+    """One pair of families as it was fitted.
+
+    Parameters
+    ----------
+    background, foreground : str
+    criterion : float
+        AIC / 2, smaller is better.
+    log_likelihood : float
+    ks : float
+        Greatest distance between fitted and observed distribution.
+    positive_share : float
+
+    Examples
+    --------
+    >>> print(RankedFit("gamma", "normal", 41.2, -36.2, 0.011, 0.008))
+    gamma background, normal events: log likelihood -36.2, KS 0.011, share of events 0.008
+    """
+
+    background: str
+    foreground: str
+    criterion: float
+    log_likelihood: float
+    ks: float
+    positive_share: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.background} background, {self.foreground} events: log likelihood "
+            f"{self.log_likelihood:.8g}, KS {short(self.ks)}, share of events "
+            f"{short(self.positive_share)}"
+        )

@@ -46,6 +46,7 @@ REGISTRY: dict[str, str] = {
     "SplineLogit": "scarce.models.members",
     "TreeEnsemble": "scarce.models.trees",
     "PriorCorrected": "scarce.prior",
+    "ScoreMixture": "scarce.assess.mixture",
 }
 
 

@@ -132,6 +132,11 @@ class Schema:
         values = plain(values)
         if pa.types.is_boolean(values.type):
             values = values.cast(pa.int8())
+        whole, broken = pa.types.is_integer(values.type), pa.types.is_floating(values.type)
+        if self.coded_as == ((0,), (1,)) and (whole or broken):
+            y = _float(values)  # NaN where null
+            if not ((y * y != y) & (y == y)).any():  # 0 and 1 are their own squares
+                return y
         names = [(value, code) for code, group in enumerate(self.coded_as) for value in group]
         known = _value_set([value for value, _ in names], values.type)
         code_of = np.array([code for _, code in names], dtype=np.float64)
