@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.exceptions import SkipTestWarning
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import scarce
+from scarce.datasets import make_trial_scores
 from scarce.store import REGISTRY
 from tests.properties.store_properties import check_round_trip
 
@@ -25,6 +27,14 @@ ESTIMATORS = [
     scarce.MaxentClassifier(width_scale="auto", width_scales=(2.0, 1.0), features="l"),
 ]
 
+# Estimators of one score per row: scikit-learn has no checks for those beyond the tags, so theirs
+# are written out below.
+OF_SCORES = [
+    scarce.ScoreMixture(),
+    scarce.ScoreMixture("normal", start="paper", spread_prior=None, keep_path=True),
+    scarce.ScoreMixture(("gamma", "skew-normal"), ("normal", "student-t"), select="ks"),
+]
+
 
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
@@ -38,7 +48,7 @@ def public_estimators():
 
 def test_every_public_estimator_is_checked_and_can_be_saved():
     classes = set(public_estimators())
-    assert classes == {type(estimator) for estimator in ESTIMATORS}
+    assert classes == {type(estimator) for estimator in ESTIMATORS + OF_SCORES}
     assert {cls.__name__ for cls in classes} <= set(REGISTRY)
 
 
@@ -69,3 +79,30 @@ def test_property_row_order(estimator, rng):
     prob = model.fit(X, y).predict_proba(X)
     order = rng.permutation(120)
     np.testing.assert_allclose(model.fit(X[order], y[order]).predict_proba(X), prob, rtol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", OF_SCORES, ids=str)
+def test_scikit_learn_checks_of_scores(estimator):
+    with pytest.warns(SkipTestWarning, match="one_d_array=True"):
+        results = check_estimator(estimator)
+    assert [one["status"] for one in results] == ["passed"] * len(results)
+
+
+@pytest.mark.parametrize("estimator", OF_SCORES, ids=str)
+def test_property_of_scores(estimator):
+    trial = make_trial_scores(2000, positive_share=0.05, labelled_share=0.1, random_state=3)
+    scores, labels = trial.scores.copy(), trial.y.copy()
+    before = estimator.get_params()
+    model = clone(estimator)
+    assert model.fit(scores, labels) is model
+    assert model.get_params() == before == estimator.get_params()
+    assert not hasattr(estimator, "positive_share_")
+    np.testing.assert_array_equal(scores, trial.scores)
+    np.testing.assert_array_equal(labels, trial.y)
+    again = clone(estimator).fit(scores[::-1].copy(), labels[::-1].copy())
+    assert again.positive_share_ == pytest.approx(model.positive_share_, rel=1e-9)
+    twice = model.fit(scores, labels).positive_share_
+    assert twice == clone(estimator).fit(scores, labels).positive_share_
+    loaded = check_round_trip(model, scores)
+    for name in ("recall", "precision", "posterior", "precision_per_recall", "alarm_rate"):
+        np.testing.assert_array_equal(getattr(loaded, name)(scores), getattr(model, name)(scores))

@@ -20,7 +20,8 @@ MAY_IMPORT = {
     "solvers": FLOOR | {"rows", "losses", "features"},
     "models": FLOOR | {"rows", "losses", "features", "solvers"},
     "prior": FLOOR | {"rows", "MaxentClassifier"},  # that by its public name, when it is asked for
-    "assess": FLOOR | {"rows"},
+    "assess": FLOOR | {"rows", "solvers"},
+    "decide": FLOOR | {"rows", "assess"},
     "codec": FLOOR,
     "container": FLOOR | {"codec"},
     "store": FLOOR | {"atomic", "codec", "container"},

@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scarce.assess import brier_score, calibration_loss, log_loss
+    from scarce.assess.answers import Performance
+    from scarce.assess.label_value import label_value
+    from scarce.assess.mixture import ScoreMixture
+    from scarce.assess.performance import estimate_performance
+    from scarce.decide import LabelChoice, choose_labels
+    from scarce.decide.plan import AuditPlan, plan_audit
     from scarce.errors import (
         CheckError,
         DataError,
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
     from scarce.models.presence import presence_background, target_group
     from scarce.models.rare import RareClassifier
     from scarce.prior import PriorCorrected, correct_prior
-    from scarce.records import Estimate, FitReport, Selection, WidthChoice
+    from scarce.records import Estimate, FitReport, RankedFit, Selection, WidthChoice
     from scarce.rows import many, open_rows
     from scarce.store import load, save
 
@@ -39,6 +45,14 @@ __all__ = [
     "GaussianBayes",
     "PriorCorrected",
     "correct_prior",
+    "estimate_performance",
+    "Performance",
+    "ScoreMixture",
+    "label_value",
+    "choose_labels",
+    "LabelChoice",
+    "plan_audit",
+    "AuditPlan",
     "brier_score",
     "log_loss",
     "calibration_loss",
@@ -50,6 +64,7 @@ __all__ = [
     "FitReport",
     "Selection",
     "WidthChoice",
+    "RankedFit",
     "ScarceError",
     "UsageError",
     "DataError",
@@ -68,6 +83,14 @@ _home = {
     "GaussianBayes": "scarce.models.bayes",
     "PriorCorrected": "scarce.prior",
     "correct_prior": "scarce.prior",
+    "estimate_performance": "scarce.assess.performance",
+    "Performance": "scarce.assess.answers",
+    "ScoreMixture": "scarce.assess.mixture",
+    "label_value": "scarce.assess.label_value",
+    "choose_labels": "scarce.decide",
+    "LabelChoice": "scarce.decide",
+    "plan_audit": "scarce.decide.plan",
+    "AuditPlan": "scarce.decide.plan",
     "brier_score": "scarce.assess",
     "log_loss": "scarce.assess",
     "calibration_loss": "scarce.assess",
@@ -79,6 +102,7 @@ _home = {
     "FitReport": "scarce.records",
     "Selection": "scarce.records",
     "WidthChoice": "scarce.records",
+    "RankedFit": "scarce.records",
 }
 
 

@@ -602,6 +602,19 @@ def test_other_refusals():
         ScoreDigest.from_arrays({})
     with pytest.raises(UsageError, match="threshold=nan"):
         digest.above(NAN)
+    for threshold in ("x", None, [1.0, 2.0]):
+        with pytest.raises(UsageError, match="divides no scores: give a number"):
+            digest.above(threshold)
+    with pytest.raises(DataError, match=r"2 scores and labels has shape \(1,\)"):
+        ScoreDigest.of([1.0, 2.0], [1.0])
+    with pytest.raises(DataError, match=r"2 scores and weight has shape \(3,\)"):
+        ScoreDigest.of([1.0, 2.0], weight=[1.0, 1.0, 1.0])
+    with pytest.raises(DataError, match="1 label is neither 1, 0 nor missing"):
+        ScoreDigest.of([1.0, 2.0], [2.0, 0.0])
+    with pytest.raises(UsageError, match="engine='banana' is not known"):
+        ScoreDigest.of([1.0, 2.0], engine="banana")
+    with pytest.raises(UsageError, match="cannot be joined with 3: give another ScoreDigest"):
+        digest.merge(3)
     with pytest.raises(TypeError, match="unsupported"):
         digest + 3
     words = open_rows(pa.table({"grade": ["good", "bad"], "y": [1, 0]}), label="y")

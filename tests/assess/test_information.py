@@ -17,6 +17,7 @@ from scarce.assess.information import (
     unlabelled_information,
 )
 from scarce.assess.label_value import label_value
+from scarce.assess.mixture import ScoreMixture
 from scarce.assess.score_axis import KnownMixture, score_axis
 from scarce.errors import DataError, UsageError
 from tests.assess.test_families import InverseGaussian
@@ -427,13 +428,84 @@ def test_label_value_refuses_what_it_cannot_rank():
         label_value(FIGURE_4, threshold=9.0)
     with pytest.raises(UsageError, match="make no regions"):
         label_value(FIGURE_4, threshold=9.0, n_rows=100, edges=[3.0])
-    with pytest.raises(DataError, match=r"1 are missing \(first at row 1\)"):
+    with pytest.raises(DataError, match=r"NaN or infinite \(first at row 1\)"):
         label_value(FIGURE_4, threshold=9.0, n_rows=100, scores=[1.0, math.nan])
     with pytest.raises(DataError, match="No row without a label lies in the regions from 3 to 4"):
         label_value(FIGURE_4, threshold=9.0, n_rows=100, scores=[1.0], edges=[3.0, 4.0])
     same = KnownMixture(0.3, "normal", [2.0, 0.0], "normal", [2.0, 0.0])
     with pytest.raises(DataError, match="Recall cannot be told"):
         label_value(same, threshold=3.0, present=unlabelled_information(same))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"n_rows": -5}, UsageError, "n_rows=-5 is no number of rows"),
+        ({"n_rows": 0}, UsageError, "n_rows=0 is no number of rows"),
+        ({"n_rows": math.nan}, UsageError, "n_rows=nan is not a finite number"),
+        ({"n_rows": math.inf}, UsageError, "n_rows=inf is not a finite number"),
+        ({"n_rows": "x"}, UsageError, "n_rows='x' is not a finite number"),
+        ({"threshold": None}, UsageError, "threshold=None is not a score"),
+        ({"threshold": "x"}, UsageError, "threshold='x' is not a score"),
+        ({"threshold": [1, 2]}, UsageError, r"threshold=\[1, 2\] is not a score"),
+        ({"threshold": math.nan}, UsageError, "threshold=nan is not a score"),
+        ({"threshold": 99.0}, DataError, "no event scores at or above threshold=99"),
+        ({"labelled_from": "x"}, UsageError, "labelled_from='x' is not a finite number"),
+        ({"labelled_from": math.nan}, UsageError, "labelled_from=nan"),
+        ({"labelled_from": True}, UsageError, "labelled_from=True"),
+        ({"scores": ["a"]}, DataError, "scores holds 'a' at row 0"),
+        ({"scores": [1.0, math.inf]}, DataError, r"scores holds 1 value .*\(first at row 1\)"),
+        ({"edges": ["a"]}, UsageError, r"edges=\['a'\] make no regions"),
+        ({"edges": None, "present": "x"}, UsageError, "present is of the type str"),
+    ],
+)
+def test_label_value_refuses_arguments_in_words(options, error, words):
+    with pytest.raises(error, match=words):
+        label_value(FIGURE_4, **({"threshold": 9.0, "n_rows": 5000} | options))
+
+
+def test_label_value_of_rows_that_nobody_labelled_begins_at_the_top():
+    """Labelled from a score that no row has: regions, and no warning of a logarithm of 0."""
+    found = label_value(FIGURE_4, threshold=9.11, n_rows=10**6, labelled_from=99.0)
+    assert found.high[0] == 99.0
+    assert len(found) < 25
+    assert found.share_of_rows.sum() == pytest.approx(1.0)
+    assert (found.value >= 0).all()
+
+
+def test_label_value_reads_masked_scores():
+    s = np.ma.array([5.0, 6.0, 99.0], mask=[False, False, True])
+    with pytest.raises(DataError, match=r"NaN or infinite \(first at row 2\)"):
+        label_value(FIGURE_4, threshold=9.0, n_rows=100, scores=s)
+
+
+def test_label_value_says_when_the_mixture_is_not_to_be_believed():
+    told = SimpleNamespace(
+        positive_share_=0.008,
+        background_="normal",
+        background_params_=[6.56, 0.0],
+        foreground_="normal",
+        foreground_params_=[8.44, 0.0],
+        identified_=False,
+        why_="no labelled event",
+    )
+    found = label_value(told, threshold=9.11, n_rows=5000)
+    assert found.warnings[0].startswith("The mixture is not to be believed yet (no labelled event)")
+    assert str(found).endswith(f"warning: {found.warnings[0]}")
+    assert label_value(FIGURE_4, threshold=9.11, n_rows=5000).warnings == ()
+    empty = SimpleNamespace(background_="", why_="all scores are 1")
+    with pytest.raises(DataError, match=r"no parameters \(all scores are 1\)"):
+        label_value(empty, threshold=1.0, n_rows=10)
+
+
+def test_label_value_of_a_fit_without_labelled_events_warns(rng):
+    s = rng.normal(size=300)
+    fitted = ScoreMixture(background="normal").fit(s, np.full(300, np.nan))
+    assert not fitted.identified_
+    assert label_value(fitted, threshold=1.5, n_rows=300).warnings
+    flat = ScoreMixture().fit(np.ones(30), np.full(30, np.nan))
+    with pytest.raises(DataError, match="This mixture has no parameters"):
+        label_value(flat, threshold=1.5, n_rows=300)
 
 
 def test_information_is_a_plain_record():

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scarce.assess.intake import Intake
-from scarce.assess.readers import read_scores, read_threshold
+from scarce.assess.readers import read_threshold
 from scarce.assess.rules import (
     AUDIT,
     CURVE,
@@ -155,7 +155,7 @@ class Performance:
         question = self._question
         if thresholds is None:
             thresholds = question.thresholds()
-        marks = np.sort(np.atleast_1d(read_scores(thresholds, "thresholds")))[::-1]
+        marks = np.array(sorted(read_threshold(one, [None])[0] for one in _each(thresholds)))[::-1]
         found = [question.answer([float(mark)] * len(question.which)) for mark in marks]
         table = {
             name: np.array(
@@ -275,7 +275,7 @@ class Question:
         share = tally.found / tally.alerts
         name = "counted and drawn" if tally.alerts_labelled else "drawn"
         return Estimate(
-            float(share.mean()), *ends(share, self.level), self.level, name, self._belief
+            float(np.median(share)), *ends(share, self.level), self.level, name, self._belief
         )
 
     def _prevalence(self, tally: Tally, missed: Estimate) -> Estimate:
@@ -354,6 +354,13 @@ class Question:
         )
 
 
+def _each(thresholds: Any) -> Any:
+    found = np.atleast_1d(np.asarray(thresholds))
+    if found.ndim != 1 or len(found) == 0:
+        raise UsageError(f"thresholds={thresholds!r}: give one threshold or a list of them.")
+    return found
+
+
 def _without_holes(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _without_holes(part) for name, part in value.items()}
@@ -411,6 +418,14 @@ def _remarks(tally: Tally, reading: Reading) -> list[str]:
         remarks.append(
             f"All {tally.seen:,.0f} labels above the threshold are events while {open_alerts:,.0f} "
             "alerts have none: if those were checked and clean, their label is 0."
+        )
+    if (
+        reading.missed.method.startswith("two sources")
+        and tally.audit.high > 1.5 * reading.missed.high
+    ):
+        remarks.append(
+            f"The audit alone allows up to {short(tally.audit.high)} missed events; the limit of "
+            f"{short(reading.missed.high)} rests on the curve."
         )
     if tally.seen == 0 and tally.alerts_labelled:
         remarks.append(

@@ -241,7 +241,7 @@ def count_missed(
     if audited:
         low, high = gamma_limits(weights, extra=heaviest, level=level)
         value = min(certain + math.fsum(weights), most)
-        low, high = max(low, found) + certain, min(high + certain, most)
+        low, high = min(max(low, found) + certain, most), min(high + certain, most)
     else:
         # Nothing was drawn: what is known of the frame is its size.
         gamma_limits([], extra=1.0, level=level)  # refuses a level that is none

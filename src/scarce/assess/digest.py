@@ -27,10 +27,11 @@ from scarce.assess.digest_kernels import (
     squeeze,
 )
 from scarce.assess.readers import column as read_column
+from scarce.assess.readers import refuse_length
 from scarce.errors import DataError, UsageError, refuse_word
 from scarce.rows import ArrayRows, Block, Rows
 from scarce.rows.block import Array
-from scarce.rows.engines import Engine
+from scarce.rows.engines import Engine, executor_for
 from scarce.rows.schema import check_weights
 
 __all__ = ["ScoreDigest", "Points", "Counts", "STATES", "squeeze"]
@@ -137,9 +138,13 @@ class ScoreDigest:
         values = read_column(scores, "scores")
         if len(values) == 0:
             raise DataError("There are no scores to digest. Check the filter that left none.")
-        known = None if labels is None else read_column(labels, "labels")
-        counts = None if weight is None else read_column(weight, "weight")
-        if counts is not None:
+        known, counts = None, None
+        if labels is not None:
+            refuse_length(labels, len(values), "labels", "NaN where a row was not labelled")
+            known = read_column(labels, "labels")
+        if weight is not None:
+            refuse_length(weight, len(values), "weight", "0 for a row that should not count")
+            counts = read_column(weight, "weight")
             check_weights(counts)
         rows = ArrayRows(values[:, None], known, weight=counts, names=["scores"], check=False)
         return cls.from_rows(rows, bins=bins, cuts=cuts, engine=engine)
@@ -193,6 +198,7 @@ class ScoreDigest:
         at = np.unique(read_column(np.atleast_1d(np.asarray(cuts)), "cuts"))
         if not np.isfinite(at).all():
             raise UsageError(f"cuts={at.tolist()} are not all finite. Give plain thresholds.")
+        executor_for(engine)  # a word that is no engine is refused however few the rows are
         digest, faults = rows.fold(digest_block, (column, int(bins), at), engine=engine)
         refuse_faults(faults, name, len(rows))
         return cls(**{name: getattr(digest, name) for name in digest.__dataclass_fields__})
@@ -240,8 +246,8 @@ class ScoreDigest:
         Exact at a cut, and everywhere while bins are single scores. Elsewhere the one bin that the
         threshold falls into is counted as its two points.
         """
-        if not threshold == threshold:
-            raise UsageError("threshold=nan divides no scores: give a number.")
+        if not isinstance(threshold, (int, float, np.number)) or np.isnan(threshold):
+            raise UsageError(f"threshold={threshold!r} divides no scores: give a number.")
         counts = []
         for state in STATES:
             if np.any(self.cuts == threshold):
@@ -290,6 +296,11 @@ class ScoreDigest:
 
     def merge(self, other: ScoreDigest) -> ScoreDigest:
         """Return the digest of the rows of both; the bins of the coarser one hold."""
+        if not isinstance(other, ScoreDigest):
+            raise UsageError(
+                f"A digest cannot be joined with {other!r}: give another ScoreDigest, such as "
+                "ScoreDigest.of(scores)."
+            )
         if not np.array_equal(self.cuts, other.cuts):
             raise UsageError(
                 f"Digests with cuts {self.cuts.tolist()} and {other.cuts.tolist()} cannot be "
@@ -415,6 +426,7 @@ def refuse_faults(faults: Faults, name: str, n_rows: int) -> None:
             )
     if labels[0]:
         raise DataError(
-            f"{labels[0]:,} labels are neither 1, 0 nor missing (first at row {labels[1]:,}): code "
-            "events as 1, others as 0 and rows that are not labelled as NaN."
+            f"{labels[0]:,} label{'s are' if labels[0] > 1 else ' is'} neither 1, 0 nor missing "
+            f"(first at row {labels[1]:,}): code events as 1, others as 0 and rows "
+            "that are not labelled as NaN."
         )

@@ -32,6 +32,7 @@ from scarce.assess.readers import (
     read_scores,
     read_threshold,
     refuse_length,
+    strange_probability,
 )
 from scarce.errors import DataError, UsageError, suggest
 from scarce.rows import Block, Rows
@@ -105,6 +106,8 @@ def _ledger(scores: Array, labels: Array, *, threshold: float, engine: Engine) -
 def _batches(batch: Any, n_rows: int) -> tuple[list[Any], list[Any]]:
     if batch is None:
         return [None], [slice(None)]
+    if hasattr(batch, "to_numpy"):
+        batch = batch.to_numpy()
     marks = np.asarray(batch)
     if marks.shape != (n_rows,):
         raise DataError(
@@ -115,7 +118,11 @@ def _batches(batch: Any, n_rows: int) -> tuple[list[Any], list[Any]]:
         raise DataError("batch has missing values: every row belongs to one batch.")
     if marks.dtype.kind == "f" and np.isnan(marks).any():
         raise DataError("batch has missing values: every row belongs to one batch.")
-    names, codes = np.unique(marks, return_inverse=True)
+    try:
+        names, codes = np.unique(marks, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(mark).__name__ for mark in marks})
+        raise DataError(f"batch mixes {' and '.join(kinds)}: name batches in one way.") from None
     return names.tolist(), [np.flatnonzero(codes == code) for code in range(len(names))]
 
 
@@ -165,6 +172,21 @@ def _from_rows(
         raise UsageError(
             f"These rows have the columns {list(rows.names)}, and one of them must be the score: "
             "open_rows(..., columns=['score', ...]) with the score and the columns named here only."
+        )
+    for at, argument in (
+        (left[0], "the score"),
+        (extra[0], "inclusion"),
+        (extra[2], "a threshold"),
+    ):
+        if at >= 0 and rows.schema.columns[at].kind == "category":
+            raise DataError(
+                f"Column {rows.names[at]!r} holds words, and {argument} is a number: its codes "
+                "would be mere positions in the alphabet. Name a column of numbers."
+            )
+    if extra[1] >= 0 and rows.schema.columns[extra[1]].kind != "category":
+        raise DataError(
+            f"Column {rows.names[extra[1]]!r} holds numbers, and label_source is a word: open it "
+            f"with open_rows(..., categories=[{rows.names[extra[1]]!r}]) or name another."
         )
     words: tuple[Any, ...] = () if extra[1] < 0 else rows.schema.columns[extra[1]].levels
     kinds = tuple(kind_of(str(word).strip().lower()) for word in words)
@@ -256,6 +278,9 @@ def _sort_block(block: Block, columns: _Columns) -> _Found:
     sorted_out = Block(scores[:, None].copy(), usable, None, block.start, block.index)
     digest = digest_block(sorted_out, (0, BINS, np.array([columns.threshold])))
     chance = np.ones(len(scores)) if inclusion is None else inclusion
+    strange = np.flatnonzero((chance < 0) | (chance > 1))
+    if len(strange):
+        raise strange_probability(float(chance[strange[0]]), block.start + int(strange[0]))
     below = scores < columns.threshold
     silent = (
         int((np.isnan(labels) & below & (chance < 1.0)).sum()),

@@ -12,6 +12,7 @@ random audit is, has no value here. Chooses no rows: see `choose_labels`.
 from __future__ import annotations
 
 import math
+import reprlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scarce.assess.information import Information, information, label_scores
+from scarce.assess.readers import read_scores, read_threshold
 from scarce.assess.score_axis import KnownMixture, score_axis
 from scarce.assess.score_family import Array, quiet
 from scarce.errors import DataError, UsageError
 from scarce.records import short
+
+FEWEST = 2.0**-20  # share of rows of the smallest region, wherever labels begin
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class LabelValue:
     recall_sd : float
         Standard error of recall at present.
     threshold : float
+    warnings : tuple of str
+        Why the ranking may not be believed.
     """
 
     low: Array
@@ -57,6 +63,7 @@ class LabelValue:
     posterior: Array
     recall_sd: float
     threshold: float
+    warnings: tuple[str, ...] = ()
 
     @property
     def best(self) -> int:
@@ -79,7 +86,7 @@ class LabelValue:
                 f"{self.low[at]:>12.4g} {self.high[at]:>10.4g} {rows:>8} {events:>8}"
                 f" {self.value[at]:>10.2g}{mark}"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
 
 
 def _percent(share: float) -> str:
@@ -137,20 +144,32 @@ def label_value(
            6.346      7.116     31 %    0.2 %      0.002
             -inf      6.346     43 %  0.035 %      0.001
     """
-    own = KnownMixture.of(mixture)
-    threshold = float(threshold)
+    own = _own(mixture)
+    (threshold,) = read_threshold(threshold, [None])
+    top = threshold if present is None else math.inf
+    if labelled_from is not None:
+        top = _number(labelled_from, "labelled_from", "the score from which rows are labelled")
     if present is None:
         if n_rows is None:
             raise UsageError(
                 "What a label adds depends on what is known: give n_rows=, the number of rows in "
                 "the batch, or present=, an Information."
             )
-        top = threshold if labelled_from is None else float(labelled_from)
-        known = information(own, n_rows, design="tail", threshold=top)
-    else:
+        rows = _number(n_rows, "n_rows", "how many rows the batch has, labelled or not")
+        if rows <= 0:
+            raise UsageError(
+                f"n_rows={n_rows!r} is no number of rows: give how many the batch has, labelled or "
+                "not."
+            )
+        known = information(own, rows, design="tail", threshold=top)
+    elif isinstance(present, Information) and len(present.names) == len(own.names):
         known = present
-        top = math.inf if labelled_from is None else float(labelled_from)
-    pool = None if scores is None else _readable(scores)
+    else:
+        raise UsageError(
+            f"present is of the type {type(present).__name__} and not the Information of this "
+            "mixture: pass mixture.fisher_information(), or n_rows= instead."
+        )
+    pool = None if scores is None else read_scores(scores)
     ends = _edges(own, top, pool, edges)
     regions = _regions(own, ends, pool)
     filled = np.array([float(mass.sum()) > 0 for _, mass, _ in regions])
@@ -167,6 +186,11 @@ def label_value(
             "infinite), so no label can be ranked by how much it lowers it. Label some rows at "
             "random, or the highest scores, first."
         )
+    if sds[0] == 0.0:
+        raise DataError(
+            f"Under this mixture no event scores at or above threshold={threshold:g}, so recall is "
+            "0 there whatever is labelled: give a threshold among the scores."
+        )
     share = np.array([mass.sum() for _, mass, _ in regions if mass.sum() > 0])
     kept = [one for one in regions if one[1].sum() > 0]
     table = np.array([_values(known, own, gradients, sds, s, g) @ mass for s, mass, g in kept]).T
@@ -180,7 +204,34 @@ def label_value(
         posterior=np.array([g @ mass for _, mass, g in kept]) / share,
         recall_sd=float(sds[0]),
         threshold=threshold,
+        warnings=_warnings(mixture),
     )
+
+
+def _own(mixture: Any) -> KnownMixture:
+    """The mixture's parameters, or why it has none."""
+    if getattr(mixture, "background_", None) == "":  # fitted, and nothing came of it
+        raise DataError(
+            f"This mixture has no parameters ({mixture.why_}), so no label can be ranked by it: "
+            "label some of the highest scores first, or fit it to other scores."
+        )
+    return KnownMixture.of(mixture)
+
+
+def _warnings(mixture: Any) -> tuple[str, ...]:
+    if getattr(mixture, "identified_", True):
+        return ()
+    return (
+        f"The mixture is not to be believed yet ({mixture.why_}), nor is this ranking: label "
+        "some of the highest scores first, or take choose_labels(policy='audit').",
+    )
+
+
+def _number(value: Any, name: str, what: str) -> float:
+    plain = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not plain or not math.isfinite(value):
+        raise UsageError(f"{name}={value!r} is not a finite number: give {what}.")
+    return float(value)
 
 
 @quiet
@@ -195,32 +246,24 @@ def _values(
     return np.where(np.isfinite(sds)[:, None], fall, np.nan)
 
 
-def _readable(scores: ArrayLike) -> Array:
-    s = np.asarray(scores, dtype=np.float64).ravel()
-    if np.isnan(s).any():
-        first = int(np.flatnonzero(np.isnan(s))[0])
-        raise DataError(
-            f"scores: {int(np.isnan(s).sum())} are missing (first at row {first}), and a row "
-            "without a score is in no region. Leave them out: scores[~np.isnan(scores)]."
-        )
-    return s
-
-
 def _edges(own: KnownMixture, top: float, pool: Array | None, edges: ArrayLike | None) -> Array:
     """Return ends of regions from the top down; by default each holds twice the last one's rows."""
     if edges is not None:
-        given = np.asarray(edges, dtype=np.float64)
+        try:
+            given = np.asarray(edges, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = np.empty(0)
         if given.ndim != 1 or np.isnan(given).any() or len(np.unique(given)) < max(len(given), 2):
             raise UsageError(
-                f"edges={np.array2string(given, threshold=6)} make no regions: give at least two "
-                "different scores, such as [6, 7, 8, 9]."
+                f"edges={reprlib.repr(edges)} make no regions: give at least two different scores, "
+                "such as [6, 7, 8, 9]."
             )
         return np.sort(given)[::-1]
     if pool is not None:
         shares = 2.0 ** -np.arange(9.0, 0.0, -1.0)
         inner = np.unique(np.quantile(pool, 1.0 - shares))[::-1] if len(pool) else np.empty(0)
     elif math.isfinite(top):
-        shares = float(own.alarm_rate(top)) * 2.0 ** np.arange(1.0, 60.0)
+        shares = max(float(own.alarm_rate(top)), FEWEST) * 2.0 ** np.arange(1.0, 60.0)
         inner = own.threshold_for(shares[shares < 0.75])
     else:
         inner = own.threshold_for(2.0 ** -np.arange(9.0, 0.0, -1.0))

@@ -100,6 +100,7 @@ def _draw(
     pair: Pair, data: Evidence, spread_prior: float | None, rng: np.random.Generator
 ) -> Draws:
     floor = FLOOR * spread_of(data)
+    nothing = Draws(np.tile(pair.theta, (2, 1)), 0.0)
 
     def log_density(points: Array) -> Array:
         values = np.full(len(points), -np.inf)
@@ -113,6 +114,8 @@ def _draw(
             )
         return values
 
+    if not np.isfinite(pair.theta).all():
+        return nothing
     # White coordinates: units of the scores fall out, and 1 is about a standard error.
     root = whitening(slope_at(pair, data, spread_prior)[2])
     curvature = curvature_of(pair, data, spread_prior)
@@ -121,7 +124,12 @@ def _draw(
     # A direction that the data leave open gets a wide proposal, not an endless one.
     lengths = np.maximum(np.abs(lengths), 0.04)
     mode = Mode(np.zeros(len(lengths)), 0.0, (axes * lengths) @ axes.T, 0.0, 0)
-    drawn = draw_posterior(log_density, mode, rng, tries=1000)
+    try:
+        drawn = draw_posterior(log_density, mode, rng, tries=1000)
+    except np.linalg.LinAlgError:  # the weighted draws lie on a line
+        return nothing
+    if np.isnan(drawn.effective_size):
+        return nothing
     return drawn._replace(values=pair.theta + drawn.values @ root.T)
 
 
@@ -129,9 +137,12 @@ def _sane(pair: Pair, floor: float) -> bool:
     """Events are the minority, score higher, and have a spread."""
     if pair.positive_share >= 0.5 or np.abs(pair.theta[0]) > 60:
         return False
-    spread = pair.foreground.spread(pair.foreground_params)
-    if not floor < spread < np.inf:
-        return False
+    for family, params in (
+        (pair.foreground, pair.foreground_params),
+        (pair.background, pair.background_params),
+    ):
+        if np.abs(params[1:]).max() > 600 or not floor < family.spread(params) < np.inf:
+            return False
     behind = pair.background.mean(pair.background_params)
     return pair.foreground.mean(pair.foreground_params) > behind
 

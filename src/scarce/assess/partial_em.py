@@ -236,7 +236,7 @@ def polish(fitted: Fitted, data: Evidence, spread_prior: float | None, floor: fl
             return 1e300, np.zeros_like(white)
         return -value, -(root.T @ gradient)
 
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         # Whitened, a gradient of 1 is one standard error: 1e-4 of that is far below any interval.
         found = minimize(
             downhill,

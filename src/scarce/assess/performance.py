@@ -24,7 +24,7 @@ from scarce.assess.readers import read_auc, read_level, read_seed
 from scarce.assess.tally import DRAWS, CurveDraws
 from scarce.errors import refuse_word
 from scarce.rows.block import Array
-from scarce.rows.engines import Engine
+from scarce.rows.engines import Engine, one_blas_thread
 
 __all__ = ["estimate_performance", "Performance", "PerformanceCurve", "Counts"]
 
@@ -130,15 +130,16 @@ def estimate_performance(
         threshold_at_time=threshold_at_time,
         engine=engine,
     )
-    return performance_of(
-        intakes,
-        method=method,
-        auc=read_auc(auc),
-        level=read_level(level),
-        families=(background, foreground),
-        check=check,
-        random_state=read_seed(random_state),
-    )
+    with one_blas_thread:  # small matrices: a second thread only waits, and bits would depend on it
+        return performance_of(
+            intakes,
+            method=method,
+            auc=read_auc(auc),
+            level=read_level(level),
+            families=(background, foreground),
+            check=check,
+            random_state=read_seed(random_state),
+        )
 
 
 def performance_of(

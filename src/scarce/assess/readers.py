@@ -190,15 +190,22 @@ def read_inclusion(inclusion: Any, n_rows: int) -> Array | None:
         (chance < 0) | (chance > 1) | ((chance > 0) & (chance < LEAST_PROBABILITY))
     )
     if len(bad):
-        raise DataError(
-            f"inclusion holds {chance[bad[0]]:g} at row {bad[0]:,}: a probability with which a row "
-            "was drawn lies between 0 and 1. If these are weights, pass 1 / weight."
-        )
+        raise strange_probability(float(chance[bad[0]]), int(bad[0]))
     return chance
+
+
+def strange_probability(value: float, row: int) -> DataError:
+    """Refuse what cannot be the probability of a draw."""
+    return DataError(
+        f"inclusion holds {value:g} at row {row:,}: the probability with which a row was drawn "
+        f"lies between {LEAST_PROBABILITY:g} and 1. If these are weights, pass 1 / weight."
+    )
 
 
 def read_threshold(threshold: Any, names: list[Any]) -> list[float]:
     """Return the threshold of each batch."""
+    if type(threshold).__module__.startswith("pandas") and hasattr(threshold, "to_dict"):
+        threshold = threshold.to_dict()
     if isinstance(threshold, Mapping):
         if names == [None]:
             raise UsageError(

@@ -81,7 +81,12 @@ def tally_at(
     ]
     labels = np.concatenate([part.labels for part in parts])
     chances = np.concatenate([part.chances for part in parts])
-    audit = count_missed(labels, chances, int(sum(part.frame for part in parts)), level=level)
+    frame = round(sum(part.frame for part in parts))
+    if frame == int(
+        (chances < 1.0).sum()
+    ):  # every row below has a label: nothing stands for others
+        chances, frame = np.ones(len(chances)), 0
+    audit = count_missed(labels, chances, frame, level=level)
     alerts = sum(part.counts[1] for part in parts)
     rows, _, labelled, seen, known, outside = (
         float(sum(part.counts[k] for part in parts)) for k in range(6)

@@ -1,0 +1,395 @@
+"""Which rows should be labelled next, and with what probability is each of them chosen?
+
+    audit        below the threshold: a band for certain, then a draw, size 1/sqrt(1 + rank/20)
+    tail         the greatest scores                                      (002 section 3.1)
+    random       every row alike                                          (002 section 3.1)
+    stratified   every row of a stratum of ranks alike
+    uncertainty  arg max of the entropy of p(y | x)                       (003 section 0.7)
+    adaptive     posterior under the fitted mixture nearest 1/2           (002 section 3.1)
+
+DEVIATION from 003 section 0.7, which prints arg min of the entropy beside "highest entropy": the
+words are right (test_uncertainty_is_greatest_entropy). Assumes that choices depend on scores and on
+labels seen so far, nothing else. Only audit, random and stratified labels stand for other rows too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr
+
+from scarce.assess.readers import (
+    column,
+    read_labels,
+    read_scores,
+    read_threshold,
+    refuse_length,
+)
+from scarce.decide.choice import LabelChoice, in_rows, whole_number
+from scarce.decide.draws import (
+    Positions,
+    allocate,
+    audit_sizes,
+    greatest,
+    probabilities,
+    ranked,
+    stratum_ends,
+    systematic,
+)
+from scarce.errors import DataError, ScarceError, UsageError, refuse_word
+from scarce.rows.block import Array
+
+POLICIES = ("audit", "tail", "random", "uncertainty", "adaptive", "stratified")
+SUM_TOLERANCE = 1e-4  # probabilities of classes in single precision still sum to 1
+
+Drawn = tuple[Positions, Array, list[str]]  # rows, probability, policy word
+
+
+def choose_labels(
+    scores: ArrayLike,
+    labels: Any = None,
+    *,
+    policy: str,
+    n: int,
+    threshold: float | None = None,
+    random_state: int | np.random.Generator | None = None,
+    by: str = "entropy",
+    strata: int = 10,
+    allocation: str = "equal",
+    pure: bool = False,
+    mixture: Any = None,
+) -> LabelChoice:
+    """Choose n rows to label, and say how likely each was to be chosen.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_rows,)
+        Greater is more suspicious. For `policy="uncertainty"` probabilities of the event, or of
+        all classes with shape (n_rows, n_classes).
+    labels : array-like of shape (n_rows,), optional
+        1 event, 0 none, missing where there is no label yet; only those rows are chosen. None: no
+        row has one. For uncertainty any value that is not missing is a label.
+    policy : {"audit", "tail", "random", "stratified", "uncertainty", "adaptive"}
+        "audit" if the labels are to say how many events lie below the threshold: half of n directly
+        below it for certain, the others drawn deeper, ever more thinly. "tail": greatest scores.
+        "random": all alike. "stratified": alike within strata of ranks that grow geometrically.
+        "uncertainty": rows the model cannot decide. "adaptive": the same by a mixture fitted to the
+        scores and the labels so far; call again after labelling, or use `label_in_rounds`.
+    n : int
+        How many. If fewer can be chosen, all of them, with a remark.
+    threshold : float, optional
+        Rows at or above it are alerts. Needed for audit; random and stratified then choose below
+        it. The others do not look at it.
+    random_state : int, Generator or None
+        Seed of all lots. The same seed gives the same rows.
+    by : {"entropy", "margin"}
+        Uncertainty: entropy of the classes, or the distance of the two likeliest. With two classes
+        they agree.
+    strata : int
+        Stratified: number of strata; fewer where n or the rows are fewer.
+    allocation : {"equal", "proportional"}
+        Stratified: as many rows from each stratum, or in proportion to its size.
+    pure : bool
+        Audit without the band: all rows are drawn.
+    mixture : ScoreMixture, optional
+        Adaptive: the mixture to fit, with its settings.
+
+    Returns
+    -------
+    LabelChoice
+        `rows`, `probability`, `policy` and `remarks`; `inclusion(n_rows)` is what
+        `estimate_performance` takes.
+
+    **Assumes** that labels come back for all rows chosen. If some cannot be labelled for reasons
+    that have to do with the answer, no probability mends it.
+
+    Notes
+    -----
+    Ranks alone matter for audit, tail, random and stratified: any increasing function of the scores
+    gives the same rows. Equal scores are put in order by lot, so that none is favoured by its place
+    in the file; probabilities of an audit are those given that order. Cost: one sort of the rows
+    below the threshold for audit and stratified (ten million: seconds), time in proportion to the
+    rows for the others. Labels from an earlier draw are not drawn again: the new probabilities
+    hold for rows still unlabelled, and the earlier ones count as certain.
+
+    References
+    ----------
+    Madow (1949), Annals of Mathematical Statistics 20: systematic sampling.
+
+    Examples
+    --------
+    >>> scores = np.arange(1000) / 1000
+    >>> labels = np.where(scores >= 0.95, 0.0, np.nan)              # every alert was looked at
+    >>> print(choose_labels(scores, labels, policy="audit", n=40, threshold=0.95, random_state=0))
+    40 rows to label, of 950 that could be chosen
+      band   20 rows, for certain
+      audit  20 rows, with probability 0.0156 to 0.0451
+    """
+    refuse_word("policy", policy, POLICIES)
+    wanted, generator = whole_number(n, "n"), seeded(random_state)
+    if policy == "uncertainty":
+        values = _uncertainty(scores, by)
+        unlabelled = _without_label(labels, len(values))
+    else:
+        values = read_scores(scores)
+        unlabelled = np.isnan(read_labels(labels, len(values)))
+    below = policy == "audit" or (policy in ("random", "stratified") and threshold is not None)
+    remarks = []
+    if below:
+        limit = _threshold(threshold)
+        alerts = int(np.count_nonzero(unlabelled & (values >= limit)))
+        if alerts:
+            remarks.append(
+                f"{alerts:,} alert{' has' if alerts == 1 else 's have'} no label yet: label "
+                f"{'it' if alerts == 1 else 'them'} first or pass policy='tail'."
+            )
+        unlabelled &= values < limit
+    candidates = int(np.count_nonzero(unlabelled))
+    size = min(wanted, candidates)
+    if policy == "audit":
+        drawn = _audit(values, unlabelled, size, limit, pure, generator)
+        if size < candidates and "audit" not in drawn[2]:
+            remarks.append(
+                f"n={wanted} leaves no row for the random part, and so no limit on what lies "
+                "deeper: ask for 2 rows or more, or pass pure=True."
+            )
+    else:
+        pool = np.flatnonzero(unlabelled)
+        if candidates == 0:
+            drawn = pool, np.empty(0), []
+        elif policy == "random":
+            drawn = _random(pool, size, generator)
+        elif policy == "stratified":
+            drawn = _stratified(values, pool, size, strata, allocation, generator)
+        elif policy == "adaptive":
+            posterior, doubts = _posterior(values, read_labels(labels, len(values)), pool, mixture)
+            remarks += doubts
+            drawn = _most(-np.abs(posterior - 0.5), pool, size, policy, generator)
+        else:
+            drawn = _most(values[pool], pool, size, policy, generator)
+    rows, probability, words = drawn
+    if size < wanted:
+        remarks.insert(0, _too_few(wanted, candidates, below))
+    return LabelChoice(
+        rows, probability, np.array(words, dtype=str), wanted, candidates, tuple(remarks)
+    )
+
+
+def _audit(
+    scores: Array,
+    candidate: NDArray[np.bool_],
+    n: int,
+    threshold: float,
+    pure: bool,
+    generator: np.random.Generator,
+) -> Drawn:
+    """Band directly below the threshold, then a systematic draw in score order."""
+    below = np.flatnonzero(scores < threshold)
+    below = below[ranked(scores[below], generator)]
+    rank = np.flatnonzero(candidate[below])  # rows between the threshold and each candidate
+    below = below[rank]
+    band = n if n == len(below) else 0 if pure else (n + 1) // 2
+    chance = probabilities(audit_sizes(rank[band:]), n - band) if band < n else np.empty(0)
+    places, probability = _working_order(systematic(chance, generator), chance, generator)
+    return (
+        np.concatenate([below[:band], below[band:][places]]),
+        np.concatenate([np.ones(band), probability]),
+        ["band"] * band + ["audit"] * len(places),
+    )
+
+
+def _random(pool: Positions, n: int, generator: np.random.Generator) -> Drawn:
+    rows = pool[generator.choice(len(pool), n, replace=False)]
+    return rows, np.full(n, n / len(pool)), ["random"] * n
+
+
+def _stratified(
+    scores: Array,
+    pool: Positions,
+    n: int,
+    strata: int,
+    allocation: str,
+    generator: np.random.Generator,
+) -> Drawn:
+    refuse_word("allocation", allocation, ("equal", "proportional"))
+    pool = pool[ranked(scores[pool], generator)]
+    ends = stratum_ends(len(pool), n, whole_number(strata, "strata"))
+    starts = np.concatenate([[0], ends[:-1]])
+    taken = allocate(n, ends - starts, allocation)
+    places = np.concatenate(
+        [
+            start + generator.choice(end - start, count, replace=False)
+            for start, end, count in zip(starts, ends, taken, strict=True)
+        ]
+    )
+    chance = np.repeat(taken / (ends - starts), ends - starts)
+    places, probability = _working_order(places, chance, generator)
+    return pool[places], probability, ["stratified"] * n
+
+
+def _working_order(
+    places: Positions, chance: Array, generator: np.random.Generator
+) -> tuple[Positions, Array]:
+    """Certain rows first, in score order; the others by lot, so that work may stop early."""
+    sure = chance[places] == 1
+    places = np.concatenate([np.sort(places[sure]), generator.permutation(places[~sure])])
+    return places, chance[places]
+
+
+def _most(
+    values: Array, pool: Positions, n: int, policy: str, generator: np.random.Generator
+) -> Drawn:
+    places, probability = greatest(values, n, generator)
+    return pool[places], probability, [policy] * n
+
+
+def _posterior(
+    scores: Array, labels: Array, pool: Positions, mixture: Any
+) -> tuple[Array, list[str]]:
+    """Posterior of each candidate under a mixture of all scores and the labels so far."""
+    from sklearn.base import clone
+
+    from scarce.assess.mixture import ScoreMixture
+
+    if mixture is None:
+        mixture = ScoreMixture()
+    elif isinstance(mixture, type) or not all(
+        hasattr(mixture, part) for part in ("fit", "posterior", "get_params")
+    ):
+        what = mixture.__name__ if isinstance(mixture, type) else type(mixture).__name__
+        kind = "the class" if isinstance(mixture, type) else "of the type"
+        raise UsageError(
+            f"mixture is {kind} {what}, which cannot be fitted to scores: pass a mixture with its "
+            "settings, such as mixture=ScoreMixture(background='normal'), or leave it out."
+        )
+    model = clone(mixture).fit(scores, labels)
+    first = (
+        "choose the first labels with policy='tail' or 'audit', and go on with policy='adaptive'."
+    )
+    try:
+        posterior = np.asarray(model.posterior(scores[pool]), dtype=np.float64)
+    except ScarceError as error:
+        why = getattr(model, "why_", error)
+        raise DataError(f"The mixture gives no posterior ({why}): {first}") from error
+    if np.isnan(posterior).any():
+        raise DataError(
+            f"The mixture gives no posterior for {in_rows(int(np.isnan(posterior).sum()))}: {first}"
+        )
+    doubts = []
+    if not getattr(model, "identified_", True):
+        doubts.append(f"The mixture is not to be believed yet ({model.why_}): label more rows.")
+    return posterior, doubts
+
+
+def _uncertainty(scores: ArrayLike, by: str) -> Array:
+    """How undecided each row's probabilities are, greater is more; only the order matters."""
+    refuse_word("by", by, ("entropy", "margin"))
+    prob = _probabilities(scores)
+    fine = (prob >= 0) & (prob <= 1)
+    if not fine.all():
+        place = tuple(np.argwhere(~fine)[0])
+        raise DataError(
+            f"scores holds {prob[place]:g} at row {place[0]:,}: uncertainty needs probabilities "
+            "between 0 and 1, such as predict_proba(X). For other scores take policy='adaptive'."
+        )
+    if prob.ndim == 1:
+        return -np.abs(prob - 0.5)  # the order of the entropy and of the margin alike
+    total = prob.sum(axis=1)
+    off = np.flatnonzero(np.abs(total - 1) > SUM_TOLERANCE)
+    if len(off):
+        raise DataError(
+            f"scores of row {off[0]:,} sum to {total[off[0]]:g}: probabilities of the classes sum "
+            "to 1. Pass predict_proba(X) with all its columns."
+        )
+    if by == "entropy":
+        return np.asarray(entr(prob).sum(axis=1))
+    two = np.partition(prob, -2, axis=1)[:, -2:]
+    return np.asarray(two[:, 0] - two[:, 1])
+
+
+def _probabilities(scores: Any) -> Array:
+    """Read one probability per row, or one per row and class."""
+    held = scores
+    if isinstance(scores, (list, tuple)):
+        try:
+            held = np.asarray(scores)
+        except ValueError:
+            raise DataError(
+                "scores has rows of different lengths: uncertainty needs one probability per row, "
+                "or one per row and class, such as predict_proba(X)."
+            ) from None
+    elif len(np.shape(scores)) == 2 and not isinstance(scores, np.ndarray):  # a table
+        held = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
+    shape = np.shape(held)
+    if len(shape) not in (1, 2) or 0 in shape:
+        raise DataError(
+            f"scores has shape {shape}: uncertainty needs one probability per row, or one per row "
+            "and class, such as predict_proba(X)."
+        )
+    if len(shape) == 1 or shape[1] == 1:
+        return column(held, "scores")
+    return np.column_stack([column(held[:, at], "scores") for at in range(shape[1])])
+
+
+def _without_label(labels: Any, n_rows: int) -> NDArray[np.bool_]:
+    """Which rows have no label, whatever the classes are called."""
+    if labels is None:
+        return np.ones(n_rows, dtype=bool)
+    refuse_length(labels, n_rows, "labels", "a missing value where a row has none")
+    hidden = np.ma.getmaskarray(labels).ravel() if np.ma.isMaskedArray(labels) else False
+    if hasattr(labels, "to_pylist"):  # Arrow
+        labels = labels.to_pylist()
+    elif hasattr(labels, "to_numpy"):
+        labels = labels.to_numpy()
+    # A list of words and a NaN must not become text: NumPy would write the NaN as a word.
+    held = np.array(labels, dtype=object if isinstance(labels, (list, tuple)) else None).ravel()
+    if held.dtype.kind in "fMm":
+        return np.asarray(hidden | (held != held))
+    if held.dtype.kind == "U" and (held == "nan").any():
+        raise DataError(
+            f"labels holds the word 'nan' at row {int(np.argmax(held == 'nan')):,}, which NumPy "
+            "makes of a missing value among words: pass a list, or an array of dtype object."
+        )
+    if held.dtype != object:
+        return np.zeros(n_rows, dtype=bool) | hidden
+    return hidden | np.array([_missing(value) for value in held], dtype=bool)
+
+
+def _missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
+def seeded(random_state: Any) -> np.random.Generator:
+    """Return the generator of all lots."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"random_state={random_state!r} is no seed: give a whole number from 0 on, a NumPy "
+            "Generator or None."
+        ) from None
+
+
+def _threshold(threshold: Any) -> float:
+    if threshold is None:
+        raise UsageError(
+            "threshold=None, but an audit looks below a threshold: pass threshold=, the score from "
+            "which a row is an alert."
+        )
+    return read_threshold(threshold, [None])[0]
+
+
+def _too_few(wanted: int, candidates: int, below: bool) -> str:
+    where = " below the threshold" if below else ""
+    if candidates == 0:
+        return f"There is no row without a label{where}: nothing was chosen."
+    one = candidates == 1
+    return (
+        f"{in_rows(wanted)} were asked for and {candidates:,} without a label "
+        f"{'is' if one else 'are'} there{where}: {'it was' if one else 'all of them were'} "
+        "chosen, for certain."
+    )
