@@ -617,6 +617,8 @@ def test_other_refusals():
         digest.merge(3)
     with pytest.raises(TypeError, match="unsupported"):
         digest + 3
+    with pytest.raises(TypeError, match="unsupported"):
+        3 + digest
     words = open_rows(pa.table({"grade": ["good", "bad"], "y": [1, 0]}), label="y")
     with pytest.raises(DataError, match="'grade' holds categories"):
         ScoreDigest.from_rows(words)

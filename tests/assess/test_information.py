@@ -377,6 +377,7 @@ def test_oracle_label_value_is_the_slope_of_the_error():
     assert found.recall_sd == pytest.approx(present.recall_sd(9.11), rel=1e-12)
     below = label_value(FIGURE_4, threshold=9.11, present=present, labelled_from=8.42)
     assert below.high[0] == 8.42
+    assert label_value(FIGURE_4, threshold=9.11, present=present).high[0] == math.inf
     # in the paper's parameters it is the same
     other = label_value(FIGURE_4, threshold=9.11, present=present.in_variances(), edges=edges)
     np.testing.assert_allclose(other.value, found.value, rtol=1e-9)

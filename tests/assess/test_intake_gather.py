@@ -99,6 +99,7 @@ NAN = float("nan")
         (0.5, {"sources": "alert"}, True, False, False),
         (0.5, {"sources": "chosen"}, True, False, False),
         (0.5, {"sources": "audit", "inclusion": 0.1}, True, True, False),
+        (0.5, {"sources": "outside", "inclusion": 0.1}, True, True, False),
         # the threshold of the time: a label below it did not come from an alert
         (0.5, {"at_time": 1.0}, False, False, True),
         (0.5, {"at_time": 0.5}, True, False, False),
@@ -338,6 +339,7 @@ def test_invariant_long_data_give_nearly_what_short_data_give(monkeypatch):
         scores, labels, threshold=CUT, inclusion=inclusion, label_source=source
     )
     monkeypatch.setattr(gather_module, "ROW_BY_ROW", 1000)
+    monkeypatch.setattr("scarce.rows.block.BLOCK_CELLS", 9000)  # blocks of 3,000 rows
     rows = open_rows(
         table_of(scores, labels, inclusion, source), label="y", columns=["score", "p", "source"]
     )
@@ -360,24 +362,28 @@ def test_invariant_long_data_give_nearly_what_short_data_give(monkeypatch):
             assert ours == pytest.approx(theirs, abs=0.05 * width)
         assert other.alerts_per_event.value == pytest.approx(exact.alerts_per_event.value, rel=0.05)
     broken = inclusion.copy()
-    broken[np.flatnonzero((source == "audit") & (inclusion < 1))[:2]] = np.nan
+    lost = np.flatnonzero((source == "audit") & (inclusion < 1))[[0, -1]]
+    broken[lost] = np.nan
     rows = open_rows(
         table_of(scores, labels, broken, source), label="y", columns=["score", "p", "source"]
     )
-    with pytest.raises(DataError, match="audit for 2 labelled rows"):
+    with pytest.raises(DataError, match=rf"audit for 2 labelled rows.*row {lost[0]:,}\)"):
         estimate_performance(rows, threshold=CUT, inclusion="p", label_source="source")
 
 
 def test_more_than_a_quarter_million_rows_go_through_the_digest(rng):
+    """In bins, and yet with exact counts at the threshold, here amid all kinds of rows."""
     n = 262_145
     scores = rng.normal(size=n)
-    labels = np.where(scores > 2.5, (rng.random(n) < 0.3) * 1.0, np.nan)
-    ledger = gather(scores, labels, 2.5)[0].ledger
-    assert len(ledger.score) < 20_000
-    assert ledger.n == n
-    cut = ledger.above(2.5)
-    assert ledger.rows[:cut].sum() == (scores >= 2.5).sum()
-    assert ledger.events[:cut].sum() == np.nansum(labels)
+    labels = rng.choice([0.0, 1.0, np.nan], n, p=[0.2, 0.1, 0.7])
+    for threshold in (0.0371, -0.5):
+        ledger = gather(scores, labels, threshold)[0].ledger
+        assert len(ledger.score) < 20_000
+        assert ledger.n == n
+        cut, alert = ledger.above(threshold), scores >= threshold
+        assert ledger.rows[:cut].sum() == alert.sum()
+        assert ledger.events[:cut].sum() == (labels[alert] == 1).sum()
+        assert ledger.others[:cut].sum() == (labels[alert] == 0).sum()
     short = gather(scores[:-1], labels[:-1], 2.5)[0].ledger
     assert len(short.score) == n - 1
 

@@ -146,11 +146,19 @@ def test_oracle_blind_events_are_spread_like_the_rows():
     assert here / (1 - here) == pytest.approx(np.exp(theta[0]) + phi, rel=5e-3)
 
 
-def test_the_anchor_is_the_last_alert_or_the_first_row():
+def test_the_anchor_is_the_last_labelled_alert():
+    """The 20th row where all alerts are labelled, the 5th where only five are, else the last."""
     scores, labels, threshold = case()
     ledger = ledger_of(scores, labels)
-    n = len(scores)
-    assert anchor_of(ledger, threshold) == pytest.approx(norm.ppf((n - 20 + 0.5) / n), abs=1e-12)
+    place = norm.ppf((len(scores) - np.arange(1, len(scores) + 1) + 0.5) / len(scores))
+    assert anchor_of(ledger, threshold) == pytest.approx(place[19], abs=1e-12)
+    order = np.argsort(-scores)
+    labels[order[5:]] = np.nan
+    assert anchor_of(ledger_of(scores, labels), threshold) == pytest.approx(place[4], abs=1e-12)
+    labels[order[30]] = 1.0  # below the threshold: does not count
+    assert anchor_of(ledger_of(scores, labels), threshold) == pytest.approx(place[4], abs=1e-12)
+    nothing = ledger_of(scores, np.full(len(scores), np.nan))
+    assert anchor_of(nothing, threshold) == pytest.approx(place[19], abs=1e-12)
     assert anchor_of(ledger, 1e9) == ledger.place[0]
 
 

@@ -52,15 +52,18 @@ def batch(seed=0, n=400, threshold=1.0, **settings):
     band = (scores < 1.0) & (scores >= 0.8)
     labels[band], inclusion[band] = event[band], 1.0
     low = np.flatnonzero(scores < 0.8)
-    drawn = rng.choice(low, 30, replace=False)
+    drawn = rng.choice(low, 31, replace=False)
     labels[drawn], inclusion[drawn] = event[drawn], 0.1
     intake = intake_of("a", scores, labels, threshold, inclusion=inclusion, **settings)
     return scores, labels, inclusion, intake
 
 
-@pytest.mark.parametrize("threshold", [1.0, 0.9, 0.3, 1.4, -9.0, 9.0])
+@pytest.mark.parametrize("threshold", [1.0, 0.9, 0.3, 1.4, -9.0, 9.0, "of an audited row"])
 def test_oracle_counts_are_those_of_the_rows(threshold):
     scores, labels, inclusion, intake = batch()
+    if threshold == "of an audited row":  # which is an alert then
+        threshold = float(np.median(intake.audited.score))
+        assert threshold in intake.audited.score
     tally = at([intake], [threshold], Flat())
     alert = scores >= threshold
     assert tally.rows == 400
@@ -190,11 +193,12 @@ def test_oracle_the_best_single_curve_is_summed_over_the_open_rows():
 
 def test_the_band_ends_at_the_first_row_without_a_label():
     scores = np.arange(10.0)[::-1]
-    labels = np.array([1, 0, 1, 1, 0, 1, np.nan, 1, 0, 1.0])
+    labels = np.array([1, 0, 1, 1, 0, 1, np.nan, 1, np.nan, 1.0])
     ledger = ledger_of(scores, labels)
     assert band_end(ledger, 3) == 6
     assert band_end(ledger, 6) == 6
-    assert band_end(ledger, 7) == 10
+    assert band_end(ledger, 7) == 8
+    assert band_end(ledger, 9) == 10
     tally = at([intake_of(None, scores, labels, 7.0)], [7.0], None)
     assert tally.band == (2.0, 3.0)
 

@@ -8,6 +8,7 @@ from scipy.stats import norm, rankdata
 
 from scarce import DataError, UsageError, choose_labels, estimate_performance, plan_audit
 from scarce.datasets import make_trial_scores
+from scarce.decide import plan as plan_module
 from scarce.decide.plan import AuditPlan
 
 CUT = 9.1
@@ -104,6 +105,58 @@ def test_labels_at_hand_are_counted_with_their_probabilities(trial):
     assert plan.rows_below == np.sum(np.isnan(bought) & (scores < CUT))
 
 
+def test_rows_of_an_earlier_audit_count_for_themselves_once_a_new_one_is_drawn(trial, monkeypatch):
+    """What the estimates are given, row by row; rows were put in order of their scores."""
+    scores, labels, truth = trial
+    choice = choose_labels(scores, labels, policy="audit", n=80, threshold=CUT, random_state=0)
+    bought = labels.copy()
+    bought[choice.rows] = truth[choice.rows]
+    given, real = [], plan_module.gather
+
+    def spy(values, labels, threshold, *, inclusion):
+        given.append((values, labels.copy(), inclusion))
+        return real(values, labels, threshold, inclusion=inclusion)
+
+    monkeypatch.setattr(plan_module, "gather", spy)
+    inclusion = choice.inclusion(len(scores))
+    plan_audit(scores, bought, threshold=CUT, n=40, inclusion=inclusion, repeats=2)
+    assert len(given) == 3
+    order = np.argsort(-scores)
+    earlier = ~np.isnan(inclusion[order])
+    for values, known, _ in given:
+        np.testing.assert_array_equal(values, scores[order])
+        had = ~np.isnan(bought[order])
+        np.testing.assert_array_equal(known[had], bought[order][had])
+    np.testing.assert_array_equal(given[0][2][earlier], inclusion[order][earlier])
+    for _, known, chance in given[1:]:
+        assert (chance[earlier] == 1).all()
+        new = ~np.isnan(known) & np.isnan(bought[order])
+        assert new.sum() == 40
+        assert (chance[new] > 0).all()
+        assert (chance[new] < 1).sum() == 20
+
+
+def test_oracle_events_found_are_the_curves_own_share(trial, monkeypatch):
+    """Four hundred worlds without their estimates: every row below is looked at in each."""
+    scores, labels, _ = trial
+    first, real = [], plan_module._estimate
+
+    def once(*arguments):
+        if not first:
+            first.append(real(*arguments))
+        return first[0]
+
+    monkeypatch.setattr(plan_module, "_estimate", once)
+    below = np.isnan(labels) & (scores < CUT)
+    plan = plan_audit(scores, labels, threshold=CUT, n=int(below.sum()), repeats=400)
+    place = norm.ppf((rankdata(scores) - 0.5) / len(scores))[below]
+    now = estimate_performance(scores, labels, threshold=CUT)
+    expected = now.share_of_events(place, 4000, np.random.default_rng(0)).sum(axis=1)
+    error = np.sqrt((expected.var() + expected.mean()) / 400)
+    assert error < 0.1 * expected.mean()
+    assert plan.found[1] == pytest.approx(expected.mean(), abs=4 * error)
+
+
 def test_the_same_seed_gives_the_same_plan_and_progress_is_told(trial):
     scores, labels, _ = trial
     told = []
@@ -182,8 +235,11 @@ def test_sizes_beyond_the_rows_are_cut_and_said(trial):
 
 
 def test_one_row_below_is_one_row():
-    plan = plan_audit([3.0, 2.0, 1.0], [1, 1, None], threshold=1.5, n=1, repeats=1)
+    scores = [*np.linspace(9.0, 2.0, 30), 1.0]
+    plan = plan_audit(scores, [1] + [0] * 29 + [None], threshold=1.5, n=1, repeats=1)
+    assert plan.none_found[1] == 1
     assert "Audits of 1 row below" in str(plan)
+    assert "mostly find none" not in str(plan)  # every row would be known
 
 
 def test_recall_that_no_audit_can_change_is_said(trial):
@@ -196,6 +252,10 @@ def test_recall_that_no_audit_can_change_is_said(trial):
     clean = plan_audit(scores, 0 * labels, threshold=CUT, n=25, repeats=2)
     assert np.isnan(clean.width).all()
     assert clean.remarks[0].startswith("No alert is an event, so recall is 0")
+    half = np.where(np.arange(len(scores)) % 2, 0 * labels, np.nan)
+    unsure = plan_audit(scores, half, threshold=CUT, n=25, repeats=2)
+    assert not np.isnan(unsure.width).any()  # an alert without a label may be an event
+    assert not unsure.remarks[0].startswith("No alert is an event")
     weaker = clean.most_missed[1] > clean.most_missed[0]
     assert (
         any("a weaker limit on missed events than no audit" in r for r in clean.remarks) == weaker

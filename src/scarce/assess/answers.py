@@ -419,13 +419,11 @@ def _remarks(tally: Tally, reading: Reading) -> list[str]:
             f"All {tally.seen:,.0f} labels above the threshold are events while {open_alerts:,.0f} "
             "alerts have none: if those were checked and clean, their label is 0."
         )
-    if (
-        reading.missed.method.startswith("two sources")
-        and tally.audit.high > 1.5 * reading.missed.high
-    ):
+    if not 0.5 < tally.spoken_for < 1.6:
         remarks.append(
-            f"The audit alone allows up to {short(tally.audit.high)} missed events; the limit of "
-            f"{short(reading.missed.high)} rests on the curve."
+            f"The inclusion probabilities speak for {tally.spoken_for:.1f} times as many rows as "
+            "there are below the threshold. Of several audits give the last one's, and 1 for rows "
+            "of earlier ones; check that they are probabilities, not percentages."
         )
     if tally.seen == 0 and tally.alerts_labelled:
         remarks.append(

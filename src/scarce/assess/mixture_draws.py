@@ -120,6 +120,8 @@ def _draw(
     root = whitening(slope_at(pair, data, spread_prior)[2])
     curvature = curvature_of(pair, data, spread_prior)
     curvature[0, 0] += SHARE_PRIOR[1] ** -2.0
+    if not np.isfinite(root.T @ curvature @ root).all():
+        return nothing
     lengths, axes = np.linalg.eigh(root.T @ curvature @ root)
     # A direction that the data leave open gets a wide proposal, not an endless one.
     lengths = np.maximum(np.abs(lengths), 0.04)

@@ -139,8 +139,14 @@ def _prepare(ledger: Ledger, threshold: float) -> _Batch:
 
 
 def anchor_of(ledger: Ledger, threshold: float) -> float:
-    """Return the normal score at the threshold: that of the last alert, or of the first row."""
-    return float(ledger.place[max(0, ledger.above(threshold) - 1)])
+    """Return the normal score that the segments hang on: that of the last alert with a label.
+
+    Where every alert is labelled that is the threshold. Where only the top of the alerts was looked
+    at, the curve must be free to bend where its labels end, and not at a threshold further down.
+    """
+    cut = ledger.above(threshold)
+    labelled = np.flatnonzero(ledger.events[:cut] + ledger.others[:cut])
+    return float(ledger.place[labelled[-1] if len(labelled) else max(0, cut - 1)])
 
 
 def _first_level(batch: _Batch) -> float:

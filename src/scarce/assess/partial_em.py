@@ -265,6 +265,11 @@ def whitening(squares: Array) -> Array:
 
 def curvature_of(pair: Pair, data: Evidence, spread_prior: float | None) -> Array:
     """Minus the second derivatives of the objective, from differences of gradients."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return _second(pair, data, spread_prior)
+
+
+def _second(pair: Pair, data: Evidence, spread_prior: float | None) -> Array:
     theta = pair.theta
     root = whitening(slope_at(pair, data, spread_prior)[2])
     reach = 1e-3 * np.sqrt((root**2).sum(axis=1))

@@ -63,7 +63,9 @@ def estimate_performance(
     threshold : float, or dict of batch -> float
     inclusion : array-like of shape (n,), optional
         Probability with which each labelled row below the threshold had been drawn; 1 for rows
-        labelled for certain; NaN for the others. `choose_labels(...).inclusion(n)` gives it.
+        labelled for certain; NaN for the others. `choose_labels(...).inclusion(n)` gives it, and
+        the choice itself is understood too. After several audits: the last one's probabilities,
+        and 1 for rows of earlier ones.
     method : {"auto", "mixture", "audit"}
         "auto": a monotone precision curve, and the audit where there is one. "audit": the audit
         alone. "mixture": two families of scores fitted to labelled and unlabelled rows (002).

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from scarce.assess.tally import Tally
-from scarce.records import Estimate
+from scarce.records import Estimate, short
 from scarce.rows.block import Array
 
 FEW = 5
@@ -169,7 +169,8 @@ def _audit(tally: Tally, level: float, point: float) -> Reading:
     worst, best = _ratio(few, high, 0.0), _ratio(many, low, 1.0)
     value = _ratio(float(np.median(tally.found)), point)
     if tally.alerts_labelled == 0:
-        value, worst, best = float("nan"), 0.0, 1.0
+        value, worst = float("nan"), 0.0
+        best = _ratio(tally.alerts, tally.least_missed, 1.0)
         why = "no alert is labelled, so nothing is known of what was found"
     value = min(max(value, worst), best)
     return Reading(Estimate(value, worst, best, level, method, why), missed)
@@ -177,7 +178,8 @@ def _audit(tally: Tally, level: float, point: float) -> Reading:
 
 def _two_sources(tally: Tally, level: float) -> Reading:
     method = "two sources: curve and audit"
-    why = f"for the low end of recall, {CURVE}; for the high end, {AUDIT}"
+    alone = f"the audit alone allows up to {short(tally.audit.high)} missed events"
+    why = f"for the low end of recall, {CURVE} ({alone}); for the high end, {AUDIT}"
     curve_low, curve_high = ends(tally.missed, level)
     audit_low = max(tally.audit.low, tally.least_missed)
     if tally.audit.events == 0:

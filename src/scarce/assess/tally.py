@@ -45,6 +45,7 @@ class Tally(NamedTuple):
     margin: Array  # draws: share of events right at the threshold
     best: tuple[float, float] | None  # found and missed events of the best single curve
     band: tuple[float, float]  # events and rows of the labelled stretch right below
+    spoken_for: float = 1.0  # rows that the audit's probabilities speak for, per row of the frame
 
     @property
     def found(self) -> Array:
@@ -87,6 +88,8 @@ def tally_at(
     ):  # every row below has a label: nothing stands for others
         chances, frame = np.ones(len(chances)), 0
     audit = count_missed(labels, chances, frame, level=level)
+    drawn = chances[chances < 1.0]
+    spoken_for = float((1.0 / drawn).sum()) / frame if len(drawn) >= 20 else 1.0
     alerts = sum(part.counts[1] for part in parts)
     rows, _, labelled, seen, known, outside = (
         float(sum(part.counts[k] for part in parts)) for k in range(6)
@@ -106,6 +109,7 @@ def tally_at(
         np.asarray(margin),
         _sum_of_best([part.best for part in parts]),
         band,
+        spoken_for,
     )
 
 

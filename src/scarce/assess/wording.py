@@ -45,6 +45,8 @@ def in_words(found: Performance) -> str:
 
 
 def _line(name: str, estimate: Estimate) -> str:
+    if np.isnan(estimate.value) and estimate.low == estimate.high:
+        return f"{name}: {estimate.assumes}."
     if np.isnan(estimate.value):
         if estimate.method.endswith("one-sided limit") or np.isnan(estimate.low):
             return f"{name}: no best guess; at most {short(estimate.high)} ({_level(estimate)})."

@@ -221,7 +221,8 @@ def plan_audit(
             bought[choice.rows] = lots[choice.rows] < share
             chance = choice.inclusion(len(values))
             if drawn is not None:
-                chance = np.where(np.isnan(chance), drawn, chance)
+                # Rows of an earlier audit speak for themselves once a new one speaks for the rest.
+                chance = np.where(np.isnan(chance) & ~np.isnan(drawn), 1.0, chance)
             found, _ = estimate(bought, chance)
             events = float(bought[choice.rows].sum())
             notes[row, world] = found.recall.width, found.missed.high, events
@@ -326,7 +327,7 @@ def _remarks(
             "audit: theirs rests on rows drawn by lot alone, the other on a curve that nobody has "
             "checked."
         )
-    if none[-1] > 0.5:
+    if none[-1] > 0.5 and tried[-1] < rows_below:
         remarks.append(
             f"Events are so rare down there that {tried[-1]:,} checks would mostly find none: only "
             "an upper limit, about 3 x rows / checks, can come of it."

@@ -158,5 +158,7 @@ def _weighted(
     log_proposal = -0.5 * (FREEDOM + k) * np.log1p(length / FREEDOM)
     log_weight = log_density(points) - log_proposal
     log_weight = np.where(np.isnan(log_weight), -np.inf, log_weight)
+    if np.isneginf(log_weight).all():  # no draw is possible
+        return points, np.full(tries, 1.0 / tries), 0.0
     share = np.exp(log_weight - logsumexp(log_weight))
     return points, share, float(1.0 / (share**2).sum())
