@@ -159,6 +159,17 @@ def test_ranking_keeps_every_pair_and_its_criterion(trial, model):
     assert model.ranking_[0].ks == pytest.approx(ks, abs=1e-9)
 
 
+def test_likelihood_and_distance_may_choose_differently():
+    """A batch where the truth is normal: likelihood finds it, the distance does not."""
+    sample = make_trial_scores(500, positive_share=0.05, random_state=6)
+    by_likelihood = ScoreMixture().fit(sample.scores, sample.y)
+    by_distance = ScoreMixture(select="ks").fit(sample.scores, sample.y)
+    assert by_likelihood.background_ == "normal"
+    assert by_distance.background_ == "lognormal"
+    assert by_distance.ranking_[0].ks < by_likelihood.ranking_[0].ks
+    assert by_distance.ranking_[0].criterion > by_likelihood.ranking_[0].criterion
+
+
 def test_a_third_parameter_is_paid_for(trial):
     one = ScoreMixture(["normal", "skew-normal"]).fit(trial.scores, trial.y)
     sizes = {"normal": 5, "skew-normal": 6}

@@ -144,12 +144,14 @@ def test_drawn_batches_are_labelled_from_the_cut_on():
     assert len(batch.other_score) == pytest.approx(expected, abs=4 * np.sqrt(expected))
 
 
-def test_oracle_distance_is_scipys():
+@pytest.mark.parametrize("off", [-0.4, 0.0, 0.4])
+def test_oracle_distance_is_scipys(off):
     data, scores, _ = evidence()
-    pair = Pair(NORMAL, NORMAL, 0.2, np.array([0.0, 0.1]), np.array([3.0, -0.2]))
+    pair = Pair(NORMAL, NORMAL, 0.2, np.array([off, 0.1]), np.array([3.0 + off, -0.2]))
 
     def law(s):
-        return 0.8 * stats.norm.cdf(s, 0, np.exp(0.1)) + 0.2 * stats.norm.cdf(s, 3, np.exp(-0.2))
+        behind = stats.norm.cdf(s, off, np.exp(0.1))
+        return 0.8 * behind + 0.2 * stats.norm.cdf(s, 3 + off, np.exp(-0.2))
 
     assert ks_distance(pair, data) == pytest.approx(stats.kstest(scores, law).statistic, rel=1e-12)
     twice = data._replace(open_weight=2 * data.open_weight)

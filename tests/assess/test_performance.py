@@ -100,6 +100,7 @@ def test_oracle_every_row_labelled_is_counted(trial, method):
         events = trial.y_true.sum()
         exact = trial.y_true[alert].sum() / events
         assert found.recall.value == found.recall.low == found.recall.high == exact
+        assert found.recall.method == found.missed.method == "counted"
         assert found.precision.value == trial.y_true[alert].mean()
         assert found.missed.value == trial.y_true[~alert].sum()
         assert found.prevalence.value == pytest.approx(trial.y_true.mean(), rel=1e-12)
@@ -227,6 +228,17 @@ def test_batches_with_the_same_threshold_are_one_question(trial):
     assert found.recall.value == pytest.approx(one.recall.value, abs=0.1)
 
 
+def test_a_warning_about_one_batch_stays_with_it(trial):
+    """Labels scattered below the threshold in one of two weeks."""
+    week = np.arange(5000) % 2
+    labels = np.where(trial.scores >= CUT, trial.y_true, np.nan)
+    labels[1:1200:40] = 0.0
+    found = estimate_performance(trial.scores, labels, threshold=CUT, batch=week)
+    assert sum("scattered" in text for text in found.warnings) == 1
+    assert any("scattered" in text for text in found.batches[1].warnings)
+    assert not any("scattered" in text for text in found.batches[0].warnings)
+
+
 def test_a_validation_auc_sharpens_few_events(trial):
     plain = estimate_performance(trial.scores, trial.y, threshold=CUT)
     helped = estimate_performance(trial.scores, trial.y, threshold=CUT, auc=0.91)
@@ -327,6 +339,10 @@ def test_alerts_without_a_label_are_drawn_and_said(trial):
     seen = np.nansum(labels[alerts])
     assert found.precision.low >= seen / 36
     assert found.precision.high <= (seen + 12) / 36
+    # Found and missed events make up the prevalence, low ends with low ends.
+    for end in ("low", "high"):
+        events = 36 * getattr(found.precision, end) + getattr(found.missed, end)
+        assert getattr(found.prevalence, end) == pytest.approx(events / 5000)
 
 
 def test_audit_alone_says_what_an_audit_can(audited):

@@ -313,6 +313,8 @@ def test_a_mixture_that_is_not_identified_leaves_the_counts():
     assert reading.recall.low == pytest.approx(6 / 508)
     assert reading.recall.high == pytest.approx(6 / 8)
     assert reading.recall.method == "not identified"
+    checked = read_nothing(tally_of(6, known=3, audit=audit_of(1, 30, certain=2, frame=500)), 0.9)
+    assert checked.missed.high == 2 + 500 - 29  # those that were checked and clean are out
 
 
 def test_open_alerts_widen_both_ends():

@@ -114,22 +114,18 @@ def _draw(
             )
         return values
 
-    if not np.isfinite(pair.theta).all():
-        return nothing
-    # White coordinates: units of the scores fall out, and 1 is about a standard error.
-    root = whitening(slope_at(pair, data, spread_prior)[2])
-    curvature = curvature_of(pair, data, spread_prior)
-    curvature[0, 0] += SHARE_PRIOR[1] ** -2.0
-    if not np.isfinite(root.T @ curvature @ root).all():
-        return nothing
-    lengths, axes = np.linalg.eigh(root.T @ curvature @ root)
-    # A direction that the data leave open gets a wide proposal, not an endless one.
-    lengths = np.maximum(np.abs(lengths), 0.04)
-    mode = Mode(np.zeros(len(lengths)), 0.0, (axes * lengths) @ axes.T, 0.0, 0)
     try:
+        # White coordinates: units of the scores fall out, and 1 is about a standard error.
+        root = whitening(slope_at(pair, data, spread_prior)[2])
+        curvature = curvature_of(pair, data, spread_prior)
+        curvature[0, 0] += SHARE_PRIOR[1] ** -2.0
+        lengths, axes = np.linalg.eigh(root.T @ curvature @ root)
+        # A direction that the data leave open gets a wide proposal, not an endless one.
+        lengths = np.maximum(np.abs(lengths), 0.04)
+        mode = Mode(np.zeros(len(lengths)), 0.0, (axes * lengths) @ axes.T, 0.0, 0)
         drawn = draw_posterior(log_density, mode, rng, tries=1000)
-    except np.linalg.LinAlgError:  # the weighted draws lie on a line
-        return nothing
+    except (np.linalg.LinAlgError, OverflowError, ZeroDivisionError):
+        return nothing  # a parameter that no row holds, or draws that lie on a line
     if np.isnan(drawn.effective_size):
         return nothing
     return drawn._replace(values=pair.theta + drawn.values @ root.T)

@@ -1,0 +1,1 @@
+"""Which way of drawing checks below a threshold says most about recall?"""
