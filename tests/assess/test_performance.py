@@ -1,7 +1,6 @@
 """estimate_performance: what is exact must be exact, what is estimated must not move by itself."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
@@ -9,8 +8,7 @@ from scipy import stats
 from scipy.stats import rankdata
 
 from scarce import UsageError, choose_labels, estimate_performance
-from scarce.assess.answers import FIGURES, Question
-from scarce.assess.intake import intake_of
+from scarce.assess.answers import FIGURES
 from scarce.datasets import make_trial_scores
 
 CUT = 9.1
@@ -261,41 +259,6 @@ def test_wider_levels_hold_narrower_ones(audited):
             assert outer.level > inner.level
 
 
-def test_plain_data_for_json(trial, audited):
-    scores, labels, inclusion, _ = audited
-    answers = [
-        estimate_performance(trial.scores, trial.y, threshold=CUT),
-        estimate_performance(trial.scores, trial.y, threshold=CUT).at(99.0),
-        estimate_performance(scores, labels, threshold=CUT, inclusion=inclusion, method="audit"),
-    ]
-    for found in answers:
-        text = json.dumps(found.to_dict(), allow_nan=False)
-        again = json.loads(text)
-        assert again["recall"]["value"] == pytest.approx(found.recall.value, nan_ok=False) or (
-            again["recall"]["value"] is None and np.isnan(found.recall.value)
-        )
-        assert again["counts"]["rows"] == found.counts.rows
-        assert set(FIGURES) <= set(again)
-        assert again["warnings"] == list(found.warnings)
-
-
-def test_words_for_a_reader(trial, audited):
-    text = str(estimate_performance(trial.scores, trial.y, threshold=CUT))
-    assert "Alerts: 36 of 5,000 rows" in text
-    assert "11 events seen" in text
-    assert "Precision 0.306" in text
-    assert "Recall: about" in text
-    assert "alerts to open per further event" in text
-    assert "nan" not in text
-    scores, labels, inclusion, _ = audited
-    text = str(estimate_performance(scores, labels, threshold=CUT, inclusion=inclusion))
-    assert "200 rows" in text
-    assert "drawn at random" in text
-    few = str(estimate_performance(trial.scores, trial.y, threshold=10.4))
-    assert "no best guess" in few
-    assert "nan" not in few
-
-
 def test_no_alert_at_all(trial):
     found = estimate_performance(trial.scores, trial.y, threshold=99.0)
     assert found.counts.alerts == 0
@@ -382,55 +345,6 @@ def test_a_mixture_that_is_not_identified_gives_bounds_only(trial):
     assert np.isnan(found.alerts_per_event.value)
     assert found.missed.high == 5000 - 36
     assert any("not identified" in text.lower() for text in found.warnings)
-
-
-class Sure:
-    """A curve that is sure of itself: the same share at or above a score, another one below."""
-
-    def __init__(self, at, above, below):
-        self.at, self.above, self.below = at, above, below
-
-    def share_of_events(self, intake, index, score, place):
-        return np.tile(np.where(score > self.at, self.above, self.below), (9, 1))
-
-
-def asked(scores, labels, threshold, curve):
-    intake = intake_of(None, scores, labels, threshold)
-    question = Question(
-        intakes=(intake,),
-        curves=curve,
-        method="auto",
-        auc=None,
-        level=0.9,
-        random_state=0,
-        effective_size=900.0,
-        warnings=(),
-        which=(0,),
-    )
-    return question.answer([threshold])
-
-
-def test_oracle_slope_and_cost_of_a_curve_that_is_sure():
-    """60 alerts with 30 events; below them a share of 0.2, then of 0, then all known."""
-    scores = np.arange(200.0)
-    labels = np.where(scores >= 140, scores % 2, np.nan)
-    flat = asked(scores, labels, 140.0, Sure(np.inf, 0.0, 0.2))
-    assert flat.alerts_per_event.value == pytest.approx(5.0)
-    assert flat.alerts_per_event.low == flat.alerts_per_event.high == pytest.approx(5.0)
-    total = flat.prevalence.value * 200
-    assert flat.precision_per_recall.value == pytest.approx(total / 60 * (1 - 0.5 / 0.2))
-    empty = asked(scores, labels, 140.0, Sure(np.inf, 0.0, 0.0))
-    assert empty.alerts_per_event.value == np.inf
-    assert empty.precision_per_recall.value == -np.inf
-    assert empty.precision_per_recall.low == -np.inf
-    plain = empty.to_dict()
-    json.dumps(plain, allow_nan=False)
-    assert plain["precision_per_recall"]["value"] == "-inf"
-    assert "nan" not in str(empty)
-    nothing = asked(scores, labels * 0, 140.0, Sure(np.inf, 0.0, 0.0))
-    assert nothing.precision_per_recall.value == 0.0  # 0 above and 0 at the margin
-    rich = asked(scores, labels, 140.0, Sure(np.inf, 0.0, 0.8))
-    assert rich.precision_per_recall.value > 0
 
 
 def test_many_batches_are_pooled_in_groups_and_keep_their_own_levels():

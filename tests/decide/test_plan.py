@@ -57,7 +57,8 @@ def test_oracle_a_plan_says_what_audits_come_to_in_worlds_drawn_from_the_curve(t
     assert 0.4 < plan.most_missed[2] / np.median(missed) < 2.5
     assert plan.found[2] > plan.found[1]
     assert plan.rows_below == np.sum(np.isnan(labels) & (scores < CUT))
-    assert (plan.width_low <= plan.width_high).all()
+    assert (plan.width_low[1:] < plan.width[1:]).all()
+    assert (plan.width[1:] < plan.width_high[1:]).all()
     assert ((plan.none_found >= 0) & (plan.none_found <= 1)).all()
 
 

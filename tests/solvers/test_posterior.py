@@ -133,6 +133,23 @@ def test_oracle_a_poor_proposal_is_fitted_again():
     np.testing.assert_allclose(np.cov(values.T), np.eye(3), atol=0.08)
 
 
+def test_draws_that_are_never_enough_are_made_once_more_and_six_times_as_many():
+    asked = []
+
+    def bell(x):
+        asked.append(len(x))
+        return -0.5 * (x**2).sum(axis=1)
+
+    mode = Mode(np.zeros(2), 0.0, np.eye(2), 0.0, 0)
+    drawn = draw_posterior(bell, mode, np.random.default_rng(0), tries=100, keep=50, enough=1e9)
+    assert asked == [100, 100, 100, 100, 600]
+    assert 200 < drawn.effective_size <= 600
+    assert len(drawn.values) == 50
+    asked.clear()
+    draw_posterior(bell, mode, np.random.default_rng(0), tries=100, keep=50, enough=40)
+    assert asked == [100]
+
+
 def test_oracle_effective_size_is_that_of_importance_weights():
     """Against the weights worked out with scipy's multivariate t."""
     centre, covariance = np.array([0.4, -0.2]), np.array([[0.5, 0.1], [0.1, 0.4]])

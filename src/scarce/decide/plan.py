@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.assess.answers import Performance, Question
+from scarce.assess.answers import Performance
 from scarce.assess.gather import gather
 from scarce.assess.intake import Intake
 from scarce.assess.ledger import ledger_of
-from scarce.assess.monotone import Curves, fit_monotone, slope_prior
+from scarce.assess.monotone import Curves
+from scarce.assess.performance import performance_of
 from scarce.assess.readers import (
     read_auc,
     read_inclusion,
@@ -256,36 +257,20 @@ def _sizes(n: Any) -> list[int]:
     return [whole_number(one, "n") for one in given]
 
 
-class _ByRank:
-    """Monotone curves as a tally asks for them."""
-
-    def __init__(self, curves: Curves) -> None:
-        self.curves = curves
-
-    def share_of_events(self, intake: Intake, index: int, score: Array, place: Array) -> Array:
-        return self.curves.precision(place, index)
-
-
 def _estimate(
     intake: Intake, auc: float | None, level: float, seed: int
 ) -> tuple[Performance, Curves]:
-    """What estimate_performance says, without the check of the curve that takes half its time."""
-    seen = float(intake.ledger.events[: intake.ledger.above(intake.threshold)].sum())
-    curves = fit_monotone(
-        [intake.ledger], [intake.threshold], slope_prior(auc, seen), np.random.default_rng(seed)
-    )
-    question = Question(
-        intakes=(intake,),
-        curves=_ByRank(curves),
+    """What estimate_performance says, and the curves behind it."""
+    found = performance_of(
+        [intake],
         method="auto",
         auc=auc,
         level=level,
+        families=(None, None),
+        check=False,
         random_state=seed,
-        effective_size=curves.draws.effective_size,
-        warnings=(),
-        which=(0,),
     )
-    return question.answer([intake.threshold]), curves
+    return found, found._question.curves.curves
 
 
 def _always_zero(now: Performance) -> bool:
