@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -39,6 +40,42 @@ def digest(code: tuple[str, ...], own: tuple[Path, ...]) -> str:
 def work_file(folder: Path, code: tuple[str, ...], own: tuple[Path, ...]) -> Path:
     """Return where the records of this code are kept."""
     return folder / f"records-{digest(code, own)}.jsonl"
+
+
+@dataclass(frozen=True)
+class Work:
+    """The jobs of one experiment and their records on file.
+
+    Parameters
+    ----------
+    code : tuple of str
+        Patterns of the modules of scarce that decide a job.
+    own : tuple of Path
+        Files of the experiment that do.
+    do : callable
+        Makes the record of a job; workers must be able to import it.
+    kind : named tuple
+        The class of the jobs.
+    """
+
+    code: tuple[str, ...]
+    own: tuple[Path, ...]
+    do: Callable[[Any], Record]
+    kind: Any
+
+    def work_file(self, folder: Path) -> Path:
+        """Return where the records of this code are kept."""
+        return work_file(folder, self.code, self.own)
+
+    def do_all(
+        self, todo: Sequence[Any], file: Path | None, *, engine: Any = WORKERS
+    ) -> list[Record]:
+        """Return the record of every job, doing those that are not on file yet."""
+        return do_all(todo, file, self.do, self.kind, engine=engine)
+
+    def read(self, file: Path) -> dict[Any, Record]:
+        """Return the records on file."""
+        return read(file, self.kind)
 
 
 def do_all(

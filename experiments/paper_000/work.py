@@ -10,7 +10,6 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import scarce
 from experiments import resume
@@ -23,23 +22,8 @@ CODE = ("features/*", *SOLVER, "models/maxent*", "models/widths")
 OWN = ("species.py", "methods.py", "jobs.py")
 TOLERANCE = 1e-6  # duality gap of the timed fits
 
-
-def work_file(folder: Path) -> Path:
-    """Return where the records of this code are kept."""
-    here = Path(__file__).parent
-    return resume.work_file(folder, CODE, tuple(here / name for name in OWN))
-
-
-def do_all(
-    todo: Sequence[Job], file: Path | None, *, engine: Any = resume.WORKERS
-) -> list[dict[str, Any]]:
-    """Return the record of every job, doing those that are not on file yet."""
-    return resume.do_all(todo, file, jobs.do, Job, engine=engine)
-
-
-def read(file: Path) -> dict[Job, dict[str, Any]]:
-    """Return the records on file."""
-    return resume.read(file, Job)
+WORK = resume.Work(CODE, tuple(Path(__file__).parent / name for name in OWN), jobs.do, Job)
+work_file, do_all, read = WORK.work_file, WORK.do_all, WORK.read
 
 
 # --- how long the hinge fits take -----------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 from typing import ClassVar
 
 import numpy as np
@@ -23,12 +22,6 @@ from scarce.datasets import load_nceas, nceas_species
 
 HERE = FOLDER / "paper_000"
 NOTHING = dict.fromkeys(("fits", "wall", "fit_cpu", "cpu", "slowest", "peak_mb", "gap"), 1.0)
-
-
-@pytest.fixture
-def real_data():
-    if not os.environ.get("SCARCE_DATA"):
-        pytest.skip("SCARCE_DATA is not set: the real data sets are not part of the project")
 
 
 @pytest.fixture(scope="module")
@@ -413,33 +406,6 @@ def test_the_difference_to_the_rival_is_paired():
 
 
 # --- work -----------------------------------------------------------------------------------------
-
-
-def test_work_goes_on_where_it_stopped(real_data, monkeypatch, tmp_path, capsys):
-    done = []
-
-    def do(job):
-        done.append(job)
-        return job._asdict() | {"seconds": 1.0, "methods": {}}
-
-    monkeypatch.setattr(jobs, "do", do)
-    todo = [Job(name, False, "maxent") for name in ("sa01", "sa02", "sa03", "sa04")]
-    file = tmp_path / "deep" / "records.jsonl"
-    work.do_all(todo[:2], file, engine=None)
-    with file.open("a") as out:
-        out.write('{"species": "sa03", "pooled": false, "par')  # stopped in the middle
-    found = work.do_all(todo, file, engine=None)
-    assert done == todo
-    assert [record["species"] for record in found] == ["sa01", "sa02", "sa03", "sa04"]
-    assert "2 results are on file already" in capsys.readouterr().err
-    assert work.do_all(todo, file, engine=None) == found
-    assert len(done) == 4
-
-
-def test_work_of_other_code_is_not_taken_over(monkeypatch, tmp_path):
-    before = work.work_file(tmp_path)
-    monkeypatch.setattr(work, "OWN", work.OWN[:-1])
-    assert work.work_file(tmp_path) != before
 
 
 # --- what is stored is what the code makes --------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 
 import numpy as np
 import pytest
@@ -29,12 +28,6 @@ def cells():
 @pytest.fixture(scope="module")
 def stored():
     return frame.read_results(HERE)
-
-
-@pytest.fixture
-def real_data():
-    if not os.environ.get("SCARCE_DATA"):
-        pytest.skip("SCARCE_DATA is not set: the real data sets are not part of the project")
 
 
 # --- what is stored is what the code makes -------------------------------------------------------
@@ -256,33 +249,6 @@ def test_infinity_is_written_as_nothing(monkeypatch):
 
 
 # --- work ----------------------------------------------------------------------------------------
-
-
-def test_work_goes_on_where_it_stopped(monkeypatch, tmp_path, capsys):
-    done = []
-
-    def do(job):
-        done.append(job)
-        return job._asdict() | {"brier": 0.5}
-
-    monkeypatch.setattr(jobs, "do", do)
-    todo = [Job("pima", 0, repeat, "constant") for repeat in range(4)]
-    file = tmp_path / "deep" / "records.jsonl"
-    work.do_all(todo[:2], file, engine=None)
-    with file.open("a") as out:
-        out.write('{"case": "pima", "rows": 0, "repeat": 2, "met')  # stopped in the middle
-    found = work.do_all(todo, file, engine=None)
-    assert done == todo
-    assert [record["repeat"] for record in found] == [0, 1, 2, 3]
-    assert "2 results are on file already" in capsys.readouterr().err
-    assert work.do_all(todo, file, engine=None) == found
-    assert len(done) == 4
-
-
-def test_work_of_other_code_is_not_taken_over(monkeypatch, tmp_path):
-    before = work.work_file(tmp_path)
-    monkeypatch.setattr(work, "CODE", work.CODE[:-1])
-    assert work.work_file(tmp_path) != before
 
 
 # --- figures -------------------------------------------------------------------------------------

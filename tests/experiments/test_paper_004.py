@@ -1,7 +1,6 @@
 """Paper 004 repeated: imputers by slow plain versions, boxes by hand, and stored cells."""
 
 import json
-import os
 
 import numpy as np
 import pytest
@@ -29,12 +28,6 @@ from experiments.paper_004.printed import METHODS, MISSING, SEEN, SETS, TABLE_1,
 from scarce.datasets import hide_gibbs, make_gibbs
 
 HERE = FOLDER / "paper_004"
-
-
-@pytest.fixture
-def real_data():
-    if not os.environ.get("SCARCE_DATA"):
-        pytest.skip("SCARCE_DATA is not set: the real data sets are not part of the project")
 
 
 @pytest.fixture(scope="module")
@@ -454,34 +447,6 @@ def test_the_page_counts_who_is_worse():
     assert "shared rows on crx." in text
     cells["table 2"]["crx"]["values"]["EM"] = (-300.0 + steady).tolist()
     assert page._summary(cells).count("on none") == 3
-
-
-def test_work_goes_on_where_it_stopped(monkeypatch, tmp_path, capsys):
-    did = []
-
-    def do(job):
-        did.append(job)
-        return job._asdict() | {"values": {"EM": 0.5}, "widths": {}, "seconds": 0.0}
-
-    monkeypatch.setattr(jobs, "do", do)
-    todo = [Job("table 2", "crx", repeat) for repeat in range(4)]
-    file = tmp_path / "deep" / "records.jsonl"
-    work.do_all(todo[:2], file, engine=None)
-    with file.open("a") as out:
-        out.write('{"part": "table 2", "case": "crx", "repeat": 2, "val')  # stopped in the middle
-    found = work.do_all(todo, file, engine=None)
-    assert did == todo
-    assert [record["repeat"] for record in found] == [0, 1, 2, 3]
-    assert "2 results are on file already" in capsys.readouterr().err
-    assert work.do_all(todo, file, engine=None) == found
-    assert len(did) == 4
-
-
-def test_work_of_other_code_is_not_taken_over(monkeypatch, tmp_path):
-    before = work.work_file(tmp_path)
-    assert work.work_file(tmp_path) == before
-    monkeypatch.setattr(work, "CODE", work.CODE[:-1])
-    assert work.work_file(tmp_path) != before
 
 
 def test_every_job_is_there_once():

@@ -1,0 +1,25 @@
+"""Which code decides a job of paper 002, and its records on file (see experiments/resume.py)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments import resume
+from experiments.paper_002 import jobs
+from experiments.paper_002.jobs import Job
+
+FITS = ("mixture*", "partial_em", "*famil*", "skewed", "digest*", "score_axis", "information")
+ESTIMATES = ("performance", "answers", "tally", "rules", "monotone", "audit")
+READS = ("gather", "intake", "readers", "ledger")
+CODE = (
+    *(f"assess/{name}" for name in (*FITS, *ESTIMATES, *READS)),
+    "solvers/posterior",
+    "decide/*",
+    "datasets/score_truth",
+    "datasets/simulate",
+    "datasets/papers",
+)
+OWN = ("information.py", "jobs.py", "methods.py", "printed.py", "sets.py")
+
+WORK = resume.Work(CODE, tuple(Path(__file__).parent / name for name in OWN), jobs.do, Job)
+work_file, do_all, read = WORK.work_file, WORK.do_all, WORK.read
