@@ -111,3 +111,19 @@ def test_labels_that_all_are_events_beside_open_alerts_are_asked_about():
     labels = np.where((trial.scores >= 9.1) & (trial.y_true == 1), 1.0, np.nan)
     found = estimate_performance(trial.scores, labels, threshold=9.1)
     assert any("their label is 0" in text for text in found.warnings)
+
+
+def test_an_auc_without_labels_below_moves_the_best_guess_alone():
+    trial = make_trial_scores(random_state=0)
+    labels = np.where(trial.scores >= 9.1, trial.y_true, np.nan)
+    plain = estimate_performance(trial.scores, labels, threshold=9.1)
+    told = estimate_performance(trial.scores, labels, threshold=9.1, auc=0.7)
+    assert (told.recall.low, told.recall.high) == (plain.recall.low, plain.recall.high)
+    assert (told.missed.low, told.missed.high) == (plain.missed.low, plain.missed.high)
+    assert told.recall.value < plain.recall.value - 0.05
+    assert told.missed.value > plain.missed.value
+    expected = (told.counts.events_seen + told.missed.value) / told.counts.rows
+    assert told.prevalence.value == pytest.approx(expected)
+    band = estimate_performance(trial.scores, trial.y, threshold=9.1, auc=0.7)
+    bare = estimate_performance(trial.scores, trial.y, threshold=9.1)
+    assert band.recall.high < bare.recall.high

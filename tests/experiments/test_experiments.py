@@ -61,7 +61,7 @@ def test_stored_results_are_what_the_code_finds(name, capsys):
 
 
 def test_paper_002_slopes():
-    rows = {row.quantity: row for row in frame.read_results(FOLDER / "p002_curves").comparisons}
+    rows = {row.quantity: row for row in frame.read_results(FOLDER / "paper_002").comparisons}
     for background, slope in (("normal", -1.005), ("lognormal", -0.230)):
         exact = rows[f"dP/dR at recall .25, {background} background, closed form"]
         counted = rows[f"dP/dR at recall .25, {background} background, counted"]
@@ -75,11 +75,11 @@ def test_list_and_unknown_names(capsys):
     assert all(name in shown for name in runner.names())
     with pytest.raises(SystemExit):
         runner.main(["p123_nothing"])
-    assert "p002_curves" in capsys.readouterr().err
+    assert "label_designs" in capsys.readouterr().err
 
 
 def test_a_quick_run_writes_nothing(monkeypatch, capsys):
     monkeypatch.setattr(runner, "run", lambda *_: some_results())
     monkeypatch.setattr(runner, "write", lambda *_: pytest.fail("wrote"))
-    assert runner.main(["--quick", "p002_curves"]) == 0
+    assert runner.main(["--quick", "label_designs"]) == 0
     assert "One draw against many." in capsys.readouterr().out

@@ -24,6 +24,7 @@ from scarce.assess.rules import (
     Reading,
     counted,
     ends,
+    moved,
     proportion,
     read_audit,
     read_auto,
@@ -212,6 +213,7 @@ class Question:
     effective_size: float
     warnings: tuple[tuple[int, str], ...]  # of which batch, or of all
     which: tuple[int, ...]  # of the batches, those that are asked about
+    points: CurveDraws | None = None  # curves for the best guess, where those of the ends differ
 
     @property
     def chosen(self) -> list[Intake]:
@@ -221,11 +223,13 @@ class Question:
     def answer(self, thresholds: list[float]) -> Performance:
         """Return the figures at these thresholds, one per batch that is asked about."""
         rng = np.random.default_rng([self.random_state, 1])
-        with one_blas_thread:  # the bits must not depend on the machine's cores
-            tally = tally_at(
-                self.intakes, self.which, thresholds, self.curves, rng, level=self.level
-            )
+        tally = self._tally(thresholds, self.curves, rng)
         reading = self._read(tally)
+        if self.points is not None:
+            guess = self._read(self._tally(thresholds, self.points, rng))
+            reading = Reading(
+                moved(reading.recall, guess.recall.value), moved(reading.missed, guess.missed.value)
+            )
         precision = self._precision(tally)
         marks = tuple(thresholds) if len(set(thresholds)) > 1 else thresholds[0]
         return Performance(
@@ -245,6 +249,12 @@ class Question:
             self.effective_size,
             self,
         )
+
+    def _tally(
+        self, thresholds: list[float], curves: CurveDraws | None, rng: np.random.Generator
+    ) -> Tally:
+        with one_blas_thread:  # the bits must not depend on the machine's cores
+            return tally_at(self.intakes, self.which, thresholds, curves, rng, level=self.level)
 
     def thresholds(self) -> Array:
         """Thresholds from the greatest score down to well below the present ones."""
@@ -288,7 +298,8 @@ class Question:
     def _prevalence(self, tally: Tally, missed: Estimate) -> Estimate:
         few, many = ends(tally.found, self.level)
         middle = float(np.median(tally.found)) + missed.value
-        if self.curves is not None and missed.method not in ("counted", "audit, gamma limits"):
+        modelled = missed.method not in ("counted", "audit, gamma limits")
+        if self.curves is not None and self.points is None and modelled:
             total = float(np.median(tally.found + tally.missed))  # whatever the threshold
             held = min(max(total, few + missed.low), many + missed.high)
             middle = held if missed.value == missed.value else middle

@@ -69,12 +69,12 @@ def read_mixture(tally: Tally, level: float) -> Reading:
         return drawn
     found, missed = tally.best
     return Reading(
-        _moved(drawn.recall, _ratio(found, missed)),
-        _moved(drawn.missed, missed),
+        moved(drawn.recall, _ratio(found, missed)),
+        moved(drawn.missed, missed),
     )
 
 
-def _moved(estimate: Estimate, value: float) -> Estimate:
+def moved(estimate: Estimate, value: float) -> Estimate:
     """The same interval around another point of it."""
     return replace(estimate, value=min(max(value, estimate.low), estimate.high))
 
