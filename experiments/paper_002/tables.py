@@ -67,8 +67,17 @@ def cells_of(records: Iterable[Mapping[str, Any]]) -> Cells:
                 group = held[part, name]
                 found = gather[part]([record["found"] for record in group])
                 seconds = round(sum(record["seconds"] for record in group), 2)
-                cells.setdefault(part, {})[name] = {**found, "seconds": seconds}
+                cells.setdefault(part, {})[name] = {**_rounded(found), "seconds": seconds}
     return cells
+
+
+def _rounded(found: Any) -> Any:
+    """Keep four digits of every number, far below any standard error, so that cells stay small."""
+    if isinstance(found, dict):
+        return {name: _rounded(value) for name, value in found.items()}
+    if isinstance(found, list):
+        return [_rounded(value) for value in found]
+    return float(f"{found:.4g}") if isinstance(found, float) else found
 
 
 def _convergence(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
