@@ -10,6 +10,7 @@ fit-...      regressions of a rare class, at several sizes and links: see fits.p
 grid-27x7    choice of shape and ridge, in units of one fit                     100,000 x 20
 grow-...     a fit of a Parquet file, from 100,000 to 10,000,000 rows of 10 columns
 maxent-...   presences in a pool of 10,000 to 1,000,000 rows of 11 columns: see maxents.py
+scores-...   10,000 to 100,000,000 scores with few labels: see scores.py
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from benchmarks.fits import FITS, GRID, GROW
 from benchmarks.maxents import MAXENTS
 from benchmarks.problem import Answer, Array, Data, Problem, draw_logistic
+from benchmarks.scores import SCORES
 
 __all__ = ["GROW", "PROBLEMS", "Answer", "Array", "Data", "Problem"]
 
@@ -85,5 +87,6 @@ PROBLEMS: dict[str, Problem] = {
         GRID,
         *GROW,
         *MAXENTS,
+        *SCORES,
     )
 }

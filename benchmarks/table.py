@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.problems import GROW, PROBLEMS
+from benchmarks.score_goals import SCORE_GOALS
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
@@ -414,6 +415,7 @@ GOALS: tuple[Goal, ...] = (
         True,
         lambda record: record("scarce", "maxent-species")["wall_seconds"],
     ),
+    *SCORE_GOALS,
 )
 
 

@@ -38,6 +38,10 @@ MODULES = (
     "scarce_maxent",
     "maxnet_r",
     "elapid_maxent",
+    "plain_scores",
+    "scarce_scores",
+    "scikit_mixture",
+    "plain_pass",
 )
 
 

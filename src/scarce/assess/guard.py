@@ -3,8 +3,9 @@
     posterior predictive number of events in four bands of labelled rows, two-sided, Bonferroni
     at 5 %; and an exact test of whether rows right below the threshold are richer than the alerts
 
-Measured: it catches about a fifth of the curves that are wrong, so no interval leans on it. Assumes
-the draws of the curve. Changes no estimate.
+Measured (experiments/missed_events): it spoke up in 3 of 4,376 batches whose interval held the
+truth and in none of 124 whose interval did not. It finds gross contradictions only, so no interval
+leans on it. Assumes the draws of the curve. Changes no estimate.
 """
 
 from __future__ import annotations
