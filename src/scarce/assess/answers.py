@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from scarce.assess.intake import Intake
 from scarce.assess.readers import read_threshold
+from scarce.assess.remarks import remarks_on
 from scarce.assess.rules import (
     AUDIT,
     CURVE,
@@ -34,7 +35,7 @@ from scarce.assess.rules import (
 from scarce.assess.tally import CurveDraws, Tally, tally_at
 from scarce.assess.wording import in_words
 from scarce.errors import UsageError
-from scarce.records import Estimate, short
+from scarce.records import Estimate
 from scarce.rows.block import Array
 from scarce.rows.engines import one_blas_thread
 
@@ -244,7 +245,7 @@ class Question:
             _counts(tally),
             (
                 *(text for index, text in self.warnings if index in (ALL, *self.which)),
-                *_remarks(tally, reading),
+                *remarks_on(tally, reading),
             ),
             self.effective_size,
             self,
@@ -421,32 +422,3 @@ def _counts(tally: Tally) -> Counts:
         audit.events,
         round(tally.outside),
     )
-
-
-def _remarks(tally: Tally, reading: Reading) -> list[str]:
-    remarks = []
-    open_alerts = tally.alerts - tally.alerts_labelled
-    if tally.alerts == 0:
-        remarks.append("No row is an alert at this threshold: lower it, or read `missed` alone.")
-    elif open_alerts:
-        remarks.append(
-            f"{open_alerts:,.0f} of {tally.alerts:,.0f} alerts have no label: precision and recall "
-            "take them to be like others of their score."
-        )
-    if open_alerts and tally.seen == tally.alerts_labelled > 0:
-        remarks.append(
-            f"All {tally.seen:,.0f} labels above the threshold are events while {open_alerts:,.0f} "
-            "alerts have none: if those were checked and clean, their label is 0."
-        )
-    if not 0.5 < tally.spoken_for < 1.6:
-        remarks.append(
-            f"The inclusion probabilities speak for {tally.spoken_for:.1f} times as many rows as "
-            "there are below the threshold. Of several audits give the last one's, and 1 for rows "
-            "of earlier ones; check that they are probabilities, not percentages."
-        )
-    if tally.seen == 0 and tally.alerts_labelled:
-        remarks.append(
-            f"No positives seen among {tally.alerts_labelled:,.0f} labelled alerts: at most "
-            f"{short(reading.missed.high)} events missed."
-        )
-    return remarks
