@@ -168,8 +168,8 @@ def performance_of(
         curves, size = monotone, monotone.effective_size
         if blind and auc is not None:
             # An AUC is of the whole law. With no label below the threshold nothing holds it against
-            # the margin, and where spreads differ its interval misses (measured: .24 covered). So
-            # it moves the point, and the ends stay those of the wide prior.
+            # the margin, and where spreads differ its interval misses: it moves the point, and the
+            # ends stay those of the wide prior.
             points = _Pooled.fit(intakes, auc, rng)
     elif method == "mixture":
         from scarce.assess.mixture_draws import draw_mixtures  # compiled loops: only when asked

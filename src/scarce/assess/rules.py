@@ -9,9 +9,8 @@
 
 Two sources: misses are mostly overstated by the curve, so its low end of recall is safe; where the
 audit found events, that end reaches at least half way from the audit's count to its upper limit,
-and up to that limit if the count exceeds most draws of the curve (measured: some 3 % wider, and .86
-becomes .91 where a quarter of the events is invisible to the score). The high end comes from rows
-drawn at random, which no model can spoil. Measured coverage of each line:
+and up to that limit if the count exceeds most draws of the curve. The high end comes from rows
+drawn at random, which no model can spoil. Coverage of each line is measured by
 experiments/missed_events. Assumes what each line's text says. Computes no curve: see monotone.py.
 """
 
