@@ -1,120 +1,87 @@
-"""Naive Bayes with Gaussian features: a model of each class, so holes in a row cost nothing.
+"""Gaussian Bayes: a model of each class, so holes cost nothing and strange rows are noticed.
 
-    log p(y) + sum over seen j of log N(x_j; mean_yj, variance_yj)        (003 section 0.4)
+    log p(y) + log N(seen values; mean_y, covariance_y cut to them)        (003 0.4, 1.3 to 1.6)
 
-One fold gives count, mean and centred squares of each class and feature, merged block by block
-without cancellation. A missing value is integrated out exactly, by leaving its factor away. Assumes
-that features are independent within a class; says nothing about rows unlike both classes.
+One fold gives the moments of each class; a missing value is integrated out exactly. Covariances of
+small classes are drawn together (shrinkage.py), holes in the rows to learn from and rows without
+label are met by EM (bayes_missing.py). Assumes Gaussian features within a class.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from scarce.errors import DataError, UsageError, refuse_word
-from scarce.models.inputs import (
-    positive_remark,
-    refuse_categories,
-    rows_to_fit,
-    rows_to_predict,
+from scarce.models import bayes_checks, bayes_views
+from scarce.models.bayes_fit import Learned, learn, settle
+from scarce.models.class_moments import (
+    CrossMoments,
+    Moments,
+    class_moments,
+    from_state,
+    merge_moments,
 )
+from scarce.models.gaussians import (
+    Classes,
+    joint_of_covariances,
+    joint_of_variances,
+    log_tail,
+    nearest_of_covariances,
+    nearest_of_variances,
+)
+from scarce.models.inputs import refuse_categories, rows_to_fit, rows_to_predict
 from scarce.records import FitReport
-from scarce.rows import Block, Rows
+from scarce.rows import Rows
 from scarce.rows.block import Array
 from scarce.rows.engines import Engine
 
-
-class Moments(NamedTuple):
-    """What a fit needs of each class: its weight; per feature weight seen, mean and squares."""
-
-    weight: Array  # (classes,)
-    seen: Array  # (classes, features)
-    mean: Array  # (classes, features), from the origin
-    squares: Array  # (classes, features), sum of weight * (x - mean)^2
-
-
-def class_moments(block: Block, params: tuple[int, Array]) -> Moments:
-    """Kernel: moments of the labelled rows of a block, class by class, measured from an origin."""
-    total: Moments | None = None
-    for piece in block.pieces():
-        part = _piece_moments(piece, *params)
-        total = part if total is None else merge_moments(total, part)
-    assert total is not None  # a block has rows
-    return total
-
-
-def _piece_moments(piece: Block, n_classes: int, origin: Array) -> Moments:
-    width = piece.X.shape[1]
-    moments = Moments(np.zeros(n_classes), *np.zeros((3, n_classes, width)))
-    assert piece.y is not None
-    for label in range(n_classes):
-        chosen = np.flatnonzero(piece.y == label)
-        if len(chosen) == 0:
-            continue
-        X = piece.X[chosen] - origin
-        weight = np.ones(len(chosen)) if piece.weight is None else piece.weight[chosen]
-        unseen = np.isnan(X)
-        moments.weight[label] = weight.sum()
-        moments.seen[label] = seen = weight @ ~unseen
-        X[unseen] = 0.0
-        with np.errstate(invalid="ignore"):
-            mean = np.where(seen > 0, (weight @ X) / seen, 0.0)
-        X -= mean
-        X[unseen] = 0.0
-        moments.mean[label] = mean
-        moments.squares[label] = weight @ np.square(X, out=X)
-    return moments
-
-
-def merge_moments(total: Moments, more: Moments) -> Moments:
-    """Merge two sets of moments exactly, without subtracting large sums (Chan, Golub, LeVeque)."""
-    seen = total.seen + more.seen
-    apart = more.mean - total.mean
-    with np.errstate(invalid="ignore"):
-        share = np.where(seen > 0, more.seen / seen, 0.0)
-    return Moments(
-        total.weight + more.weight,
-        seen,
-        total.mean + share * apart,
-        total.squares + more.squares + total.seen * share * apart**2,
-    )
-
-
-def _origin(rows: Rows) -> Array:
-    """A typical value of each feature: means and squares are taken from there.
-
-    Coordinates and time stamps are large numbers with a small spread; a mean of size 1e8 has an
-    error of 1e-8, which a variance of 1e-4 would show.
-    """
-    sample = next(rows.blocks()).X[:256]
-    seen = ~np.isnan(sample)
-    return np.asarray(np.where(seen, sample, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1))
-
-
-class_moments.merge = merge_moments  # type: ignore[attr-defined]
+__all__ = ["GaussianBayes", "CrossMoments", "Moments", "class_moments", "merge_moments"]
 
 
 class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Gaussian naive Bayes that takes missing features and unlabelled rows as they are.
+    """Gaussian model of each class that takes missing features and unlabelled rows as they are.
 
     Parameters
     ----------
-    covariance : {"diag", "shared-diag"}
-        One variance per class and feature, or one per feature for all classes.
+    covariance : {"diag", "shared-diag", "full", "shared", "shrunk"}
+        What is learned of the spread within a class: one variance per class and feature (naive
+        Bayes); one per feature for all classes; one covariance matrix per class (QDA); one for all
+        classes (LDA); or one per class drawn towards what the classes share, which is the choice
+        for a class with few rows.
     priors : array-like of shape (n_classes,), optional
-        Class shares to predict with; by default those of the labelled rows.
+        Class shares to predict with; by default those of the labelled rows, or with
+        unlabelled="use" those of all rows.
     var_smoothing : float
-        Added to every variance, as a share of the largest variance of a feature: keeps a feature
-        that is constant within a class from deciding everything.
+        "diag" kinds: added to every variance, as a share of the largest variance of a feature, so
+        that a feature that is constant within a class does not decide everything. Other kinds: a
+        feature whose pooled variance is a smaller share than this of its whole variance is taken
+        to have that much; nothing is added otherwise.
     engine : None, "threads", "processes", Executor or Dask client
         Who runs the blocks of rows. Does not change a bit of the result.
+    shrinkage : "auto" or float from 0 to 1
+        For "shrunk": how far each class is drawn. "auto" chooses for each class the intensity, and
+        what it is drawn to, that make a row left out most probable (see shrinkage.py); a number
+        draws every class that far towards the pooled covariance.
+    unbiased : bool
+        Divide by n_y - 1 within a class and by n - K where pooled, as scikit-learn's discriminant
+        analyses did before version 1.9, instead of by n_y and n (maximum likelihood, as in 003).
+    unlabelled : {"ignore", "use"}
+        "use" learns from rows without label too: each enters every class with its posterior
+        probability. That leans on the Gaussian shape of the classes, and on unlabelled rows being
+        of these classes and no others.
+    tol : float
+        Where passes are needed: largest entry of the gradient of the log likelihood, per unit of a
+        class's weight, in coordinates where the class has mean 0 and covariance 1.
+    max_iter : int
+        Most passes over the rows of one climb; a fit has up to three.
 
     Attributes
     ----------
@@ -122,20 +89,34 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Sorted; with two classes the second is the positive one.
     class_prior_ : ndarray of shape (n_classes,)
     mean_, variance_ : ndarray of shape (n_classes, n_features_in_)
+    covariance_ : ndarray of shape (n_classes, n_features_in_, n_features_in_)
+        Not for "diag" kinds. "shared" has one matrix, shape (n_features_in_, n_features_in_).
+        Columns that are not used have variance 1 and no correlation.
     class_weight_seen_ : ndarray of shape (n_classes,)
         Total weight of the labelled rows of each class.
     used_ : ndarray of bool, shape (n_features_in_,)
         False for features of which some class has never shown a value; they are left out.
+    shrinkage_ : ndarray of shape (n_classes,)
+        How far each covariance was drawn; 0 where it was not. Not for "diag" kinds.
+    moments_ : dict of ndarray
+        What `partial_fit` goes on from. Absent where the fit took EM.
+    unlabelled_share_, reveal_rate_ : ndarray of shape (n_classes,)
+        With unlabelled="use": class shares among the unlabelled rows, and the estimated share of
+        each class's rows that carry a label.
+    log_likelihood_path_ : ndarray
+        Where the fit took EM: of the points of the last climb; never falls.
+    n_iter_ : int
+        Passes over the rows, as in the report.
     report_ : FitReport
 
-    **Assumes** that features are measurements (rows with categories are refused), independent and
-    Gaussian within a class, that labelled rows of a class are a fair sample of it, and that whether
-    a value is missing says nothing about the class. Rows that are not labelled are not used.
+    **Assumes** that features are measurements (rows with categories are refused) and Gaussian
+    within a class, for "diag" kinds independent too; that labelled rows of a class are a fair
+    sample of it; and that whether a value is missing says nothing about the class or the value.
 
-    References
-    ----------
-    Chan, Golub, LeVeque (1983), Algorithms for computing the sample variance, The American
-    Statistician 37.
+    Notes
+    -----
+    Predicting with p patterns of missing values costs one Cholesky factor per pattern and class,
+    classes * (p d^3 + n d^2) for n rows and d features; "diag" kinds cost classes * n * d.
 
     Examples
     --------
@@ -143,6 +124,10 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> model = GaussianBayes().fit(X, [0, 0, 1, 1, np.nan])
     >>> model.predict([[0.1, np.nan], [np.nan, 4.4]])
     array([0., 1.])
+    >>> X = [[0, 0], [2, 1], [0, 1], [1, 2], [4, 4], [5, 6], [6, 5], [4, 5]]
+    >>> model = GaussianBayes("shared").fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
+    >>> model.outlier_score([[4.5, 4.2], [9.0, 0.0], [np.nan, np.nan]]).round(1)
+    array([ 0.3, 28.4,  0. ])
     """
 
     _runtime_params = ("engine",)
@@ -154,11 +139,23 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         priors: ArrayLike | None = None,
         var_smoothing: float = 1e-9,
         engine: Engine = None,
+        shrinkage: str | float = "auto",
+        unbiased: bool = False,
+        unlabelled: str = "ignore",
+        tol: float = 1e-8,
+        max_iter: int = 500,
     ) -> None:
         self.covariance = covariance
         self.priors = priors
         self.var_smoothing = var_smoothing
         self.engine = engine
+        self.shrinkage = shrinkage
+        self.unbiased = unbiased
+        self.unlabelled = unlabelled
+        self.tol = tol
+        self.max_iter = max_iter
+
+    # --- learning ---------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from labelled rows.
@@ -170,44 +167,89 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n,), optional
             Classes; NaN, None or NA where a row is not labelled.
         sample_weight : array-like of shape (n,), optional
+            A row of weight 2 counts as two, one of weight 0 as none.
 
         Returns
         -------
         self
         """
-        refuse_word("covariance", self.covariance, ("diag", "shared-diag"))
+        bayes_checks.parameters(self)
         begin = time.perf_counter()
+        bayes_checks.forget(self)
         rows, self.classes_ = rows_to_fit(self, X, y, sample_weight, engine=self.engine)
         refuse_categories(rows, type(self).__name__)
-        origin = _origin(rows)
-        moments: Moments = rows.fold(
-            class_moments, (len(self.classes_), origin), engine=self.engine
-        )
-        self._refuse_empty_classes(moments)
-        self.used_ = (moments.seen > 0).all(axis=0)
-        self.class_weight_seen_ = moments.weight
-        self.class_prior_ = self._priors(moments.weight)
-        self.mean_ = np.where(self.used_, origin + moments.mean, 0.0)
-        self.variance_ = np.where(self.used_, self._variance(moments), 1.0)
+        return self._take(learn(self, rows), begin)
+
+    @available_if(bayes_checks.takes_batches)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn from more rows, with the same result as one fit on all of them.
+
+        Not with unlabelled="use", which passes over all rows several times.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. Kinds with covariances need rows without holes here.
+        classes : array-like, optional
+            All classes that will ever come, at the first call; by default those of its rows. A
+            class may come later: until each has a row, the model cannot predict.
+
+        Returns
+        -------
+        self
+        """
+        bayes_checks.parameters(self)
+        begin = time.perf_counter()
+        first = not hasattr(self, "classes_")
+        bayes_checks.may_go_on(self, first)
+        if not first:
+            rows_to_predict(self, X)  # the same columns as before
+        rows, found = rows_to_fit(self, X, y, sample_weight, engine=self.engine)
+        refuse_categories(rows, type(self).__name__)
+        if first:
+            self.classes_ = found if classes is None else np.unique(np.asarray(classes))
+        try:
+            moments, origin = bayes_checks.gathered(self, rows, found, classes)
+        except Exception:
+            if first:
+                del self.classes_
+            raise
+        learned = settle(self, moments, origin)
+        if learned is None:  # some class has no row yet
+            return self
+        return self._take(learned, begin)
+
+    def _take(self, learned: Learned, begin: float) -> Self:
+        """Note what was learned."""
+        for name, value in learned.attributes.items():
+            setattr(self, name, value)
+        self.n_iter_ = learned.passes
         self.report_ = FitReport(
-            converged=True,
-            certificate=0.0,
-            objective=self._objective(moments),
-            passes=1,
+            converged=learned.converged,
+            certificate=learned.certificate,
+            objective=learned.objective,
+            passes=learned.passes,
             seconds=time.perf_counter() - begin,
-            warnings=tuple(self._remarks(moments)),
-            proves="closed form",
+            warnings=tuple(learned.remarks),
+            proves=learned.proves,
         )
         return self
 
+    # --- predicting -------------------------------------------------------------------------------
+
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log p(class) + log p(seen features | class), shape (n, n_classes)."""
-        check_is_fitted(self)
-        rows = rows_to_predict(self, X, engine=self.engine)
-        precision = self.used_ / self.variance_
+        rows = self._rows(X)
+        log_prior = np.log(self.class_prior_)
+        if hasattr(self, "covariance_"):
+            return rows.map(
+                joint_of_covariances, (log_prior, self._gaussians()), engine=self.engine
+            )
         constant = np.where(self.used_, np.log(2 * np.pi * self.variance_), 0.0)
-        params = (np.log(self.class_prior_), self.mean_, precision, constant)
-        return rows.map(joint_log_prob, params, engine=self.engine)
+        params = (log_prior, self.mean_, self.used_ / self.variance_, constant)
+        return rows.map(joint_of_variances, params, engine=self.engine)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of each class's probability, shape (n, n_classes)."""
@@ -223,96 +265,81 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         best = self.predict_joint_log_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
+    def decision_function(self, X: Any) -> Array:
+        """Return the log odds of the second of two classes, (n,), or the joint log probabilities.
+
+        With two classes this is 003's discriminant function; above 0 means the second class.
+        """
+        joint = self.predict_joint_log_proba(X)
+        return np.asarray(joint[:, 1] - joint[:, 0]) if joint.shape[1] == 2 else joint
+
+    def log_density(self, X: Any) -> Array:
+        """Return log p(seen features) under the mixture of all classes, shape (n,).
+
+        In the units of the data, and with fewer values seen it is the density of those alone:
+        compare it between rows that show the same features.
+        """
+        return np.asarray(logsumexp(self.predict_joint_log_proba(X), axis=1))
+
+    def outlier_score(self, X: Any) -> Array:
+        """Return how far out a row lies for the class that it fits best, shape (n,).
+
+        -log10 of the chi-square tail probability of the squared Mahalanobis distance to the nearest
+        class, with as many degrees of freedom as values seen: 3 means that one row in a thousand of
+        that class lies so far out. A row without any value has score 0.
+
+        **Assumes** that the class is Gaussian with the mean and covariance learned; with few rows
+        per feature those are themselves uncertain, and ordinary new rows score higher. Says
+        nothing about rows that lie between classes, which may be near one of them.
+        """
+        rows = self._rows(X)
+        if hasattr(self, "covariance_"):
+            found = rows.map(nearest_of_covariances, self._gaussians(), engine=self.engine)
+        else:
+            params = (self.mean_, self.used_ / self.variance_, self.used_)
+            found = rows.map(nearest_of_variances, params, engine=self.engine)
+        return np.asarray(np.maximum(-log_tail(found[:, 0], found[:, 1]) / np.log(10.0), 0.0))
+
+    def discriminant(self) -> bayes_views.Discriminant:
+        """Return the log odds of two classes as x'Ax + b'x + c, for rows without holes.
+
+        Around x = 0: with features far from 0 for their spread, `decision_function` keeps more
+        digits.
+        """
+        self._check_ready()
+        return bayes_views.discriminant(self)
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the linear log odds, shape (1, n_features_in_); shared kinds, two classes."""
+        return bayes_views.linear(self, "coef_")[0]
+
+    @property
+    def intercept_(self) -> Array:
+        """Constant of the linear log odds, shape (1,), with log(p / (1 - p)) of the priors."""
+        return bayes_views.linear(self, "intercept_")[1]
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    def _priors(self, weight: Array) -> Array:
-        if self.priors is None:
-            return np.asarray(weight / weight.sum())
-        priors = np.asarray(self.priors, dtype=np.float64)
-        if priors.shape != weight.shape or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-9:
-            raise UsageError(
-                f"priors={priors.tolist()} do not fit the {len(weight)} classes "
-                f"{self.classes_.tolist()}: give one share above 0 for each, together 1."
-            )
-        return priors
+    def _rows(self, X: Any) -> Rows:
+        self._check_ready()
+        return rows_to_predict(self, X, engine=self.engine)
 
-    def _variance(self, moments: Moments) -> Array:
-        with np.errstate(invalid="ignore"):
-            variance = moments.squares / moments.seen
-            centre = (moments.seen * moments.mean).sum(axis=0) / moments.seen.sum(axis=0)
-            spread = moments.squares + moments.seen * (moments.mean - centre) ** 2
-            total = spread.sum(axis=0) / moments.seen.sum(axis=0)
-        if self.covariance == "shared-diag":
-            pooled = moments.squares.sum(axis=0) / np.maximum(moments.seen.sum(axis=0), 1e-300)
-            variance = np.tile(pooled, (len(variance), 1))
-        floor = self.var_smoothing * np.max(total, where=self.used_, initial=0.0)
-        # DEVIATION from the notes' plain variance: a constant feature would divide by zero.
-        return np.asarray(np.maximum(variance + floor, np.finfo(np.float64).tiny))
-
-    def _objective(self, moments: Moments) -> float:
-        """Negative log-likelihood of the labelled rows, from the moments alone."""
-        per_cell = (
-            moments.seen * np.log(2 * np.pi * self.variance_) + moments.squares / self.variance_
-        )
-        classes = moments.weight @ np.log(self.class_prior_)
-        return float(0.5 * per_cell[:, self.used_].sum() - classes)
-
-    def _refuse_empty_classes(self, moments: Moments) -> None:
-        empty = [label for label, w in zip(self.classes_, moments.weight, strict=True) if w == 0]
-        if len(self.classes_) < 2 or empty:
-            present = [label for label in self.classes_.tolist() if label not in empty]
-            raise DataError(
-                "Labelled rows of at least two classes are needed, and there is only one class "
-                f"with weight above 0: {', '.join(map(repr, present)) or 'none'}. Label rows of "
-                "the other class too."
+    def _check_ready(self) -> None:
+        check_is_fitted(self)
+        if not hasattr(self, "mean_"):
+            missing = self.classes_[from_state(self.moments_)[0].weight == 0].tolist()
+            raise NotFittedError(
+                f"Classes without any labelled row so far: {missing}. Call partial_fit with some."
             )
 
-    def _remarks(self, moments: Moments) -> list[str]:
-        remarks = []
-        if not self.used_.all():
-            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-            left_out = [str(name) for name in names[~self.used_][:8]]
-            remarks.append(
-                f"Left out, because some class never shows a value: {', '.join(left_out)}."
-            )
-        return remarks + positive_remark(self.classes_, moments.weight)
+    def _gaussians(self) -> Classes:
+        one = self.covariance_.ndim == 2
+        return Classes(self.mean_, self.covariance_[None] if one else self.covariance_, self.used_)
 
     def _check_loaded(self) -> None:
         """Refuse a model file whose arrays do not belong together."""
-        if not hasattr(self, "classes_"):
-            return
-        shape = (len(self.classes_), self.n_features_in_)
-        for name, wanted in (
-            ("mean_", shape),
-            ("variance_", shape),
-            ("class_prior_", shape[:1]),
-            ("used_", shape[1:]),
-        ):
-            found = getattr(getattr(self, name, None), "shape", None)
-            if found != wanted:
-                raise DataError(f"{name} has shape {found}, where {wanted} is needed.")
-
-
-def joint_log_prob(block: Block, params: tuple[Array, Array, Array, Array]) -> Array:
-    """Kernel of the map: log prior plus the log density of what was seen."""
-    log_prior, mean, precision, constant = params
-    out = np.empty((len(block), len(log_prior)))
-    for piece in block.pieces():
-        part = out[piece.start - block.start :][: len(piece)]
-        unseen = np.isnan(piece.X)
-        holes = bool(unseen.any())
-        known = np.where(unseen, 0.0, piece.X) if holes else piece.X
-        for label in range(len(log_prior)):
-            gap = np.subtract(known, mean[label])
-            np.square(gap, out=gap)
-            if holes:
-                gap[unseen] = 0.0
-                part[:, label] = gap @ precision[label] + ~unseen @ constant[label]
-            else:
-                part[:, label] = gap @ precision[label] + constant[label].sum()
-        part *= -0.5
-        part += log_prior
-    return out
+        bayes_checks.loaded(self)

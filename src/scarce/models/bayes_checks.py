@@ -1,0 +1,211 @@
+"""What `GaussianBayes` refuses: settings that cannot work, batches that do not fit, bad files.
+
+Also gathers a batch into the moments kept so far, because that is where batches are refused.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scarce.errors import DataError, UsageError, refuse_word
+from scarce.models.bayes_fit import DIAGONAL, KINDS
+from scarce.models.class_moments import (
+    CrossMoments,
+    Moments,
+    among,
+    class_moments,
+    cross_moments,
+    from_state,
+    merge_cross_moments,
+    merge_moments,
+    moved,
+    typical_values,
+)
+from scarce.rows import Rows
+from scarce.rows.block import Array
+
+OF_SOME_FITS = (
+    "covariance_",
+    "shrinkage_",
+    "moments_",
+    "unlabelled_share_",
+    "reveal_rate_",
+    "log_likelihood_path_",
+)
+
+
+def parameters(model: Any) -> None:
+    """Refuse parameters that cannot work, whatever the data."""
+    refuse_word("covariance", model.covariance, KINDS)
+    refuse_word("unlabelled", model.unlabelled, ("ignore", "use"))
+    share = model.shrinkage
+    if share != "auto" and not (_number(share) and 0.0 <= share <= 1.0):
+        raise UsageError(
+            f"shrinkage={share!r} is no share: give 'auto', or a number from 0 (each "
+            "class its own covariance) to 1 (all the pooled one)."
+        )
+    if not (_number(model.var_smoothing) and model.var_smoothing >= 0):
+        raise UsageError(
+            f"var_smoothing={model.var_smoothing!r} is no share of a variance: give a number from "
+            "0 on, such as 1e-9."
+        )
+    if not (_number(model.tol) and model.tol > 0):
+        raise UsageError(f"tol={model.tol!r} cannot be reached: give a number above 0.")
+    if not (isinstance(model.max_iter, (int, np.integer)) and model.max_iter >= 1):
+        raise UsageError(f"max_iter={model.max_iter!r} is no number of passes: give 1 or more.")
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def forget(model: Any) -> None:
+    """Drop what only some kinds of fit leave, before a new fit of another kind."""
+    for name in OF_SOME_FITS:
+        vars(model).pop(name, None)
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+def takes_batches(model: Any) -> bool:
+    """Say whether there is a partial_fit, in the manner of scikit-learn: by AttributeError."""
+    if model.unlabelled == "use":
+        raise AttributeError(
+            "unlabelled='use' passes over all rows several times, so there is no partial_fit: "
+            "call fit on all rows, or give unlabelled='ignore'."
+        )
+    return True
+
+
+def may_go_on(model: Any, first: bool) -> None:
+    """Refuse partial_fit where it could not equal one fit on all rows."""
+    if first:
+        return
+    kept = getattr(model, "moments_", None)
+    if kept is None:
+        raise UsageError(
+            "This model was fitted by passes over all rows (missing values with "
+            f"covariance={model.covariance!r}, or unlabelled rows), so partial_fit has nothing "
+            "to go on from: call fit on all rows, or partial_fit on a new model."
+        )
+    if ("scatter" in kept) == (model.covariance in DIAGONAL):
+        raise UsageError(
+            f"covariance={model.covariance!r} needs other moments than those kept so far: call "
+            "partial_fit on a new model."
+        )
+
+
+def gathered(
+    model: Any, rows: Rows, found: NDArray[Any], classes: Any
+) -> tuple[Moments | CrossMoments, Array]:
+    """Return the moments so far and those of a batch together, and their origin."""
+    if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), model.classes_):
+        raise UsageError(
+            f"classes={np.asarray(classes).tolist()} are not those of the first call, "
+            f"{model.classes_.tolist()}: leave classes out, or begin with a new model."
+        )
+    places = _places(found, model.classes_)
+    kept = getattr(model, "moments_", None)
+    origin = typical_values(rows)
+    if model.covariance in DIAGONAL:
+        batch: Any = rows.fold(class_moments, (len(found), origin), engine=model.engine)
+    else:
+        batch = rows.fold(cross_moments, (len(found), origin, None), engine=model.engine)
+        if batch.holed.weight.any():
+            raise DataError(
+                f"{batch.holed.weight.sum():g} labelled rows of this batch miss some value, and "
+                f"covariance={model.covariance!r} would need all rows at once for them: call fit "
+                "on all rows, leave these rows out, or use covariance='diag'."
+            )
+    batch = among(batch, places, len(model.classes_))
+    if kept is None:
+        return batch, origin
+    before, start = from_state(kept)
+    batch = moved(batch, origin - start)
+    # A class without rows keeps mean 0: it weighs nothing in the merge.
+    merge = merge_moments if model.covariance in DIAGONAL else merge_cross_moments
+    return merge(before, batch), start  # type: ignore[arg-type]
+
+
+def _places(found: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the position of each class of a batch among all classes."""
+    known = {label: place for place, label in enumerate(classes.tolist())}
+    strange = [label for label in found.tolist() if label not in known]
+    if strange:
+        raise DataError(
+            f"y holds {strange[:5]}, which the first call of partial_fit did not name; the classes "
+            f"are {classes.tolist()}. Name all of them at the first call: classes=[...]."
+        )
+    return np.array([known[label] for label in found.tolist()], dtype=np.intp)
+
+
+# --- model files ----------------------------------------------------------------------------------
+
+
+def loaded(model: Any) -> None:
+    """Refuse a model file whose arrays do not belong together."""
+    if not hasattr(model, "classes_"):
+        return
+    n_classes, width = len(model.classes_), model.n_features_in_
+    shape = (n_classes, width)
+    matrices = (n_classes, width, width)
+    wanted: dict[str, tuple[int, ...]] = {}
+    if not (hasattr(model, "moments_") and not hasattr(model, "mean_")):
+        wanted = {
+            "mean_": shape,
+            "variance_": shape,
+            "class_prior_": shape[:1],
+            "used_": shape[1:],
+        }
+        if model.covariance not in DIAGONAL:
+            wanted["covariance_"] = matrices[1:] if model.covariance == "shared" else matrices
+            wanted["shrinkage_"] = shape[:1]
+    for name in ("unlabelled_share_", "reveal_rate_"):
+        if hasattr(model, name):
+            wanted[name] = shape[:1]
+    for name, size in wanted.items():
+        _refuse_shape(name, getattr(model, name, None), size)
+    if hasattr(model, "moments_"):
+        _loaded_moments(model, shape)
+    if "mean_" in wanted:
+        _loaded_values(model)
+
+
+def _refuse_shape(name: str, value: Any, wanted: tuple[int, ...]) -> None:
+    found = getattr(value, "shape", None)
+    if found != wanted:
+        raise DataError(f"{name} has shape {found}, where {wanted} is needed.")
+
+
+def _loaded_moments(model: Any, shape: tuple[int, int]) -> None:
+    sizes: dict[str, tuple[int, ...]] = {"origin": shape[1:], "weight": shape[:1], "mean": shape}
+    if model.covariance in DIAGONAL:
+        sizes |= {"seen": shape, "squares": shape}
+    else:
+        sizes["scatter"] = (*shape, shape[1])
+    if not isinstance(model.moments_, dict) or set(model.moments_) != set(sizes):
+        raise DataError(f"moments_ must hold {sorted(sizes)}.")
+    for name, size in sizes.items():
+        _refuse_shape(f"moments_[{name!r}]", model.moments_[name], size)
+        if not np.isfinite(model.moments_[name]).all():
+            raise DataError(f"moments_[{name!r}] holds a value that is not finite.")
+
+
+def _loaded_values(model: Any) -> None:
+    if not (np.isfinite(model.mean_).all() and np.isfinite(model.variance_).all()):
+        raise DataError("mean_ or variance_ holds a value that is not finite.")
+    if not (model.variance_ > 0).all() or not (model.class_prior_ > 0).all():
+        raise DataError("A variance or a class share is not above 0.")
+    if model.covariance not in DIAGONAL:
+        try:
+            np.linalg.cholesky(model.covariance_)
+        except np.linalg.LinAlgError:
+            raise DataError("covariance_ holds a matrix that is no covariance.") from None
+        diagonal = np.diagonal(np.atleast_3d(model.covariance_.T).T, axis1=-2, axis2=-1)
+        if not np.allclose(np.broadcast_to(diagonal, model.variance_.shape), model.variance_):
+            raise DataError("variance_ is not the diagonal of covariance_.")

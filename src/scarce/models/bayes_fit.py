@@ -1,0 +1,363 @@
+"""Which way to the Gaussians of the classes: closed form where rows are complete, else EM.
+
+    diag kinds, labelled rows                    closed form, holes or not      one pass
+    covariances, labelled rows without holes     closed form                    one pass
+    covariances with holes, or unlabelled rows   EM (bayes_missing, bayes_em_diag)
+
+Assumes checked rows; returns the fitted attributes of `GaussianBayes` and how the fit ended.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scarce.errors import DataError, UsageError
+from scarce.models.bayes_em_diag import DiagHill
+from scarce.models.bayes_missing import Climber
+from scarce.models.bayes_parts import (
+    Covariances,
+    Settings,
+    covariances,
+    floor_of,
+    remarks_of,
+    spread_of_all,
+)
+from scarce.models.class_moments import (
+    CrossMoments,
+    Moments,
+    class_moments,
+    cross_moments,
+    to_state,
+    typical_values,
+    value_moments,
+)
+from scarce.models.climb import Climbed, climb
+from scarce.models.gaussians import LOG_2PI, factor
+from scarce.models.inputs import positive_remark
+from scarce.rows import Block, Rows
+from scarce.rows.block import Array
+
+DIAGONAL = ("diag", "shared-diag")
+KINDS = (*DIAGONAL, "full", "shared", "shrunk")
+RATES_DIFFER = 1.5  # ratio of estimated labelling rates from which the report speaks of it
+
+
+class Learned(NamedTuple):
+    """Fitted attributes, and how the fit ended."""
+
+    attributes: dict[str, Any]
+    objective: float
+    remarks: list[str]
+    passes: int = 1
+    converged: bool = True
+    certificate: float = 0.0
+    proves: str = "closed form"
+
+
+def learn(model: Any, rows: Rows) -> Learned:
+    """Learn from rows, in as few passes as it takes."""
+    if model.covariance in DIAGONAL:
+        return _learn_variances(model, rows)
+    return _learn_covariances(model, rows)
+
+
+def settle(model: Any, moments: Moments | CrossMoments, origin: Array) -> Learned | None:
+    """Return the closed form of moments gathered so far; None while some class has no row."""
+    if not (moments.weight > 0).all():
+        model.moments_ = to_state(moments, origin)
+        return None
+    if isinstance(moments, Moments):
+        return _settle_variances(model, moments, origin)
+    return _settle_covariances(model, moments, origin, np.arange(moments.mean.shape[1]))
+
+
+# --- features independent within a class ----------------------------------------------------------
+
+
+def _learn_variances(model: Any, rows: Rows) -> Learned:
+    origin = typical_values(rows)
+    moments: Moments = rows.fold(class_moments, (len(model.classes_), origin), engine=model.engine)
+    refuse_empty(model.classes_, moments.weight)
+    done = _settle_variances(model, moments, origin)
+    used = np.flatnonzero(done.attributes["used_"])
+    if model.unlabelled == "ignore" or not _unlabelled(model, rows) or len(used) == 0:
+        return done
+    cut = Moments(moments.weight, *(part[:, used] for part in moments[1:]))
+    labelled = cut._replace(mean=cut.mean + origin[used])
+    floor = max(_variance_floor(model, cut), np.finfo(np.float64).tiny)
+    shared = model.covariance == "shared-diag"
+    hill = DiagHill(rows, model.engine, labelled, used, shared, floor)
+    climbed = climb(hill, hill.start(), tol=model.tol, max_passes=model.max_iter)
+    shown = done.attributes
+    del shown["moments_"]
+    shown["mean_"][:, used] = climbed.at.mean
+    shown["variance_"][:, used] = climbed.at.variance
+    return _with_unlabelled(model, done, climbed, climbed.moments.mix, moments.weight)._replace(
+        passes=climbed.passes + 2
+    )
+
+
+def _settle_variances(model: Any, moments: Moments, origin: Array) -> Learned:
+    used = (moments.seen > 0).all(axis=0)
+    prior = priors_of(model, moments.weight)
+    variance = np.where(used, _variances(model, moments, used), 1.0)
+    with np.errstate(invalid="ignore"):
+        per_cell = moments.seen * np.log(2 * np.pi * variance) + moments.squares / variance
+    attributes = {
+        "used_": used,
+        "class_weight_seen_": moments.weight,
+        "class_prior_": prior,
+        "mean_": np.where(used, origin + moments.mean, 0.0),
+        "variance_": variance,
+        "moments_": to_state(moments, origin),
+    }
+    objective = float(0.5 * per_cell[:, used].sum() - moments.weight @ np.log(prior))
+    return Learned(attributes, objective, _remarks(model, used, moments.weight))
+
+
+def _variances(model: Any, moments: Moments, used: Any) -> Array:
+    seen, squares = moments.seen, moments.squares
+    if model.covariance == "shared-diag":
+        seen = np.repeat(seen.sum(axis=0)[None], len(seen), axis=0)
+        squares = np.repeat(squares.sum(axis=0)[None], len(seen), axis=0)
+    lost = len(seen) if model.covariance == "shared-diag" else 1
+    divisor = np.where(seen > lost, seen - lost, seen) if model.unbiased else seen
+    with np.errstate(invalid="ignore"):
+        variance = np.where(divisor > 0, squares / divisor, 1.0)
+    floor = _variance_floor(model, Moments(moments.weight, *(p[:, used] for p in moments[1:])))
+    # DEVIATION from the notes' plain variance: a constant feature would divide by zero.
+    return np.asarray(np.maximum(variance + floor, np.finfo(np.float64).tiny))
+
+
+def _variance_floor(model: Any, moments: Moments) -> float:
+    return float(model.var_smoothing * spread_of_all(moments).max(initial=0.0))
+
+
+# --- covariances ----------------------------------------------------------------------------------
+
+
+def _learn_covariances(model: Any, rows: Rows) -> Learned:
+    origin = typical_values(rows)
+    n_classes = len(model.classes_)
+    cross: CrossMoments = rows.fold(cross_moments, (n_classes, origin, None), engine=model.engine)
+    values = value_moments(cross)
+    refuse_empty(model.classes_, values.weight)
+    columns = np.flatnonzero((values.seen > 0).all(axis=0))
+    again = len(columns) < rows.n_columns
+    if again:  # rows that miss only what is left out are complete after all
+        origin = origin[columns]
+        cross = rows.fold(cross_moments, (n_classes, origin, columns), engine=model.engine)
+    unlabelled = model.unlabelled == "use" and len(columns) > 0 and _unlabelled(model, rows)
+    if not unlabelled and not cross.holed.seen.any():
+        done = _settle_covariances(model, cross, origin, columns)
+        return done._replace(passes=1 + again)
+    return _climb_covariances(model, rows, cross, origin, columns, unlabelled)
+
+
+def _settings(model: Any) -> Settings:
+    return Settings(model.covariance, model.shrinkage, model.unbiased, model.var_smoothing)
+
+
+def _settle_covariances(
+    model: Any, cross: CrossMoments, origin: Array, columns: NDArray[np.intp]
+) -> Learned:
+    values = value_moments(cross)
+    floor = floor_of(values, origin, model.var_smoothing)
+    found = covariances(cross, floor, _settings(model))
+    weights = values.weight  # rows without any value count for the shares alone
+    prior = priors_of(model, weights)
+    attributes = _spread_out(model, origin + cross.mean, found, columns)
+    attributes |= {"class_weight_seen_": weights, "class_prior_": prior}
+    if len(columns) == model.n_features_in_ and not cross.holed.weight.any():
+        attributes["moments_"] = to_state(cross, origin)
+    objective = -float(weights @ np.log(prior))
+    whole = np.ones((1, len(columns)), dtype=bool)
+    for y, (weight, scatter) in enumerate(zip(cross.weight, cross.scatter, strict=True)):
+        half, log_det = factor(found.covariance[y % len(found.covariance)], whole)
+        fit = np.trace(half[0] @ scatter @ half[0].T)
+        objective += 0.5 * float(weight * (len(columns) * LOG_2PI + log_det[0]) + fit)
+    remarks = remarks_of(found, model.covariance, model.classes_, weights)
+    return Learned(attributes, objective, remarks + _remarks(model, attributes["used_"], weights))
+
+
+def _climb_covariances(
+    model: Any,
+    rows: Rows,
+    cross: CrossMoments,
+    origin: Array,
+    columns: NDArray[np.intp],
+    unlabelled: bool,
+) -> Learned:
+    values = value_moments(cross)
+    weight = values.weight
+    floor = floor_of(values, origin, model.var_smoothing)
+    climber = Climber(
+        rows,
+        model.engine,
+        cross,
+        origin,
+        columns,
+        floor,
+        _settings(model),
+        model.tol,
+        model.max_iter,
+    )
+    climbed = climber.labelled()
+    if unlabelled:
+        climbed = climber.unlabelled()
+    assert climbed is not None
+    result = climber.result(climbed)
+    prior = priors_of(model, weight)
+    attributes = _spread_out(model, result.mean, result.found, columns)
+    attributes |= {"class_weight_seen_": weight, "class_prior_": prior}
+    remarks = remarks_of(result.found, model.covariance, model.classes_, weight)
+    remarks += _remarks(model, attributes["used_"], weight)
+    done = Learned(attributes, 0.0, remarks)
+    if unlabelled:
+        done = _with_unlabelled(model, done, climbed, result.open_weight, weight)
+    else:
+        done = _after_climb(model, done, climbed, -float(weight @ np.log(prior)))
+    return done._replace(
+        passes=result.passes + 1 + unlabelled + (len(columns) < model.n_features_in_)
+    )
+
+
+def _spread_out(
+    model: Any, mean: Array, found: Covariances, columns: NDArray[np.intp]
+) -> dict[str, Any]:
+    """Return the attributes over all columns: those left out get mean 0, variance 1."""
+    n_classes, width = len(mean), model.n_features_in_
+    used = np.zeros(width, dtype=bool)
+    used[columns] = True
+    whole_mean = np.zeros((n_classes, width))
+    whole_mean[:, columns] = mean
+    covariance = np.repeat(np.eye(width)[None], len(found.covariance), axis=0)
+    covariance[:, columns[:, None], columns] = found.covariance
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    return {
+        "used_": used,
+        "mean_": whole_mean,
+        "variance_": np.ascontiguousarray(np.broadcast_to(variance, (n_classes, width))),
+        "covariance_": covariance[0].copy() if model.covariance == "shared" else covariance,
+        "shrinkage_": np.ascontiguousarray(np.broadcast_to(found.intensity, (n_classes,))),
+    }
+
+
+# --- after a climb --------------------------------------------------------------------------------
+
+
+def _after_climb(model: Any, done: Learned, climbed: Climbed, rest: float) -> Learned:
+    remarks = list(done.remarks)
+    if not climbed.converged:
+        remarks.insert(
+            0,
+            f"The fit ended after {climbed.passes} passes with a gradient of {climbed.score:.2g}, "
+            f"above tol={model.tol:g}: give a greater max_iter than {model.max_iter}, or a greater "
+            "tol.",
+        )
+    done.attributes["log_likelihood_path_"] = np.array(climbed.path)
+    return done._replace(
+        objective=rest - climbed.value,
+        remarks=remarks,
+        converged=climbed.converged,
+        certificate=float(climbed.score),
+        proves="gradient norm",
+    )
+
+
+def _with_unlabelled(
+    model: Any, done: Learned, climbed: Climbed, open_weight: Array, weight: Array
+) -> Learned:
+    """Note what unlabelled rows said about the class shares.
+
+    Labelled rows have shares of their own, as they do when a class is labelled more often than
+    another; all rows together have those of both parts, and these are what a new row comes from.
+    """
+    labelled = -float(weight @ np.log(weight / weight.sum()))
+    done = _after_climb(model, done, climbed, labelled)
+    rates = weight / (weight + open_weight)
+    done.attributes["class_prior_"] = priors_of(model, weight + open_weight)
+    done.attributes["unlabelled_share_"] = climbed.at.mix
+    done.attributes["reveal_rate_"] = rates
+    remarks = [
+        f"Learned from {open_weight.sum():g} rows without label too, each as far as it seems to "
+        "belong to a class: right only if they are of these classes and the classes are Gaussian."
+    ]
+    if rates.max() > RATES_DIFFER * rates.min():
+        listed = ", ".join(
+            f"{name!s} {100 * rate:.2g} %" for name, rate in zip(model.classes_, rates, strict=True)
+        )
+        remarks.append(
+            f"Labels seem to have been revealed at different rates ({listed}), so the shares of "
+            "the labelled rows are not those of all rows; class_prior_ holds the latter."
+        )
+    return done._replace(remarks=done.remarks + remarks)
+
+
+def open_weight_of(block: Block, _: Any) -> float:
+    """Kernel: weight of the rows without label."""
+    unlabelled = ~block.labelled
+    return float(unlabelled.sum() if block.weight is None else block.weight[unlabelled].sum())
+
+
+def _unlabelled(model: Any, rows: Rows) -> bool:
+    return bool(rows.fold(open_weight_of, engine=model.engine) > 0)
+
+
+# --- classes --------------------------------------------------------------------------------------
+
+
+def priors_of(model: Any, weight: Array) -> Array:
+    """Return the class shares to predict with: those given, else those of the weights."""
+    if model.priors is None:
+        return np.asarray(weight / weight.sum())
+    try:
+        priors = np.asarray(model.priors, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"priors={model.priors!r}: give one share for each class.") from None
+    if priors.shape != weight.shape or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-9:
+        raise UsageError(
+            f"priors={priors.tolist()} do not fit the {len(weight)} classes "
+            f"{model.classes_.tolist()}: give one share above 0 for each, together 1."
+        )
+    return priors
+
+
+def refuse_empty(classes: Any, weight: Array) -> None:
+    """Refuse labels of one class alone, and classes whose rows all have weight 0."""
+    empty = [label for label, w in zip(classes, weight, strict=True) if w == 0]
+    if len(classes) < 2 or empty:
+        present = [label for label in classes.tolist() if label not in empty]
+        raise DataError(
+            "Labelled rows of at least two classes are needed, and there is only one class "
+            f"with weight above 0: {', '.join(map(repr, present)) or 'none'}. Label rows of "
+            "the other class too."
+        )
+
+
+def _remarks(model: Any, used: Any, weight: Array) -> list[str]:
+    remarks = []
+    if not used.all():
+        names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
+        left_out = [str(name) for name in names[~used][:8]]
+        remarks.append(f"Left out, because some class never shows a value: {', '.join(left_out)}.")
+    return (
+        remarks + _rough(model, int(used.sum()), weight) + positive_remark(model.classes_, weight)
+    )
+
+
+def _rough(model: Any, width: int, weight: Array) -> list[str]:
+    """Name classes with too few rows for spreads of their own."""
+    enough = {"diag": 3, "full": 2 * (width + 1)}.get(model.covariance, 0)
+    what = "variances" if model.covariance == "diag" else "a covariance"
+    other = "'shared-diag'" if model.covariance == "diag" else "'shrunk'"
+    return [
+        f"Class {label!s}: {what} of {width} features from {size:g} "
+        f"row{'s' if size != 1 else ''} of it {'are' if enough == 3 else 'is'} rough: use "
+        f"covariance={other}."
+        for label, size in zip(model.classes_.tolist(), weight, strict=True)
+        if width < size < enough or (enough == 3 and size < enough)
+    ]
