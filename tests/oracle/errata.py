@@ -2,10 +2,11 @@
 
     python -m tests.oracle.errata
 
-prints the numbers that docs/maths/maxent.md quotes. One function for each erratum; it returns a
-dict of numbers. All but the last work on one problem, 60 rows with 3 features of which 15 rows are
-labelled, solved by the plain solvers of maxent_dense.py. Does not use the package. Errata that need
-no number (lost signs, an index, a misnamed property) are on the page alone.
+prints the numbers that docs/errata.md and docs/maths/maxent.md quote. One function for each
+erratum; it returns a dict of numbers. All but the last work on one problem, 60 rows with 3
+features of which 15 rows are labelled, solved by the plain solvers of maxent_dense.py. Does not use
+the package. Errata that need no number (lost signs, an index, a misnamed property) are on the page
+alone.
 """
 
 from typing import NamedTuple
