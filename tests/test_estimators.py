@@ -14,6 +14,14 @@ from tests.properties.store_properties import check_round_trip
 ESTIMATORS = [
     scarce.GaussianBayes(),
     scarce.GaussianBayes("shared-diag"),
+    scarce.GaussianBayes("full"),
+    scarce.GaussianBayes("shared"),
+    scarce.GaussianBayes("shrunk"),
+    scarce.GaussianBayes("full", unlabelled="use", unbiased=True),
+    scarce.CostSensitiveClassifier(scarce.RareClassifier("logistic", ridge=1.0)),
+    scarce.CostSensitiveClassifier(
+        scarce.GaussianBayes(), scarce.CostMatrix.binary(false_alarm=2, miss=2).with_abstain(0.4)
+    ),
     scarce.RareClassifier(),
     scarce.RareClassifier("logistic", ridge=1.0),
     scarce.RareClassifier("probit", ridge=1.0),

@@ -21,11 +21,13 @@ MAY_IMPORT = {
     "models": FLOOR | {"rows", "losses", "features", "solvers"},
     "prior": FLOOR | {"rows", "MaxentClassifier"},  # that by its public name, when it is asked for
     "assess": FLOOR | {"rows", "solvers"},
-    "decide": FLOOR | {"rows", "assess"},
+    "decisions": FLOOR | {"rows", "assess", "prior"},
+    "worth": FLOOR | {"rows", "assess", "decisions"},
+    "labelling": FLOOR | {"rows", "assess", "decisions"},
     "codec": FLOOR,
     "container": FLOOR | {"codec"},
     "store": FLOOR | {"atomic", "codec", "container"},
-    "plot": FLOOR | {"assess"},
+    "plot": FLOOR | {"assess", "decisions", "worth"},
     "cli": None,  # public names only: tested apart
     "__init__": None,
 }

@@ -14,7 +14,7 @@ READS = ("gather", "intake", "readers", "ledger")
 CODE = (
     *(f"assess/{name}" for name in (*FITS, *ESTIMATES, *READS)),
     "solvers/posterior",
-    "decide/*",
+    "labelling/*",
     "datasets/score_truth",
     "datasets/simulate",
     "datasets/papers",

@@ -13,8 +13,27 @@ if TYPE_CHECKING:
     from scarce.assess.label_value import label_value
     from scarce.assess.mixture import ScoreMixture
     from scarce.assess.performance import estimate_performance
-    from scarce.decide import LabelChoice, choose_labels
-    from scarce.decide.plan import AuditPlan, plan_audit
+    from scarce.decisions.asking import value_of_asking
+    from scarce.decisions.budget import decide_within
+    from scarce.decisions.cheapest import decide, expected_cost
+    from scarce.decisions.classifier import CostSensitiveClassifier
+    from scarce.decisions.costs import CostMatrix
+    from scarce.decisions.doubt import decide_between
+    from scarce.decisions.predictive import EmpiricalPredictive, GaussianPredictive
+    from scarce.decisions.quantile_models import (
+        QuantilePredictive,
+        cross_residuals,
+        fit_quantiles,
+        gaussian_from,
+        residuals_from,
+    )
+    from scarce.decisions.ranges import stable_prior, stable_range
+    from scarce.decisions.regression import (
+        Linex,
+        Pinball,
+        decide_regression,
+        expected_regression_cost,
+    )
     from scarce.errors import (
         CheckError,
         DataError,
@@ -24,6 +43,8 @@ if TYPE_CHECKING:
         UsageError,
         WorkerError,
     )
+    from scarce.labelling import LabelChoice, choose_labels
+    from scarce.labelling.plan import AuditPlan, plan_audit
     from scarce.models.auto import AutoClassifier
     from scarce.models.bayes import GaussianBayes
     from scarce.models.maxent import MaxentClassifier
@@ -33,6 +54,10 @@ if TYPE_CHECKING:
     from scarce.records import Estimate, FitReport, RankedFit, Selection, WidthChoice
     from scarce.rows import many, open_rows
     from scarce.store import load, save
+    from scarce.worth.confusion import cost_confusion
+    from scarce.worth.coverage import risk_coverage
+    from scarce.worth.curves import brier_curve, cost_curve, decision_curve
+    from scarce.worth.realised import mean_cost, savings, total_cost
 
 __version__ = "0.1.0"
 
@@ -53,6 +78,34 @@ __all__ = [
     "LabelChoice",
     "plan_audit",
     "AuditPlan",
+    "CostMatrix",
+    "expected_cost",
+    "decide",
+    "CostSensitiveClassifier",
+    "decide_between",
+    "decide_within",
+    "stable_range",
+    "stable_prior",
+    "value_of_asking",
+    "decide_regression",
+    "expected_regression_cost",
+    "Pinball",
+    "Linex",
+    "GaussianPredictive",
+    "EmpiricalPredictive",
+    "QuantilePredictive",
+    "fit_quantiles",
+    "gaussian_from",
+    "residuals_from",
+    "cross_residuals",
+    "mean_cost",
+    "total_cost",
+    "savings",
+    "cost_confusion",
+    "cost_curve",
+    "brier_curve",
+    "decision_curve",
+    "risk_coverage",
     "brier_score",
     "log_loss",
     "calibration_loss",
@@ -87,10 +140,38 @@ _home = {
     "Performance": "scarce.assess.answers",
     "ScoreMixture": "scarce.assess.mixture",
     "label_value": "scarce.assess.label_value",
-    "choose_labels": "scarce.decide",
-    "LabelChoice": "scarce.decide",
-    "plan_audit": "scarce.decide.plan",
-    "AuditPlan": "scarce.decide.plan",
+    "choose_labels": "scarce.labelling",
+    "LabelChoice": "scarce.labelling",
+    "plan_audit": "scarce.labelling.plan",
+    "AuditPlan": "scarce.labelling.plan",
+    "CostMatrix": "scarce.decisions.costs",
+    "expected_cost": "scarce.decisions.cheapest",
+    "decide": "scarce.decisions.cheapest",
+    "CostSensitiveClassifier": "scarce.decisions.classifier",
+    "decide_between": "scarce.decisions.doubt",
+    "decide_within": "scarce.decisions.budget",
+    "stable_range": "scarce.decisions.ranges",
+    "stable_prior": "scarce.decisions.ranges",
+    "value_of_asking": "scarce.decisions.asking",
+    "decide_regression": "scarce.decisions.regression",
+    "expected_regression_cost": "scarce.decisions.regression",
+    "Pinball": "scarce.decisions.regression",
+    "Linex": "scarce.decisions.regression",
+    "GaussianPredictive": "scarce.decisions.predictive",
+    "EmpiricalPredictive": "scarce.decisions.predictive",
+    "QuantilePredictive": "scarce.decisions.quantile_models",
+    "fit_quantiles": "scarce.decisions.quantile_models",
+    "gaussian_from": "scarce.decisions.quantile_models",
+    "residuals_from": "scarce.decisions.quantile_models",
+    "cross_residuals": "scarce.decisions.quantile_models",
+    "mean_cost": "scarce.worth.realised",
+    "total_cost": "scarce.worth.realised",
+    "savings": "scarce.worth.realised",
+    "cost_confusion": "scarce.worth.confusion",
+    "cost_curve": "scarce.worth.curves",
+    "brier_curve": "scarce.worth.curves",
+    "decision_curve": "scarce.worth.curves",
+    "risk_coverage": "scarce.worth.coverage",
     "brier_score": "scarce.assess",
     "log_loss": "scarce.assess",
     "calibration_loss": "scarce.assess",

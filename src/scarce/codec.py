@@ -23,6 +23,7 @@ built. Does not know files (store.py) nor which classes may be built: `put_toget
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -44,6 +45,8 @@ RECORDS: dict[str, type] = {
     "WidthChoice": WidthChoice,
     "RankedFit": RankedFit,
 }
+# Records of upper rooms, imported when a value or a file has one.
+RECORD_HOMES = {"CostMatrix": "scarce.decisions.costs", "Amount": "scarce.decisions.amounts"}
 
 DEEPEST = 32  # levels of lists, tuples, dicts, records and models inside each other
 LARGEST_INT = 4096  # bits
@@ -107,7 +110,7 @@ class Encoder:
             return self._scalar(value, place)
         if kind is np.ndarray or kind is np.memmap:
             return self._array(value, place)
-        if RECORDS.get(kind.__name__) is kind:
+        if kind.__module__ == RECORD_HOMES.get(kind.__name__) or RECORDS.get(kind.__name__) is kind:
             return self._record(value, place, depth)
         if hasattr(value, "get_params") and not isinstance(value, type):
             return {"model": self.encode_model(value, place, depth)}
@@ -339,7 +342,8 @@ class Decoder:
             raise _damaged(place, f"shape {shape} is beyond what numpy allows") from None
 
     def _record(self, name: str, fields: dict[str, Any], place: str) -> Any:
-        record = RECORDS.get(name)
+        home = RECORD_HOMES.get(name)
+        record = getattr(importlib.import_module(home), name) if home else RECORDS.get(name)
         if record is None:
             raise _damaged(place, f"record {name[:40]!r} is not known")
         known = {field.name: str(field.type) for field in dataclasses.fields(record)}

@@ -7,6 +7,8 @@ next. Each class carries the exit code that the command line ends with.
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 
 
@@ -56,6 +58,14 @@ class DataWarning(UserWarning):
     """Something in the data that the reader should know, and that did not stop the work."""
 
 
+def warn_user(message: str) -> None:
+    """Warn with a `DataWarning` that points at the line outside scarce that led here."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("scarce."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, DataWarning, stacklevel=level + 1)
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` for the nearest known name, or an empty string.
 
@@ -81,7 +91,7 @@ def refuse_word(argument: str, word: object, allowed: Sequence[str]) -> None:
     scarce.errors.UsageError: unknown='mising' is not known. Did you mean 'missing'? Give one of:
     ...
     """
-    if word not in allowed:
+    if not isinstance(word, str) or word not in allowed:
         listed = ", ".join(repr(known) for known in allowed)
         raise UsageError(
             f"{argument}={word!r} is not known.{suggest(str(word), allowed)} Give one of: {listed}."

@@ -177,9 +177,20 @@ def short(value: float) -> str:
     """
     if math.isnan(value):
         return "unknown"
-    if math.isfinite(value) and abs(value) >= 1000:
+    if math.isfinite(value) and 1000 <= abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def in_rows(n: int) -> str:
+    """Write a number of rows.
+
+    Examples
+    --------
+    >>> in_rows(1), in_rows(2000)
+    ('1 row', '2,000 rows')
+    """
+    return f"{n:,} row{'s' if n != 1 else ''}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ How a new estimator joins
 1. One line in REGISTRY: class name -> module.
 2. Everything that prediction needs is a constructor parameter or an instance attribute that ends in
    "_" and does not begin with "_", of the types that codec.py lists. A new kind of record joins
-   through one line in codec.RECORDS.
+   through one line in codec.RECORDS, one of an upper room through codec.RECORD_HOMES.
 3. `_runtime_params = ("engine",)` on the class names parameters that say how to run, not what was
    learnt. They are not saved; the loaded model has their defaults.
 4. `_check_loaded(self)`, optional, is called after the attributes are set: raise ValueError or a
@@ -47,6 +47,7 @@ REGISTRY: dict[str, str] = {
     "TreeEnsemble": "scarce.models.trees",
     "PriorCorrected": "scarce.prior",
     "ScoreMixture": "scarce.assess.mixture",
+    "CostSensitiveClassifier": "scarce.decisions.classifier",
 }
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scarce.decide.draws import (
+from scarce.labelling.draws import (
     allocate,
     audit_sizes,
     greatest,

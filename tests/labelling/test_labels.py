@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 from scarce import DataError, UsageError
 from scarce.assess.audit import count_missed
 from scarce.assess.mixture import ScoreMixture
-from scarce.decide import LabelChoice, choose_labels, label_in_rounds
+from scarce.labelling import LabelChoice, choose_labels, label_in_rounds
+from scarce.labelling.draws import probabilities
 
 RANDOM = {
     "audit": {"policy": "audit", "threshold": 45.0, "n": 14},
@@ -708,3 +710,70 @@ class Silent(BaseEstimator):
 def test_adaptive_without_a_posterior_says_what_to_do_first():
     with pytest.raises(DataError, match=r"no posterior for 2 rows.*policy='tail'"):
         choose_labels([1.0, 2.0], policy="adaptive", n=1, mixture=Silent())
+
+
+def test_explored_rows_are_drawn_in_proportion_to_uncertainty_and_evenly(rng):
+    prob = rng.beta(0.3, 3, 400)
+    drawn = np.zeros(400)
+    for seed in range(600):
+        choice = choose_labels(prob, policy="uncertainty", n=40, explore=0.3, random_state=seed)
+        drawn[choice.rows] += 1
+    entropy = -(prob * np.log(prob) + (1 - prob) * np.log1p(-prob))
+    chance = probabilities(0.7 * entropy / entropy.sum() + 0.3 / 400, 40)
+    np.testing.assert_allclose(choice.probability, chance[choice.rows], rtol=1e-12)
+    assert set(choice.policy) == {"explored"}
+    error = np.sqrt(chance * (1 - chance) / 600)
+    assert np.abs((drawn / 600 - chance) / np.maximum(error, 1e-9)).max() < 4.5
+
+
+def test_oracle_weights_of_rounds_by_lot_are_unbiased_and_the_rule_is_not(rng):
+    """What is labelled first steers what is drawn next; sums over all rows stay unbiased."""
+    n = 300
+    x = rng.normal(size=n)
+    truth = (rng.random(n) < expit(2 * x - 2)).astype(float)
+
+    def scores(labels):  # a model of sorts, which follows the labels seen so far
+        known = ~np.isnan(labels)
+        if not known.any():
+            return np.full(n, 0.5)
+        at = np.average(x[known], weights=labels[known] + 0.1)
+        return expit(2 * (x - at))
+
+    sums = {0.0: [], 0.3: []}
+    for explore, found in sums.items():
+        for seed in range(400):
+            labels, choice = label_in_rounds(
+                scores,
+                lambda rows: truth[rows],
+                n=60,
+                rounds=4,
+                policy="uncertainty",
+                labels=np.full(n, np.nan),
+                explore=explore,
+                random_state=seed,
+            )
+            weight = choice.weights() if explore else np.full(60, n / 60)
+            found.append(weight @ labels[choice.rows])
+    error = np.std(sums[0.3]) / 20
+    assert abs(np.mean(sums[0.3]) - truth.sum()) < 3.5 * error
+    assert error < 2
+    assert abs(np.mean(sums[0.0]) - truth.sum()) > 20  # labels chosen by rule: never to be counted
+    with pytest.raises(UsageError, match="use weights"):
+        choice.inclusion(n)
+    with pytest.raises(UsageError, match="Label the rounds whole"):
+        choice.first(20)
+
+
+def test_uncertainty_in_money_is_the_value_of_the_answer(rng):
+    prob = rng.random(50)
+    costs = np.array([[0.0, 400.0], [5.0, 0.0]])
+    choice = choose_labels(prob, policy="uncertainty", n=5, by="cost", costs=costs)
+    now = np.minimum(400 * prob, 5 * (1 - prob))
+    assert set(choice.rows) == set(np.argsort(-now)[:5])
+    with pytest.raises(UsageError, match="needs costs="):
+        choose_labels(prob, policy="uncertainty", n=5, by="cost")
+    for explore in (-0.1, 1.5, "yes"):
+        with pytest.raises(UsageError, match="is not a share"):
+            choose_labels(prob, policy="uncertainty", n=5, explore=explore)
+    with pytest.raises(UsageError, match="is for policy='uncertainty'"):
+        choose_labels(prob, policy="random", n=5, explore=0.5)

@@ -8,8 +8,8 @@ from scipy.stats import norm, rankdata
 
 from scarce import DataError, UsageError, choose_labels, estimate_performance, plan_audit
 from scarce.datasets import make_trial_scores
-from scarce.decide import plan as plan_module
-from scarce.decide.plan import AuditPlan
+from scarce.labelling import plan as plan_module
+from scarce.labelling.plan import AuditPlan
 
 CUT = 9.1
 

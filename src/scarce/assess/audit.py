@@ -6,7 +6,7 @@
 
 Assumes that each row's probability of being checked is the one it was drawn with, and that checked
 rows have the right label. No model of the scores is behind it. Does not draw the rows: see
-decide/labels.py. Does not make recall of it: see performance.py.
+labelling/labels.py. Does not make recall of it: see performance.py.
 """
 
 from __future__ import annotations

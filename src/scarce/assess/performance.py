@@ -4,7 +4,7 @@
 
 Precision above the threshold is counted. What lies below is estimated: by a monotone precision
 curve and an audit (the default), by an audit alone, or by the paper's mixture of two families.
-Assumes what each estimate says of itself. Chooses no labels: see decide/labels.py.
+Assumes what each estimate says of itself. Chooses no labels: see labelling/labels.py.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ intake.py.
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -268,3 +269,24 @@ def read_seed(random_state: Any) -> int:
         f"random_state={random_state!r} is no seed: give a whole number from 0 on, a NumPy "
         "Generator or None."
     )
+
+
+def whole_number(value: Any, name: str, least: int = 1) -> int:
+    """Return a number of rows or rounds, or refuse what is none.
+
+    Examples
+    --------
+    >>> whole_number(1.5, "n")
+    Traceback (most recent call last):
+    ...
+    scarce.errors.UsageError: n=1.5 cannot be counted off: give a whole number, 1 or more.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least or isinstance(value, (bool, np.bool_)):
+        raise UsageError(
+            f"{name}={value!r} cannot be counted off: give a whole number, {least} or more."
+        )
+    return number

@@ -6,7 +6,6 @@ rows are worked in the order given. Chooses nothing itself: see labels.py.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scarce.assess.readers import whole_number
 from scarce.errors import UsageError
-from scarce.records import short
+from scarce.records import in_rows, short
 from scarce.rows.block import Array
 
 
@@ -80,6 +80,11 @@ class LabelChoice:
         What `estimate_performance` takes as `inclusion=`.
         """
         n_rows = whole_number(n_rows, "n_rows", least=0)
+        if self.in_rounds_by_lot:
+            raise UsageError(
+                "These rows were drawn by lot in several rounds, so that no one probability says "
+                "how likely each was: use weights(), one number for each of .rows."
+            )
         if len(self.rows) and n_rows <= self.rows.max():
             raise UsageError(
                 f"n_rows={n_rows}, but row {self.rows.max():,} was chosen: give the number of "
@@ -88,6 +93,33 @@ class LabelChoice:
         whole = np.full(n_rows, np.nan)
         whole[self.rows] = self.probability
         return whole
+
+    @property
+    def in_rounds_by_lot(self) -> bool:
+        """Whether lots of several rounds are among them."""
+        return bool(len(self) and self.round.max() > 1 and (self.probability < 1).any())
+
+    def weights(self) -> Array:
+        """Return how many rows each row chosen stands for, so that weighted sums are unbiased.
+
+        One round: 1 / probability. Several rounds by lot: each round alone, with what was labelled
+        before it, gives an unbiased sum over all candidates, whatever the earlier labels were, for
+        its lots were drawn given those. The rounds are averaged by their numbers of rows:
+        weight = a_r / probability + sum of a_t over later rounds t, with a_t their shares.
+
+        Examples
+        --------
+        >>> choice = LabelChoice(np.array([7, 2]), np.array([0.5, 0.1]), np.array(["explored"] * 2),
+        ...     asked=2, candidates=11, round=np.array([1, 2]))
+        >>> choice.weights()
+        array([1.5, 5. ])
+        """
+        if not self.in_rounds_by_lot:
+            return 1.0 / self.probability
+        share = np.bincount(self.round)[1:] / max(1, len(self))
+        later = 1.0 - np.cumsum(share)
+        at = self.round - 1
+        return np.asarray(share[at] / self.probability + np.maximum(later, 0.0)[at])
 
     def first(self, n: int) -> LabelChoice:
         """Return the first n rows, with the probabilities they had if work was to end there.
@@ -107,6 +139,11 @@ class LabelChoice:
         if n > len(self.rows):
             raise UsageError(
                 f"n={n} of {in_rows(len(self.rows))}: give how many of them were labelled."
+            )
+        if n < len(self.rows) and self.in_rounds_by_lot:
+            raise UsageError(
+                f"first({n}) of rows drawn by lot in rounds: a round that was broken off has no "
+                "probabilities. Label the rounds whole."
             )
         by_lot = self.probability < 1
         kept, drawn = np.count_nonzero(by_lot[:n]), np.count_nonzero(by_lot)
@@ -154,8 +191,9 @@ def join_rounds(choices: Sequence[LabelChoice], asked: int) -> LabelChoice:
     """Return the choices of several rounds as one, with the number of the round.
 
     What a later round chose depends on labels seen before, so no probability over the rounds
-    exists. Every row stands for itself alone: its probability is 1. Doubts that a later round has
-    settled are left out.
+    exists. Rows chosen by rule stand for themselves alone: their probability is 1. Rows drawn by
+    lot keep that of their own round, from which `weights` makes sums that are unbiased. Doubts that
+    a later round has settled are left out.
     """
     rows = np.concatenate([choice.rows for choice in choices])
     remarks = list(choices[-1].remarks)
@@ -163,38 +201,14 @@ def join_rounds(choices: Sequence[LabelChoice], asked: int) -> LabelChoice:
         remarks.insert(
             0, f"{asked:,} rows were asked for and {len(rows):,} could be chosen: no more are left."
         )
+    policy = np.concatenate([choice.policy for choice in choices])
+    probability = np.concatenate([choice.probability for choice in choices])
     return LabelChoice(
         rows,
-        np.ones(len(rows)),
-        np.concatenate([choice.policy for choice in choices]),
+        np.where(policy == "explored", probability, 1.0),
+        policy,
         asked,
         choices[0].candidates,
         tuple(remarks),
         np.concatenate([np.full(len(choice), k, np.int64) for k, choice in enumerate(choices, 1)]),
     )
-
-
-def in_rows(n: int) -> str:
-    """Write a number of rows."""
-    return f"{n:,} row{'s' if n != 1 else ''}"
-
-
-def whole_number(value: Any, name: str, least: int = 1) -> int:
-    """Return a number of rows or rounds, or refuse what is none.
-
-    Examples
-    --------
-    >>> whole_number(1.5, "n")
-    Traceback (most recent call last):
-    ...
-    scarce.errors.UsageError: n=1.5 cannot be counted off: give a whole number, 1 or more.
-    """
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = least - 1
-    if number < least or isinstance(value, (bool, np.bool_)):
-        raise UsageError(
-            f"{name}={value!r} cannot be counted off: give a whole number, {least} or more."
-        )
-    return number

@@ -5,11 +5,11 @@
     random       every row alike                                          (002 section 3.1)
     stratified   every row of a stratum of ranks alike
     uncertainty  arg max of the entropy of p(y | x)                       (003 section 0.7)
+    explored     a draw with probability in proportion to it, mixed with an even one
     adaptive     posterior under the fitted mixture nearest 1/2           (002 section 3.1)
 
-DEVIATION from 003 section 0.7, which prints arg min of the entropy beside "highest entropy": the
-words are right (test_uncertainty_is_greatest_entropy). Assumes that choices depend on scores and on
-labels seen so far, nothing else. Only audit, random and stratified labels stand for other rows too.
+Assumes that choices depend on scores and on labels seen so far, nothing else. Only audit, random,
+stratified and explored labels stand for other rows too.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import entr
 
 from scarce.assess.readers import (
-    column,
     read_labels,
     read_scores,
     read_threshold,
     refuse_length,
+    whole_number,
 )
-from scarce.decide.choice import LabelChoice, in_rows, whole_number
-from scarce.decide.draws import (
+from scarce.errors import DataError, ScarceError, UsageError, refuse_word
+from scarce.labelling.choice import LabelChoice
+from scarce.labelling.draws import (
     Positions,
     allocate,
     audit_sizes,
@@ -38,11 +38,11 @@ from scarce.decide.draws import (
     stratum_ends,
     systematic,
 )
-from scarce.errors import DataError, ScarceError, UsageError, refuse_word
+from scarce.labelling.uncertainty import uncertainty
+from scarce.records import in_rows
 from scarce.rows.block import Array
 
 POLICIES = ("audit", "tail", "random", "uncertainty", "adaptive", "stratified")
-SUM_TOLERANCE = 1e-4  # probabilities of classes in single precision still sum to 1
 
 Drawn = tuple[Positions, Array, list[str]]  # rows, probability, policy word
 
@@ -56,6 +56,8 @@ def choose_labels(
     threshold: float | None = None,
     random_state: int | np.random.Generator | None = None,
     by: str = "entropy",
+    costs: Any = None,
+    explore: float = 0.0,
     strata: int = 10,
     allocation: str = "equal",
     pure: bool = False,
@@ -84,9 +86,15 @@ def choose_labels(
         it. The others do not look at it.
     random_state : int, Generator or None
         Seed of all lots. The same seed gives the same rows.
-    by : {"entropy", "margin"}
-        Uncertainty: entropy of the classes, or the distance of the two likeliest. With two classes
-        they agree.
+    by : {"entropy", "margin", "cost"}
+        Uncertainty: entropy of the classes, the distance of the two likeliest (with two classes
+        they agree), or what knowing the class would save in expected cost.
+    costs : CostMatrix, optional
+        For by="cost".
+    explore : float
+        Uncertainty: above 0, rows are drawn by lot instead, with probability in proportion to
+        their uncertainty, of which this share is spread evenly over all rows. Such labels stand
+        for other rows too: with 0 they improve the model and can never be counted.
     strata : int
         Stratified: number of strata; fewer where n or the rows are fewer.
     allocation : {"equal", "proportional"}
@@ -129,8 +137,9 @@ def choose_labels(
     """
     refuse_word("policy", policy, POLICIES)
     wanted, generator = whole_number(n, "n"), seeded(random_state)
+    explored = _share(explore, policy)
     if policy == "uncertainty":
-        values = _uncertainty(scores, by)
+        values = uncertainty(scores, by, costs)
         unlabelled = _without_label(labels, len(values))
     else:
         values = read_scores(scores)
@@ -163,6 +172,8 @@ def choose_labels(
             drawn = _random(pool, size, generator)
         elif policy == "stratified":
             drawn = _stratified(values, pool, size, strata, allocation, generator)
+        elif policy == "uncertainty" and explored > 0:
+            drawn = _explored(values[pool], pool, size, explored, generator)
         elif policy == "adaptive":
             posterior, doubts = _posterior(values, read_labels(labels, len(values)), pool, mixture)
             remarks += doubts
@@ -229,6 +240,31 @@ def _stratified(
     return pool[places], probability, ["stratified"] * n
 
 
+def _explored(
+    values: Array, pool: Positions, n: int, explore: float, generator: np.random.Generator
+) -> Drawn:
+    """Draw by size in order of uncertainty, so that rows of every degree are among them."""
+    order = ranked(values, generator)
+    size = values[order]
+    size = size / size.sum() if size.sum() > 0 else np.zeros(len(size))
+    chance = probabilities((1.0 - explore) * size + explore / len(size), n)
+    places, probability = _working_order(systematic(chance, generator), chance, generator)
+    return pool[order[places]], probability, ["explored"] * n
+
+
+def _share(explore: Any, policy: str) -> float:
+    if isinstance(explore, bool) or not isinstance(explore, (int, float, np.number)):
+        explore = -1.0
+    if not 0 <= explore <= 1:
+        raise UsageError(f"explore={explore!r} is not a share: give a number from 0 to 1.")
+    if explore > 0 and policy != "uncertainty":
+        raise UsageError(
+            f"explore={explore!r} is for policy='uncertainty', and here policy={policy!r}: audit, "
+            "random and stratified are draws by lot already."
+        )
+    return float(explore)
+
+
 def _working_order(
     places: Positions, chance: Array, generator: np.random.Generator
 ) -> tuple[Positions, Array]:
@@ -281,56 +317,6 @@ def _posterior(
     if not getattr(model, "identified_", True):
         doubts.append(f"The mixture is not to be believed yet ({model.why_}): label more rows.")
     return posterior, doubts
-
-
-def _uncertainty(scores: ArrayLike, by: str) -> Array:
-    """How undecided each row's probabilities are, greater is more; only the order matters."""
-    refuse_word("by", by, ("entropy", "margin"))
-    prob = _probabilities(scores)
-    fine = (prob >= 0) & (prob <= 1)
-    if not fine.all():
-        place = tuple(np.argwhere(~fine)[0])
-        raise DataError(
-            f"scores holds {prob[place]:g} at row {place[0]:,}: uncertainty needs probabilities "
-            "between 0 and 1, such as predict_proba(X). For other scores take policy='adaptive'."
-        )
-    if prob.ndim == 1:
-        return -np.abs(prob - 0.5)  # the order of the entropy and of the margin alike
-    total = prob.sum(axis=1)
-    off = np.flatnonzero(np.abs(total - 1) > SUM_TOLERANCE)
-    if len(off):
-        raise DataError(
-            f"scores of row {off[0]:,} sum to {total[off[0]]:g}: probabilities of the classes sum "
-            "to 1. Pass predict_proba(X) with all its columns."
-        )
-    if by == "entropy":
-        return np.asarray(entr(prob).sum(axis=1))
-    two = np.partition(prob, -2, axis=1)[:, -2:]
-    return np.asarray(two[:, 0] - two[:, 1])
-
-
-def _probabilities(scores: Any) -> Array:
-    """Read one probability per row, or one per row and class."""
-    held = scores
-    if isinstance(scores, (list, tuple)):
-        try:
-            held = np.asarray(scores)
-        except ValueError:
-            raise DataError(
-                "scores has rows of different lengths: uncertainty needs one probability per row, "
-                "or one per row and class, such as predict_proba(X)."
-            ) from None
-    elif len(np.shape(scores)) == 2 and not isinstance(scores, np.ndarray):  # a table
-        held = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
-    shape = np.shape(held)
-    if len(shape) not in (1, 2) or 0 in shape:
-        raise DataError(
-            f"scores has shape {shape}: uncertainty needs one probability per row, or one per row "
-            "and class, such as predict_proba(X)."
-        )
-    if len(shape) == 1 or shape[1] == 1:
-        return column(held, "scores")
-    return np.column_stack([column(held[:, at], "scores") for at in range(shape[1])])
 
 
 def _without_label(labels: Any, n_rows: int) -> NDArray[np.bool_]:

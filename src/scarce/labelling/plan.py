@@ -30,11 +30,11 @@ from scarce.assess.readers import (
     read_scores,
     read_seed,
     read_threshold,
+    whole_number,
 )
-from scarce.decide.choice import in_rows, whole_number
-from scarce.decide.labels import choose_labels
 from scarce.errors import DataError, UsageError
-from scarce.records import short
+from scarce.labelling.labels import choose_labels
+from scarce.records import in_rows, short
 from scarce.rows.block import Array
 from scarce.rows.engines import one_blas_thread
 

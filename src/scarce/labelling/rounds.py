@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.assess.readers import column, read_labels, refuse_length
-from scarce.decide.choice import LabelChoice, in_rows, join_rounds, whole_number
-from scarce.decide.draws import Positions
-from scarce.decide.labels import POLICIES, choose_labels, seeded
+from scarce.assess.readers import column, read_labels, refuse_length, whole_number
 from scarce.errors import DataError, UsageError, refuse_word
+from scarce.labelling.choice import LabelChoice, join_rounds
+from scarce.labelling.draws import Positions
+from scarce.labelling.labels import POLICIES, choose_labels, seeded
+from scarce.records import in_rows
 from scarce.rows.block import Array
 
 IN_ROUNDS = ("adaptive", "uncertainty", "tail")
@@ -51,7 +52,8 @@ def label_in_rounds(
     rounds : int
         In how many rounds of about equal size; the paper's adaptive design takes a few.
     policy : {"adaptive", "uncertainty", "tail"}
-        Draws by lot are refused: a draw in rounds has no probability that could be stored.
+        The other draws by lot are refused: in rounds they have no probability that could be
+        stored. Uncertainty with explore= has one for each round.
     labels : array-like of shape (n_rows,), optional
         Labels known before. Needed where `scores` is a function, to say how many rows there are.
     random_state : int, Generator or None
@@ -71,8 +73,9 @@ def label_in_rounds(
     labels : ndarray of shape (n_rows,)
         All labels known in the end.
     choice : LabelChoice
-        All rows asked about, with their `round`. Probabilities are 1: such labels stand for
-        themselves, never for rows nobody looked at.
+        All rows asked about, with their `round`. Rows chosen by rule have probability 1: they stand
+        for themselves, never for rows nobody looked at. With policy="uncertainty" and explore= they
+        are drawn by lot, and `choice.weights()` makes sums over all rows unbiased.
 
     Examples
     --------
@@ -187,6 +190,8 @@ def _choose_unasked(
 ) -> LabelChoice:
     """One round, without the rows that were asked about and could not be labelled."""
     refused = int(np.count_nonzero(asked & np.isnan(known)))
+    if policy == "uncertainty":  # whose labels say only which rows are left
+        known, refused = np.where(asked, 0.0, known), 0
     choice = choose_labels(
         scores, known, policy=policy, n=n + refused, random_state=generator, **options
     )

@@ -80,7 +80,15 @@ def class_shares(given: ArrayLike, n_classes: int, name: str) -> Array:
     >>> class_shares(0.01, 2, "prior")
     array([0.99, 0.01])
     """
-    shares = np.asarray(given, dtype=np.float64)
+    try:
+        held = np.asarray(given)
+        if held.dtype.kind not in "fiubO":
+            raise TypeError
+        shares = held.astype(np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"{name}={given!r} is not a set of class shares: give one number for each class."
+        ) from None
     if shares.ndim == 0 and n_classes == 2:
         shares = np.array([1.0 - float(shares), float(shares)])
     if shares.shape != (n_classes,):

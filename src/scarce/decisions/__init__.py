@@ -1,0 +1,1 @@
+"""Decisions: from probabilities and costs to the cheapest action."""

@@ -1,0 +1,341 @@
+"""Any classifier that acts by costs: the cheapest action instead of the likeliest class.
+
+    predict_action(X) = decide(estimator.predict_proba(X), costs)                       (003 0.2)
+
+The inner fit knows nothing of the costs: probabilities first, then decisions, so that new costs
+need no new fit. Assumes that the inner probabilities are right; `PriorCorrected`, `RareClassifier`
+and scikit-learn's `CalibratedClassifierCV` are there for that. Does not tune a threshold: the costs
+say it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import (
+    UNUSED,
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from scarce.assess.readers import column
+from scarce.decisions.amounts import columns_of
+from scarce.decisions.cheapest import cheapest, decide
+from scarce.decisions.cost_checks import order_matters
+from scarce.decisions.costs import CostMatrix, as_costs
+from scarce.decisions.table import DecisionTable, decision_table
+from scarce.errors import DataError, UsageError, refuse_word, warn_user
+from scarce.rows import Rows
+from scarce.rows.block import Array
+
+
+class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Any classifier with probabilities, and the cheapest action for every row.
+
+    Parameters
+    ----------
+    estimator : classifier with predict_proba
+        Pipelines too. Fitted as it is: costs do not enter its fit. One that is fitted already goes
+        into scikit-learn's `FrozenEstimator`.
+    costs : CostMatrix or array-like of shape (n_actions, n_classes), optional
+        By default 1 for a wrong class. Costs without class names take the classes of the estimator
+        in its (sorted) order. Entries that name a column get its values at prediction.
+    tie : {"first", "last"}
+        Which of several actions of equal expected cost.
+    trained_at, now_at : float, or array-like of shape (n_classes,), optional
+        Class shares that the estimator learnt at and those where it is used, both in the order of
+        `classes_`; see `correct_prior`.
+
+    Attributes
+    ----------
+    estimator_ : the fitted classifier
+    classes_ : ndarray of shape (n_classes,)
+    costs_ : CostMatrix
+        The costs with the classes and actions of this classifier; new `costs` need no new fit.
+    actions_ : ndarray of shape (n_actions,)
+
+    **Assumes** that the inner probabilities are right for the rows at prediction (or are made so by
+    trained_at and now_at), and that the cost of a row depends on its own action and class alone.
+
+    Notes
+    -----
+    Costs per row come with the rows: `predict_action(X, amounts=...)` takes a table with the
+    columns that the costs name, or an array with one column for each. Without `amounts`, columns of
+    these names in a table X are used, as they reach this classifier: put a pipeline that changes
+    them inside it, not before it. In pipelines and searches, route them:
+    `model.set_predict_request(amounts=True).set_score_request(amounts=True)`, after
+    `sklearn.set_config(enable_metadata_routing=True)`.
+
+    Examples
+    --------
+    >>> from scarce import CostMatrix, GaussianBayes
+    >>> rng = np.random.default_rng(0)
+    >>> y = (rng.random(500) < 0.1).astype(int)
+    >>> X = rng.normal(size=(500, 2)) + 1.5 * y[:, None]
+    >>> costs = CostMatrix.binary(false_alarm=5, miss="amount").with_abstain(3)
+    >>> model = CostSensitiveClassifier(GaussianBayes(), costs).fit(X, y)
+    >>> model.predict_action(X[:3], amounts=[1.0, 60.0, 9000.0])
+    array([0, 0, 1], dtype=object)
+    """
+
+    # Not used here but passed on: in routing only the inner estimator has to ask for it.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}
+
+    def __init__(
+        self,
+        estimator: Any,
+        costs: Any = None,
+        *,
+        tie: str = "first",
+        trained_at: Any = None,
+        now_at: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.costs = costs
+        self.tie = tie
+        self.trained_at = trained_at
+        self.now_at = now_at
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Fit the inner classifier; the costs wait for prediction.
+
+        Parameters
+        ----------
+        X, y : as the inner classifier takes them
+            `Rows` too, where it does.
+        sample_weight : array-like of shape (n,), optional
+        **params : passed to the inner fit
+            With metadata routing, to whom it is routed.
+        """
+        refuse_word("tie", self.tie, ("first", "last"))
+        if not hasattr(self.estimator, "predict_proba"):
+            raise UsageError(
+                f"{type(self.estimator).__name__} gives no probabilities (it has no "
+                "predict_proba), so expected costs cannot be formed. Wrap it in scikit-learn's "
+                "CalibratedClassifierCV first."
+            )
+        costs = self._given_costs()  # what is wrong with them is said before a long fit
+        self.estimator_ = clone(self.estimator)
+        if isinstance(X, Rows):
+            if y is not None or sample_weight is not None:
+                raise UsageError(
+                    "Rows carry their own labels and weights: name them in open_rows(label=, "
+                    "weight=), not in fit."
+                )
+            self.estimator_.fit(X, **params)
+        else:
+            self.estimator_.fit(X, y, **self._inner_params(X, sample_weight, params))
+        self.classes_ = np.asarray(self.estimator_.classes_)
+        names = self.classes_.tolist()
+        if costs is not None and costs.shape[1] != len(names):
+            only = "Only binary classification is supported by costs for two classes. " * (
+                costs.shape[1] == 2
+            )
+            raise UsageError(
+                f"{only}The costs are for {list(costs.classes)}, and y has {len(names)} classes "
+                f"{names[:8]}: give a column of costs for each."
+            )
+        if names != list(range(len(names))):  # numbers may be those of a VotingClassifier
+            self._check_costs(costs, names)
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    @property
+    def costs_(self) -> CostMatrix:
+        """The costs with the classes of this classifier."""
+        if not hasattr(self, "classes_"):
+            raise AttributeError("costs_ is there after fit.")
+        names = self.classes_.tolist()
+        costs = self._given_costs() or CostMatrix.zero_one(max(2, len(names)))
+        try:
+            return costs.with_classes(names)
+        except UsageError as error:
+            if costs.positional or names != list(range(len(names))):
+                raise
+            raise UsageError(
+                f"The costs are for {list(costs.classes)} and this classifier was fitted on the "
+                f"classes {names}, as inside VotingClassifier or cross_val_predict, which number "
+                "them: give costs without class names, in the sorted order of the classes."
+            ) from error
+
+    @property
+    def actions_(self) -> NDArray[Any]:
+        """Names of the actions."""
+        return self.costs_.action_names()
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return each class's probability, for the class mix now_at where it is given."""
+        check_is_fitted(self)
+        prob = self.estimator_.predict_proba(X)
+        if self.trained_at is None and self.now_at is None:
+            return np.asarray(prob)
+        from scarce.prior.shift import correct_prior
+
+        if self.trained_at is None or self.now_at is None:
+            raise UsageError("Give trained_at= and now_at= both, or neither.")
+        return correct_prior(prob, self.trained_at, self.now_at)
+
+    def predict_action(self, X: Any, amounts: Any = None) -> NDArray[Any]:
+        """Return the name of the cheapest action for every row.
+
+        Parameters
+        ----------
+        X : as the inner classifier takes it
+        amounts : table, dict or array-like, optional
+            Values of the columns that the costs name, one per row.
+        """
+        prob = self.predict_proba(X)
+        costs = self._costs_of(X, amounts)
+        return decide(prob, costs, tie=self.tie, classes=costs.classes)
+
+    def predict(self, X: Any, amounts: Any = None) -> NDArray[Any]:
+        """Return the class to act on: the cheapest of the actions that are named after a class.
+
+        Actions such as abstaining are left out here; `predict_action` has them.
+        """
+        prob = self.predict_proba(X)
+        costs = self._costs_of(X, amounts)
+        chosen = costs.class_actions
+        if not chosen:
+            raise UsageError(
+                f"None of the actions {list(costs.actions)} is named after a class "
+                f"{self.classes_.tolist()}: use predict_action(X)."
+            )
+        if len(chosen) == 1:
+            best = np.zeros(len(prob), dtype=np.intp)
+        else:
+            named = costs.only([costs.actions[a] for a in chosen])
+            best = cheapest(prob, named, tie=self.tie)
+        place = [costs.classes.index(costs.actions[a]) for a in chosen]
+        return np.asarray(self.classes_[np.asarray(place)[best]])
+
+    def decision_table(self, X: Any, amounts: Any = None) -> DecisionTable:
+        """Return every row's probabilities, expected costs, action, runner-up and margin."""
+        prob = self.predict_proba(X)
+        costs = self._costs_of(X, amounts)
+        return decision_table(prob, costs, tie=self.tie, index=getattr(X, "index", None))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, amounts: Any = None) -> float:
+        """Return minus the mean cost of the actions taken: greater is better, as in searches.
+
+        Parameters
+        ----------
+        X, y : rows and their classes
+        sample_weight : array-like of shape (n,), optional
+        amounts : table, dict or array-like, optional
+        """
+        check_is_fitted(self)
+        costs = self._costs_of(X, amounts)
+        best = cheapest(self.predict_proba(X), costs, tie=self.tie)
+        truth = self._codes(y, len(best))
+        each = np.arange(len(best))
+        table = costs.at(0, len(best))
+        paid = table[best, truth] if table.ndim == 2 else table[each, best, truth]
+        if sample_weight is None:
+            return -float(paid.mean())
+        weight = column(sample_weight, "sample_weight")
+        if len(weight) != len(paid) or not (weight >= 0).all() or not 0 < weight.sum() < np.inf:
+            raise DataError(
+                f"sample_weight has {len(weight):,} values for {len(paid):,} rows, or one that is "
+                "negative, missing or infinite, or only 0: give a number from 0 on for every row."
+            )
+        return -float(np.average(paid, weights=weight))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what this estimator asks for and what it passes on to the inner fit."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags, tags.non_deterministic = inner.input_tags, inner.non_deterministic
+        if inner.classifier_tags is not None:
+            tags.classifier_tags = inner.classifier_tags
+        if isinstance(self.costs, CostMatrix) and self.costs.shape[1] == 2:
+            tags.classifier_tags.multi_class = False
+        return tags
+
+    def _inner_params(self, X: Any, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
+        from sklearn.utils._metadata_requests import _routing_enabled
+
+        if sample_weight is not None:
+            params = {**params, "sample_weight": sample_weight}
+        if _routing_enabled():
+            return dict(process_routing(self, "fit", **params).estimator.fit)
+        if sample_weight is not None and not has_fit_parameter(self.estimator_, "sample_weight"):
+            raise UsageError(
+                f"{type(self.estimator_).__name__}.fit takes no sample_weight. For a pipeline pass "
+                "STEP__sample_weight=, or turn metadata routing on."
+            )
+        return params
+
+    def _check_costs(self, costs: CostMatrix | None, names: list[Any]) -> None:
+        """Say now, and not at prediction, what does not fit the classes."""
+        assert self.costs_ is not None
+        alphabet = isinstance(names[0], str)  # which says nothing of negative and positive
+        if costs is not None and costs.positional and alphabet and order_matters(costs):
+            warn_user(
+                f"The costs name no classes, so their columns are taken as {names}, in this sorted "
+                f"order: with false_alarm and miss the event is {names[-1]!r}. Give the costs "
+                "classes=(negative, positive)."
+            )
+
+    def _given_costs(self) -> CostMatrix | None:
+        if isinstance(self.costs, (str, os.PathLike)):
+            raise UsageError(
+                f"costs={os.fspath(self.costs)!r} is a file, which may change under a fitted "
+                f"model: pass costs=CostMatrix.read({os.fspath(self.costs)!r})."
+            )
+        return None if self.costs is None else as_costs(self.costs)
+
+    def _costs_of(self, X: Any, amounts: Any) -> CostMatrix:
+        """The costs with the amounts of these rows."""
+        costs = self.costs_
+        if amounts is not None and not costs.columns:
+            raise UsageError("amounts= was given, and the costs name no column: leave it out.")
+        if costs.columns:
+            if amounts is None and not hasattr(X, "columns"):
+                raise UsageError(
+                    f"The costs name {', '.join(map(repr, costs.columns))}: pass amounts=, a table "
+                    "with these columns or an array with one column for each."
+                )
+            table = X if amounts is None else amounts
+            costs = costs.bind(columns_of(table, costs.columns))
+        return costs
+
+    def _codes(self, y: Any, n_rows: int) -> NDArray[np.intp]:
+        """Position of each outcome among the classes."""
+        truth = np.asarray(y)
+        if truth.shape != (n_rows,):
+            raise DataError(f"y has shape {truth.shape} for {n_rows:,} rows: give one class each.")
+        places = {name: place for place, name in enumerate(self.classes_.tolist())}
+        codes = np.array([places.get(name, -1) for name in truth.tolist()], dtype=np.intp)
+        if (codes < 0).any():
+            row = int(np.argmax(codes < 0))
+            raise DataError(
+                f"y holds {truth.tolist()[row]!r} at row {row:,}, which is none of the classes "
+                f"{self.classes_.tolist()}: a cost needs the outcome. Leave such rows out."
+            )
+        return codes
+
+    def _check_loaded(self) -> None:
+        """Refuse a model file whose parts do not belong together."""
+        if not hasattr(self, "classes_"):
+            return
+        classes = self.classes_.tolist()
+        if classes != np.asarray(self.estimator_.classes_).tolist():
+            raise DataError("classes_ are not those of the inner model.")
+        if self.costs_.shape[1] != len(classes):
+            raise DataError("The costs are for another number of classes than the model's.")

@@ -1,0 +1,338 @@
+"""By how much may a cost, or the prevalence, be wrong before the decision changes?
+
+    cost of a = base_a + factor * part_a,   part_a = sum over varied entries of p_k cost[a, k]
+
+Lines in the factor, so the range on which the chosen action stays cheapest has closed form, row by
+row. For two classes the same holds in odds: action b undercuts a where
+(cost[b, 0] - cost[a, 0]) + odds * (cost[b, 1] - cost[a, 1]) < 0, and another prevalence multiplies
+the odds. Assumes that everything else is right. Varies one thing at a time; for probabilities in
+doubt see doubt.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from scarce.decisions.cheapest import cheapest, read_prob
+from scarce.decisions.costs import CostMatrix, as_costs
+from scarce.decisions.doubt import pieces, same_rows, tally
+from scarce.errors import UsageError, suggest
+from scarce.records import in_rows
+from scarce.rows.block import Array
+
+FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
+
+
+@dataclass(frozen=True, eq=False)
+class StableRange:
+    """Between which factors on a cost each row's action stays the cheapest.
+
+    Parameters
+    ----------
+    actions : ndarray of shape (n,)
+        The action chosen with the costs as they are.
+    low, high : ndarray of shape (n,)
+        Factors, 0 <= low <= 1 <= high <= inf. At the ends another action costs the same.
+    varied : str
+        What was multiplied.
+    names : tuple
+        Names of the actions.
+
+    Examples
+    --------
+    >>> print(stable_range([0.02, 0.3, 0.09, 0.9], [[0, 9], [1, 0]]))
+    4 rows: 0 for 2, 1 for 2
+    share of rows that keep their action if the cost of 0 when the class is 1 were off
+    by a factor of up to, either way
+      1.25   75 %
+       1.5   75 %
+         2   75 %
+         3   75 %
+         5   50 %
+        10   25 %
+    """
+
+    actions: NDArray[Any]
+    low: Array
+    high: Array
+    varied: str
+    names: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def share(self, factor: float) -> float:
+        """Return the share of rows that keep their action if the cost is off by a factor.
+
+        Either way: the cost may be as much as `factor` times what was said, or that much less.
+
+        Examples
+        --------
+        >>> stable_range([0.02, 0.3, 0.09, 0.9], [[0, 9], [1, 0]]).share(1.05)
+        1.0
+        """
+        number = isinstance(factor, (int, float, np.number)) and not isinstance(factor, bool)
+        if not number or not 1.0 <= factor < np.inf:
+            raise UsageError(
+                f"factor={factor!r}: give a number of 1 or more, such as 2 for twice or half."
+            )
+        return float(np.mean((self.low <= 1.0 / factor) & (self.high >= factor)))
+
+    def __str__(self) -> str:
+        lines = [
+            f"{in_rows(len(self))}: {tally(self.actions, self.names)}",
+            f"share of rows that keep their action if the cost of {self.varied} were off",
+            "by a factor of up to, either way",
+        ]
+        return "\n".join([*lines, *(f"{f:>6g}  {_percent(self.share(f))}" for f in FACTORS)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain data, for JSON; None for a range without upper end."""
+        return {
+            "varied": self.varied,
+            "actions": self.actions.tolist(),
+            "low": self.low.tolist(),
+            "high": [one if np.isfinite(one) else None for one in self.high.tolist()],
+            "share": {f"{factor:g}": self.share(factor) for factor in FACTORS},
+        }
+
+
+def stable_range(prob: Any, costs: Any, *, vary: Any = None) -> StableRange:
+    """Say by which factors a cost may be multiplied before each row's action changes.
+
+    Parameters
+    ----------
+    prob : array-like of shape (n,) or (n, n_classes)
+        Probability of the last of two classes, or of every class.
+    costs : CostMatrix or array-like of shape (n_actions, n_classes) or (n, n_actions, n_classes)
+    vary : (action, class), or a list of such pairs, optional
+        The entry, by names; None stands for all: (None, "fraud") is every cost of that class,
+        ("block", None) every cost of that action. Several pairs are multiplied together. By
+        default, for two classes that are actions too, the cost of a miss: as false alarms stay as
+        they are, that is their ratio.
+
+    Returns
+    -------
+    StableRange
+
+    **Assumes** that the probabilities and the other costs are right.
+
+    Notes
+    -----
+    Exact: for every other action b, one line must stay above another. A factor below 0 would turn
+    a cost into a gain and is not looked at; a cost of 0 stays 0 whatever the factor.
+
+    Examples
+    --------
+    Nine false alarms per miss, threshold 0.1. A row at 0.05 is passed until a miss costs
+    19 / 9 = 2.11 times as much.
+
+    >>> found = stable_range([0.05, 0.5], [[0, 9], [1, 0]])
+    >>> found.low.round(3), found.high.round(3)
+    (array([0.   , 0.111]), array([2.111,   inf]))
+    """
+    matrix = as_costs(costs)
+    prob = read_prob(prob, matrix.classes)
+    same_rows(len(prob), matrix, "prob")
+    mask, varied = _varied(vary, matrix)
+    n = len(prob)
+    position, low, high = np.empty(n, np.intp), np.empty(n), np.empty(n)
+    for rows in pieces(n, matrix):
+        part, taken = prob[rows], matrix.take(rows)
+        table = taken.at(0, len(part))
+        chosen = cheapest(part, taken)
+        moving = _expected(part, np.where(mask, table, 0.0))
+        fixed = _expected(part, np.where(mask, 0.0, table))
+        position[rows] = chosen
+        low[rows], high[rows] = _between(fixed, moving, chosen)
+    np.minimum(low, 1.0, out=low)  # by a last digit, where two actions tie
+    np.maximum(high, 1.0, out=high)
+    return StableRange(matrix.action_names()[position], low, high, varied, matrix.actions)
+
+
+def _expected(prob: Array, table: Array) -> Array:
+    if table.ndim == 2:
+        return np.asarray(prob @ table.T)
+    return np.asarray((table @ prob[:, :, None])[:, :, 0])
+
+
+def _between(fixed: Array, moving: Array, chosen: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Ends of the factors >= 0 at which fixed + factor * moving is least in the chosen column."""
+    at = chosen[:, None]
+    ahead = fixed - np.take_along_axis(fixed, at, axis=1)
+    slope = moving - np.take_along_axis(moving, at, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        meet = -ahead / slope
+    # The chosen column itself gives 0 and inf, so that neither end leaves the factors >= 0.
+    low = np.where(slope > 0.0, meet, 0.0).max(axis=1)
+    return low, np.where(slope < 0.0, meet, np.inf).min(axis=1)
+
+
+def _varied(vary: Any, costs: CostMatrix) -> tuple[NDArray[np.bool_], str]:
+    """Which entries are multiplied, and what to call them."""
+    actions, classes = costs.actions, costs.classes
+    if vary is None:
+        if len(classes) != 2 or not set(classes) <= set(actions):
+            raise UsageError(
+                f"There are actions {list(actions)} and classes {list(classes)}: say which cost to "
+                "vary, such as vary=(action, class), (None, class) or (action, None)."
+            )
+        vary = (classes[0], classes[1])
+    pairs = list(vary) if isinstance(vary, list) else [vary]
+    if not pairs:
+        raise UsageError("vary=[] names no cost: give (action, class), or leave it out.")
+    mask, words = np.zeros(costs.shape, np.bool_), []
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2 or pair == (None, None):
+            raise UsageError(
+                f"vary={vary!r}: give (action, class), with None for all of either, or a list of "
+                "such pairs. All costs together change no decision."
+            )
+        action, label = pair
+        a = slice(None) if action is None else _place(action, actions, "action")
+        k = slice(None) if label is None else _place(label, classes, "class")
+        mask[a, k] = True
+        what = "any action" if action is None else f"{action}"
+        words.append(f"{what} when the class is {label}" if label is not None else what)
+    return mask, " and ".join(words)
+
+
+def _place(name: Any, known: Sequence[Any], what: str) -> int:
+    if name not in known:
+        raise UsageError(
+            f"vary names the {what} {name!r}, and the costs have {list(known)}."
+            f"{suggest(str(name), map(str, known))}"
+        )
+    return list(known).index(name)
+
+
+@dataclass(frozen=True, eq=False)
+class StablePrior:
+    """Between which prevalences each row's action stays the cheapest.
+
+    Parameters
+    ----------
+    actions : ndarray of shape (n,)
+        The action chosen at the prevalence that the probabilities are for.
+    low, high : ndarray of shape (n,)
+        Shares of the last class. At the ends another action costs the same.
+    trained_at : float
+    names : tuple
+        Names of the actions.
+    """
+
+    actions: NDArray[Any]
+    low: Array
+    high: Array
+    trained_at: float
+    names: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def share(self, prevalence: float) -> float:
+        """Return the share of rows that keep their action at another prevalence."""
+        _refuse_share(prevalence, "prevalence")
+        return float(np.mean((self.low <= prevalence) & (prevalence <= self.high)))
+
+    def __str__(self) -> str:
+        odds = self.trained_at / (1.0 - self.trained_at)
+        lines = [
+            f"{in_rows(len(self))}: {tally(self.actions, self.names)}",
+            "share of rows that keep their action if the prevalence were, in place of "
+            f"{self.trained_at:.3g}",
+        ]
+        for factor in (0.1, 0.2, 0.5, 2.0, 5.0, 10.0):
+            at = odds * factor / (1.0 + odds * factor)
+            lines.append(f"{at:>9.3g}  {_percent(self.share(at))}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain data, for JSON."""
+        return {
+            "trained_at": self.trained_at,
+            "actions": self.actions.tolist(),
+            "low": self.low.tolist(),
+            "high": self.high.tolist(),
+        }
+
+
+def stable_prior(prob: Any, costs: Any, *, trained_at: float) -> StablePrior:
+    """Say for which prevalences each row's action stays the cheapest, for two classes.
+
+    Parameters
+    ----------
+    prob : array-like of shape (n,) or (n, 2)
+        Probabilities that hold at the share `trained_at` of the last class.
+    costs : CostMatrix or array-like with two classes
+    trained_at : float
+        Share of the last class that the probabilities are for.
+
+    Returns
+    -------
+    StablePrior
+
+    **Assumes** that rows within a class stay as they are, as `correct_prior` does.
+
+    Examples
+    --------
+    A row at 0.5 under an even mix is acted on as long as events are at least one in ten.
+
+    >>> found = stable_prior([0.5, 0.02], [[0, 9], [1, 0]], trained_at=0.5)
+    >>> found.actions, found.low.round(3), found.high.round(3)
+    (array([1, 0]), array([0.1, 0. ]), array([1.   , 0.845]))
+    """
+    matrix = as_costs(costs)
+    if matrix.shape[1] != 2:
+        raise UsageError(
+            f"The costs are for {matrix.shape[1]} classes, and a single prevalence says all only "
+            "of two: use decide(prob, costs, trained_at=, now_at=) for the mixes that matter."
+        )
+    _refuse_share(trained_at, "trained_at")
+    prob = read_prob(prob, matrix.classes)
+    same_rows(len(prob), matrix, "prob")
+    n = len(prob)
+    position, low, high = np.empty(n, np.intp), np.empty(n), np.empty(n)
+    for rows in pieces(n, matrix):
+        part, taken = prob[rows], matrix.take(rows)
+        table = np.broadcast_to(taken.at(0, len(part)), (len(part), *matrix.shape))
+        chosen = cheapest(part, taken)
+        least, most = _between(table[:, :, 0], table[:, :, 1], chosen)
+        with np.errstate(divide="ignore"):
+            moved = float(logit(trained_at)) - _log_odds(part)
+            least, most = expit(np.log(least) + moved), expit(np.log(most) + moved)
+        sure = (part[:, 0] == 0.0) | (part[:, 1] == 0.0)  # no prevalence moves these
+        low[rows], high[rows] = np.where(sure, 0.0, least), np.where(sure, 1.0, most)
+        position[rows] = chosen
+    np.minimum(low, trained_at, out=low)  # by a last digit, where two actions tie
+    np.maximum(high, trained_at, out=high)
+    names = matrix.action_names()[position]
+    return StablePrior(names, low, high, float(trained_at), matrix.actions)
+
+
+def _refuse_share(value: Any, name: str) -> None:
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not number or not 0.0 < value < 1.0:
+        raise UsageError(
+            f"{name}={value!r} is no share of the last class: give a number between 0 and 1, such "
+            "as 0.5 for an even mix."
+        )
+
+
+def _log_odds(prob: Array) -> Array:
+    odds = np.log(prob[:, 1]) - np.log(prob[:, 0])
+    return np.where(np.isfinite(odds), odds, 0.0)
+
+
+def _percent(share: float) -> str:
+    """Write a share; all and none only where they are meant."""
+    text = f"{100 * share:.0f}"
+    text = "> 99" if text == "100" and share < 1 else text
+    text = "< 1" if text == "0" and share > 0 else text
+    return f"{text:>4} %"

@@ -1,0 +1,1 @@
+"""What did decisions cost, and were they worth it? Figures with intervals."""

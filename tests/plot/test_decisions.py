@@ -1,0 +1,138 @@
+"""Pictures of decisions: they draw what the records say, nothing invented."""
+
+import numpy as np
+import pytest
+
+mpl = pytest.importorskip("matplotlib", reason="needs the extra 'plot'")
+mpl.use("Agg")
+
+from scarce.decisions.costs import CostMatrix  # noqa: E402
+from scarce.errors import UsageError  # noqa: E402
+from scarce.plot import (  # noqa: E402
+    CostConfusionDisplay,
+    CostCurveDisplay,
+    DecisionCurveDisplay,
+    RiskCoverageDisplay,
+)
+from scarce.worth.confusion import cost_confusion  # noqa: E402
+
+QUICK = {"resamples": 100}
+
+
+@pytest.fixture
+def rows(rng):
+    y = (rng.random(800) < 0.1).astype(int)
+    return y, 1 / (1 + np.exp(-(1.5 * rng.normal(size=800) + 2.5 * y - 3)))
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    mpl.pyplot.close("all")
+
+
+def named(ax, label):
+    return next(line for line in ax.lines if line.get_label() == label)
+
+
+def band(ax):
+    """Lower and upper side of the first band, left to right."""
+    path = ax.collections[0].get_paths()[0].vertices
+    points = np.unique(path[:, 0])
+    sides = [path[path[:, 0] == point, 1] for point in points]
+    return np.array([s.min() for s in sides]), np.array([s.max() for s in sides])
+
+
+@pytest.mark.parametrize("kind", ["cost", "brier"])
+def test_cost_curves_are_the_record(rows, kind):
+    display = CostCurveDisplay.from_predictions(*rows, kind=kind, name="model", **QUICK)
+    curve = display.curve
+    np.testing.assert_allclose(named(display.ax_, "model").get_ydata(), curve.cost)
+    low, high = band(display.ax_)
+    np.testing.assert_allclose(low, curve.low, atol=1e-12)
+    np.testing.assert_allclose(high, curve.high, atol=1e-12)
+    if kind == "cost":
+        x = curve.probability_cost
+        np.testing.assert_allclose(named(display.ax_, "act on no row").get_ydata(), x)
+        np.testing.assert_allclose(named(display.ax_, "act on every row").get_ydata(), 1 - x)
+    else:
+        drawn = named(display.ax_, "best thresholds, model").get_ydata()
+        np.testing.assert_allclose(drawn, curve.best)
+
+
+def test_risk_coverage_is_the_record(rows):
+    costs = CostMatrix.binary(false_alarm=1, miss=9)
+    display = RiskCoverageDisplay.from_predictions(*rows, costs=costs, name="model", **QUICK)
+    curve = display.curve
+    drawn = named(display.ax_, "model")
+    np.testing.assert_allclose(drawn.get_xydata(), np.c_[curve.coverage, curve.risk])
+    np.testing.assert_allclose(named(display.ax_, "best order there is").get_ydata(), curve.best)
+    assert named(display.ax_, "no row sent to a person").get_ydata()[0] == curve.full.value
+    assert display.ax_.xaxis.get_major_formatter()(0.5, 0) == "50 %"
+
+
+def test_decision_curve_is_the_record(rows):
+    display = DecisionCurveDisplay.from_predictions(*rows, name="model", **QUICK)
+    curve = display.curve
+    drawn = named(display.ax_, "model").get_xydata()
+    np.testing.assert_allclose(drawn, np.c_[curve.odds, curve.net_benefit])
+    np.testing.assert_allclose(named(display.ax_, "act on every row").get_ydata(), curve.act_on_all)
+    for place, text in zip(display.ax_.get_xticks(), display.ax_.get_xticklabels(), strict=True):
+        rate, prob = text.get_text().split("\n")
+        assert float(rate) == pytest.approx(1 / place, rel=0.01)
+        assert float(prob[5:-1]) == pytest.approx(place / (1 + place), rel=0.01)
+
+
+@pytest.mark.parametrize("display", [CostCurveDisplay, RiskCoverageDisplay, DecisionCurveDisplay])
+def test_two_on_one_picture_share_what_they_are_measured_by(rows, display):
+    y, prob = rows
+    first = display.from_predictions(y, prob, name="a", **QUICK)
+    display.from_predictions(y, prob**2, name="b", ax=first.ax_, style={"linestyle": "-."}, **QUICK)
+    labels = first.ax_.get_legend_handles_labels()[1]
+    assert len(labels) == len(set(labels))
+    assert {"a", "b"} <= set(labels)
+    assert named(first.ax_, "b").get_linestyle() == "-."
+
+
+def test_a_band_for_the_whole_curve_says_so(rows):
+    display = DecisionCurveDisplay.from_predictions(*rows, simultaneous=True, **QUICK)
+    assert "90 % band, whole curve" in display.ax_.get_legend_handles_labels()[1]
+
+
+def test_confusion_writes_cost_limits_and_rows(rows):
+    y, prob = rows
+    costs = CostMatrix.binary(false_alarm=1, miss=9).with_abstain(0.5, name="ask")
+    display = CostConfusionDisplay.from_predictions(y, prob, costs, name="last week", **QUICK)
+    texts = [text.get_text() for text in display.ax_.texts]
+    table = display.table
+    assert (table.counts == cost_confusion(y, decided(prob, costs), costs, **QUICK).counts).all()
+    for a in range(3):
+        for k in range(2):
+            assert f"{table.rows[a, k]:g} rows" in texts
+    assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == ["0", "1", "ask", "all"]
+    assert "last week" in display.ax_.get_title()
+
+
+def decided(prob, costs):
+    from scarce.decisions.cheapest import decide
+
+    return decide(prob, costs)
+
+
+def test_an_unknown_kind_is_refused(rows):
+    with pytest.raises(UsageError, match="Did you mean 'brier'"):
+        CostCurveDisplay.from_predictions(*rows, kind="brir")
+
+
+def test_pictures_pass_groups_on(rows):
+    y, prob = rows
+    group = np.arange(len(y)) // 8
+    drawn = CostConfusionDisplay.from_predictions(y, prob, [[0, 40], [5, 0]], groups=group, **QUICK)
+    wanted = cost_confusion(
+        y, (prob > 5 / 45).astype(int), [[0, 40], [5, 0]], groups=group, **QUICK
+    )
+    assert drawn.table.total == wanted.total
+    for display in (CostCurveDisplay, DecisionCurveDisplay, RiskCoverageDisplay):
+        curve = display.from_predictions(y, prob, groups=group, **QUICK).curve
+        figures = [one for one in vars(curve).values() if hasattr(one, "assumes")]
+        assert all("groups of rows" in one.assumes for one in figures)
