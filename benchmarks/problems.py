@@ -11,12 +11,15 @@ grid-27x7    choice of shape and ridge, in units of one fit                     
 grow-...     a fit of a Parquet file, from 100,000 to 10,000,000 rows of 10 columns
 maxent-...   presences in a pool of 10,000 to 1,000,000 rows of 11 columns: see maxents.py
 scores-...   10,000 to 100,000,000 scores with few labels: see scores.py
+decide-...   the cheapest of three actions for 10,000,000 rows: see decisions.py
+bayes-...    fit and probabilities of Gaussian models, 1,000,000 x 20: see decisions.py
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.decisions import DECISIONS
 from benchmarks.fits import FITS, GRID, GROW
 from benchmarks.maxents import MAXENTS
 from benchmarks.problem import Answer, Array, Data, Problem, draw_logistic
@@ -88,5 +91,6 @@ PROBLEMS: dict[str, Problem] = {
         *GROW,
         *MAXENTS,
         *SCORES,
+        *DECISIONS,
     )
 }

@@ -4,8 +4,9 @@
 
 A problem is named in full, or by what stands before a hyphen: fit means all fits.
 
-Repeats go round: every side once, then every side again, so that a busy minute of the machine falls
-on all of them. One JSON line per case goes to stdout or the file, a table to stderr.
+Repeats go round: every side once, then every side again, beginning with the next one, so that a
+busy minute of the machine and the memory that the last one left fall on all of them. One JSON line
+per case goes to stdout or the file, a table to stderr.
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ def run_problem(
     seen: dict[str, list[dict[str, Any]]] = {side.name: [] for _, side in pairs}
     answers: dict[str, Answer] = {}
     for repeat in range(repeats):
-        for _, side in pairs:
+        first = repeat % len(pairs)  # in turn: what ran before decides who pays for fresh memory
+        for _, side in pairs[first:] + pairs[:first]:
             begin = time.perf_counter()
             record, answers[side.name] = run_once(problem, side, folder)
             seen[side.name].append(record)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.decisions import DECISION_GOALS
 from benchmarks.problems import GROW, PROBLEMS
 from benchmarks.score_goals import SCORE_GOALS
 
@@ -416,6 +417,7 @@ GOALS: tuple[Goal, ...] = (
         lambda record: record("scarce", "maxent-species")["wall_seconds"],
     ),
     *SCORE_GOALS,
+    *DECISION_GOALS,
 )
 
 

@@ -42,6 +42,10 @@ MODULES = (
     "scarce_scores",
     "scikit_mixture",
     "plain_pass",
+    "plain_decide",
+    "scarce_decide",
+    "scikit_bayes",
+    "scarce_bayes",
 )
 
 

@@ -283,7 +283,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _check_costs(self, costs: CostMatrix | None, names: list[Any]) -> None:
         """Say now, and not at prediction, what does not fit the classes."""
-        assert self.costs_ is not None
+        _ = self.costs_  # refuses classes that the costs do not have
         alphabet = isinstance(names[0], str)  # which says nothing of negative and positive
         if costs is not None and costs.positional and alphabet and order_matters(costs):
             warn_user(

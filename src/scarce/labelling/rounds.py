@@ -45,8 +45,9 @@ def label_in_rounds(
         Scores; or a function that gives them anew for the labels so far, such as one that fits a
         model again.
     ask : callable
-        Takes the positions to be labelled and returns their labels, NaN for what could not be
-        labelled: that row is not asked about again.
+        Takes the positions to be labelled and returns their labels, as numbers (for several
+        classes their numbers), NaN for what could not be labelled: that row is not asked about
+        again.
     n : int
         How many rows to ask about in all.
     rounds : int

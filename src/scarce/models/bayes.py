@@ -1,6 +1,6 @@
 """Gaussian Bayes: a model of each class, so holes cost nothing and strange rows are noticed.
 
-    log p(y) + log N(seen values; mean_y, covariance_y cut to them)        (003 0.4, 1.3 to 1.6)
+    log p(y) + log N(seen values; mean_y, covariance_y cut to them)             (003 1.3 to 1.6)
 
 One fold gives the moments of each class; a missing value is integrated out exactly. Covariances of
 small classes are drawn together (shrinkage.py), holes in the rows to learn from and rows without
