@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
@@ -277,3 +278,12 @@ def test_the_record_is_readable_and_goes_to_json():
     assert told["actions"] == ["pass", "open"]
     assert told["admissible"] == [[True, False], [True, True]]
     assert len(found) == 2
+
+
+def test_bounds_in_a_table_with_names_need_no_word_on_their_order():
+    costs = CostMatrix.binary(false_alarm=1, miss=9, classes=("ok", "bad"))
+    low, high = {"bad": [0.05], "ok": [0.6]}, {"bad": [0.3], "ok": [0.95]}
+    named = decide_between(pd.DataFrame(low), pd.DataFrame(high), costs)
+    plain = decide_between([0.05], [0.3], costs)
+    assert named.actions == plain.actions
+    assert named.bound == pytest.approx(plain.bound)

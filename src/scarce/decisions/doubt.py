@@ -174,7 +174,7 @@ def _tables(low: Array, high: Array, costs: CostMatrix) -> tuple[Array, Array, N
 
 def _from_ends(low: Array, high: Array, costs: CostMatrix) -> tuple[Array, Array, Any]:
     """Regret is convex in the probability, so on a line it is greatest at an end."""
-    here, there = expected_cost(low, costs), expected_cost(high, costs)
+    here, there = (expected_cost(end, costs, classes=costs.classes) for end in (low, high))
     worst = np.maximum(here, there)
     least_here, least_there = here.min(axis=1)[:, None], there.min(axis=1)[:, None]
     regret = np.maximum(here - least_here, there - least_there)
