@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from scarce import CostMatrix, DataError, DataWarning, UsageError, decide, expected_cost
 from scarce.decisions.amounts import Amount
+from scarce.decisions.cost_checks import order_matters
 from scarce.decisions.costs import as_costs
 
 WHOLE = st.integers(0, 12)
@@ -425,3 +426,22 @@ def test_warnings_point_at_the_line_that_made_the_costs():
         decide(np.r_[np.ones(15), np.zeros(15)], CostMatrix.zero_one(2))
     assert "exactly 0 or 1" in str(caught[0].message)
     assert caught[0].filename == __file__
+
+
+def test_thresholds_by_row_can_be_written_as_json():
+    told = CostMatrix.binary(false_alarm=5, miss=[1.0, 90.0]).with_abstain(3).thresholds().to_dict()
+    assert json.loads(json.dumps(told, allow_nan=False))["low"][2][0] is None
+
+
+@pytest.mark.parametrize(
+    ("costs", "wanted"),
+    [
+        ([[0, 1], [1, 0]], False),
+        ([[1, 5], [5, 0]], True),
+        ([[0, 9], [1, 0]], True),
+        ([[0, 1], [1, 0], [0.2, 0.2]], False),
+        ([[0, 1], [1, 0], [0.2, 0.3]], True),
+    ],
+)
+def test_whether_the_order_of_the_classes_matters(costs, wanted):
+    assert order_matters(CostMatrix(costs, actions=range(len(costs)))) is wanted

@@ -777,3 +777,18 @@ def test_uncertainty_in_money_is_the_value_of_the_answer(rng):
             choose_labels(prob, policy="uncertainty", n=5, explore=explore)
     with pytest.raises(UsageError, match="is for policy='uncertainty'"):
         choose_labels(prob, policy="random", n=5, explore=0.5)
+
+
+def test_rows_that_could_not_be_labelled_leave_the_next_draw_its_probabilities():
+    _, choice = label_in_rounds(
+        np.full(10, 0.5),
+        lambda rows: np.full(len(rows), np.nan),
+        n=9,
+        rounds=2,
+        policy="uncertainty",
+        explore=0.5,
+        random_state=0,
+    )
+    assert np.bincount(choice.round).tolist() == [0, 5, 4]
+    np.testing.assert_allclose(choice.probability, np.repeat([0.5, 0.8], [5, 4]))
+    assert len(set(choice.rows)) == 9
