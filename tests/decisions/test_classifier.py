@@ -192,8 +192,12 @@ def test_what_cannot_work_is_said_before_the_fit(frauds):
     with pytest.raises(UsageError, match="no cost matrix"):
         CostSensitiveClassifier(GaussianBayes(), 7).fit(X, y)
     model = CostSensitiveClassifier(GaussianBayes(), COSTS).fit(X, y)
-    with pytest.raises(DataError, match="'spam' at row 0, which is none of the classes"):
+    with pytest.raises(DataError, match="'spam' at row 0, which the classes do not name"):
         model.score(X[:1], ["spam"])
+    with pytest.raises(DataError, match="no class at row 1"):
+        model.score(X[:2], ["fraud", None])
+    with pytest.raises(DataError, match="3 values for 2 rows"):
+        model.score(X[:2], ["fraud"] * 3)
 
 
 def test_rows_of_a_file(frauds, tmp_path):

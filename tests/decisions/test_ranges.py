@@ -150,8 +150,8 @@ def test_small_pieces_give_the_same_bits(rng, monkeypatch, function):
 @pytest.mark.parametrize(
     ("vary", "words"),
     [
-        (("d", 1), "vary names the action 'd', and the costs have"),
-        (("b", 7), "vary names the class 7"),
+        (("d", 1), "There is no action 'd' in the costs"),
+        (("b", 7), "There is no class 7 in the costs"),
         ((None, None), "All costs together change no decision"),
         ("b", "give \\(action, class\\)"),
         (None, "say which cost to vary"),

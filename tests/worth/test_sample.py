@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from scarce import DataError, DataWarning, LabelChoice, UsageError, choose_labels
-from scarce.worth.sample import Sample, places, read_groups, read_sample
+from scarce.decisions.places import places
+from scarce.worth.sample import Sample, read_groups, read_sample
 
 
 def test_names_are_found_in_any_column():

@@ -30,6 +30,7 @@ from scarce.decisions.amounts import columns_of
 from scarce.decisions.cheapest import cheapest, decide
 from scarce.decisions.cost_checks import order_matters
 from scarce.decisions.costs import CostMatrix, as_costs
+from scarce.decisions.places import places
 from scarce.decisions.table import DecisionTable, decision_table
 from scarce.errors import DataError, UsageError, refuse_word, warn_user
 from scarce.rows import Rows
@@ -317,16 +318,15 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _codes(self, y: Any, n_rows: int) -> NDArray[np.intp]:
         """Position of each outcome among the classes."""
-        truth = np.asarray(y)
-        if truth.shape != (n_rows,):
-            raise DataError(f"y has shape {truth.shape} for {n_rows:,} rows: give one class each.")
-        places = {name: place for place, name in enumerate(self.classes_.tolist())}
-        codes = np.array([places.get(name, -1) for name in truth.tolist()], dtype=np.intp)
-        if (codes < 0).any():
-            row = int(np.argmax(codes < 0))
+        codes = places(y, self.classes_.tolist(), "y", "the classes")
+        if len(codes) != n_rows:
             raise DataError(
-                f"y holds {truth.tolist()[row]!r} at row {row:,}, which is none of the classes "
-                f"{self.classes_.tolist()}: a cost needs the outcome. Leave such rows out."
+                f"y has {len(codes):,} values for {n_rows:,} rows: give one class each."
+            )
+        if (codes < 0).any():
+            raise DataError(
+                f"y has no class at row {int(np.argmax(codes < 0)):,}: a cost needs the outcome. "
+                "Leave such rows out."
             )
         return codes
 

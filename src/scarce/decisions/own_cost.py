@@ -10,7 +10,6 @@ says how far twice the panels would change its mean. Knows no closed form: see r
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from scarce.decisions.law_readers import finite, numbers
 from scarce.decisions.quadrature import weighted_mean
-from scarce.errors import DataWarning, UsageError
+from scarce.errors import UsageError, warn_user
 from scarce.rows.block import Array
 
 Three = tuple[Array, Array, Array]
@@ -45,11 +44,9 @@ class OwnCost:
         """Return the action found by search, or the sample beside it if that is no dearer."""
         action, flat = search(law, self)
         if flat.any():  # no count: one text for all parts of the rows is shown once
-            warnings.warn(
+            warn_user(
                 "The expected cost of some row(s) is the same for every action tried: does "
-                "cost(y, action) use action? The median is returned there.",
-                DataWarning,
-                stacklevel=5,
+                "cost(y, action) use action? The median is returned there."
             )
         corner = law.nearest(action) if hasattr(law, "nearest") else action
         nearer = self.expected(law, corner) <= self.expected(law, action)

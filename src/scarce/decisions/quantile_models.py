@@ -10,7 +10,6 @@ that rows to come are like those fitted to. Fits nothing of its own: scikit-lear
 from __future__ import annotations
 
 import inspect
-import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -35,7 +34,7 @@ from scarce.decisions.regressors import (
     refuse_no_regressor,
     routed_weights,
 )
-from scarce.errors import DataError, DataWarning, UsageError, refuse_word
+from scarce.errors import DataError, UsageError, refuse_word, warn_user
 from scarce.rows.block import Array
 
 TAIL_EDGES = np.array([0.0, 2.0, 5.0, 10.0, 20.0, 37.0])  # exp(-37) is nothing
@@ -86,11 +85,9 @@ class QuantilePredictive(ByNodes):
             )
         crossed = (np.diff(held, axis=1) < 0).any(axis=1)
         if crossed.any():
-            warnings.warn(
+            warn_user(
                 f"Quantiles cross in {crossed.sum():,} of {len(held):,} rows (first at row "
-                f"{np.argmax(crossed):,}): they were sorted there. Fewer levels cross less.",
-                DataWarning,
-                stacklevel=2,
+                f"{np.argmax(crossed):,}): they were sorted there. Fewer levels cross less."
             )
             held = np.sort(held, axis=1)
         self._settle(grid, held, tails, int(crossed.sum()))
@@ -111,12 +108,10 @@ class QuantilePredictive(ByNodes):
     def mean(self) -> Array:
         """Return the mean of each row, shape (n,), tails included: see `mean_from_tails`."""
         if self.tails == "exponential" and self.tail_share > 0.5 and len(self.levels) > 1:
-            warnings.warn(
+            warn_user(
                 f"{100 * self.tail_share:.3g} % of the probability lies beyond the levels given, "
                 f"{self.levels[0]:g} to {self.levels[-1]:g}: an exponential tail is assumed there, "
-                "and the mean is mostly its. Fit levels on both sides of the middle.",
-                DataWarning,
-                stacklevel=2,
+                "and the mean is mostly its. Fit levels on both sides of the middle."
             )
         return self._mean()
 
@@ -147,11 +142,9 @@ class QuantilePredictive(ByNodes):
         seen = float(np.atleast_1d(wanted)[np.atleast_1d(beyond)][0])
         low, high = self._scales(f"The quantile at {seen:g}")
         if self.tails == "exponential":
-            warnings.warn(
+            warn_user(
                 f"The quantile at {seen:g} lies beyond the levels given, {first:g} to {last:g}: it "
-                "is an exponential tail's. Fit that level too.",
-                DataWarning,
-                stacklevel=2,
+                "is an exponential tail's. Fit that level too."
             )
         value = value + low * np.minimum(np.log(wanted / first), 0)
         return np.atleast_1d(value - high * np.minimum(np.log1p(-wanted) - np.log1p(-last), 0))

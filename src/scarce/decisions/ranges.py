@@ -11,7 +11,6 @@ doubt see doubt.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +19,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from scarce.decisions.cheapest import cheapest, read_prob
+from scarce.decisions.cost_names import place_of
 from scarce.decisions.costs import CostMatrix, as_costs
 from scarce.decisions.doubt import pieces, same_rows, tally
-from scarce.errors import UsageError, suggest
+from scarce.errors import UsageError
 from scarce.records import in_rows
 from scarce.rows.block import Array
 
@@ -195,21 +195,12 @@ def _varied(vary: Any, costs: CostMatrix) -> tuple[NDArray[np.bool_], str]:
                 "such pairs. All costs together change no decision."
             )
         action, label = pair
-        a = slice(None) if action is None else _place(action, actions, "action")
-        k = slice(None) if label is None else _place(label, classes, "class")
+        a = slice(None) if action is None else place_of(action, actions, "action")
+        k = slice(None) if label is None else place_of(label, classes, "class")
         mask[a, k] = True
         what = "any action" if action is None else f"{action}"
         words.append(f"{what} when the class is {label}" if label is not None else what)
     return mask, " and ".join(words)
-
-
-def _place(name: Any, known: Sequence[Any], what: str) -> int:
-    if name not in known:
-        raise UsageError(
-            f"vary names the {what} {name!r}, and the costs have {list(known)}."
-            f"{suggest(str(name), map(str, known))}"
-        )
-    return list(known).index(name)
 
 
 @dataclass(frozen=True, eq=False)

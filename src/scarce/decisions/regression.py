@@ -10,7 +10,6 @@ that the predictive is right for each row, and that rows do not compete for anyt
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -24,7 +23,7 @@ from scarce.decisions.outside_law import OutsidePredictive
 from scarce.decisions.own_cost import read_own_cost
 from scarce.decisions.predictive import GaussianPredictive, Predictive
 from scarce.decisions.quadrature import exp_less
-from scarce.errors import DataError, DataWarning, UsageError, refuse_word
+from scarce.errors import DataError, UsageError, refuse_word, warn_user
 from scarce.rows.block import Array
 
 CELLS = 1 << 17  # numbers of a table held at once: 1 MB, so that they stay in cache
@@ -278,11 +277,9 @@ def expected_regression_cost(
     cost_of = _by_pieces(law, rule, n_rows, _expected, given)
     vast = np.flatnonzero(np.isinf(cost_of))
     if len(vast):
-        warnings.warn(
+        warn_user(
             f"The expected cost of {len(vast):,} row(s) (first row {vast[0]:,}, action="
-            f"{given[vast[0]]:g}) is infinite, or too large for a number.",
-            DataWarning,
-            stacklevel=2,
+            f"{given[vast[0]]:g}) is infinite, or too large for a number."
         )
     return cost_of
 
@@ -370,12 +367,10 @@ def _by_pieces(law: Any, rule: Any, n_rows: int, work: Any, *columns: Array) -> 
                 doubt[rows] = its.doubt(some, np.nan_to_num(acted))
     loose = int((doubt > LOOSE).sum())
     if loose:
-        warnings.warn(
+        warn_user(
             f"The expected cost of {loose:,} row(s) is known only to {doubt.max():.1g} of its "
             "size: the cost bends or jumps at some y. Say where: kinks=[50.0] or, for y that move "
-            "with the action, kinks=lambda action: [action + 5].",
-            DataWarning,
-            stacklevel=3,
+            "with the action, kinks=lambda action: [action + 5]."
         )
     return out
 

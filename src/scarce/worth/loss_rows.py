@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from scarce.assess.readers import column, read_scores
 from scarce.decisions.cheapest import cheapest, expected_cost, read_prob
 from scarce.decisions.costs import CostMatrix, as_costs
+from scarce.decisions.places import places
 from scarce.decisions.prob_table import prob_table
 from scarce.errors import DataError, UsageError, refuse_word
 from scarce.rows.block import Array
 from scarce.worth.outcomes import Outcomes, read_outcomes
 from scarce.worth.resample import support, typical
-from scarce.worth.sample import Sample, places, read_sample, refuse_rows
+from scarce.worth.sample import Sample, read_sample, refuse_rows
 from scarce.worth.wording import few_words
 
 LOSSES = ("zero-one", "brier", "log")

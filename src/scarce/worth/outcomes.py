@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scarce.decisions.costs import CostMatrix, as_costs
+from scarce.decisions.places import places
 from scarce.errors import DataError, UsageError
 from scarce.rows.block import Array
 from scarce.worth.resample import support, typical
-from scarce.worth.sample import Sample, places, read_sample, refuse_rows
+from scarce.worth.sample import Sample, read_sample, refuse_rows
 from scarce.worth.wording import few_words
 
 

@@ -9,8 +9,6 @@ not draw anything: see resample.py.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scarce.assess.readers import column, read_inclusion
-from scarce.errors import DataError, DataWarning, UsageError, suggest
+from scarce.decisions.places import as_column, is_missing
+from scarce.errors import DataError, UsageError, warn_user
 from scarce.records import in_rows
 from scarce.rows.block import Array
 
@@ -203,12 +202,10 @@ def _refuse_rules(chance: Array, known: NDArray[np.bool_]) -> None:
     adds_up = float((1 / at).sum())
     error = float(np.sqrt(((1 - at) / at**2).sum()))
     if abs(adds_up - n) > max(ODD * error, 0.1 * n):
-        warnings.warn(
+        warn_user(
             f"The labels speak for {adds_up:,.0f} rows (sum of 1 / inclusion), and there are "
             f"{n:,}: some rows could not be labelled, or the probabilities are not those of the "
-            "draw. Compare inclusion= with how labels came about.",
-            DataWarning,
-            stacklevel=2,
+            "draw. Compare inclusion= with how labels came about."
         )
 
 
@@ -245,7 +242,7 @@ def read_groups(groups: Any, n: int, rows: NDArray[np.intp]) -> NDArray[np.intp]
     """
     if groups is None:
         return None
-    held = _as_column(groups, "groups")
+    held = as_column(groups, "groups")
     refuse_rows(len(held), n, "groups")
     found = np.empty(n, dtype=np.intp)
     if held.dtype.kind in "biufUSMm":
@@ -255,7 +252,7 @@ def read_groups(groups: Any, n: int, rows: NDArray[np.intp]) -> NDArray[np.intp]
         at: dict[Any, int] = {}
         listed = held.tolist()
         try:
-            missing = np.array([_missing(one) for one in listed], dtype=bool)
+            missing = np.array([is_missing(one) for one in listed], dtype=bool)
             found[:] = [at.setdefault(one, len(at)) for one in listed]
             if len({type(one) for one in at}) == 1:  # in their own order, not that of the rows
                 found = np.argsort(sorted(range(len(at)), key=list(at).__getitem__))[found]
@@ -273,89 +270,6 @@ def read_groups(groups: Any, n: int, rows: NDArray[np.intp]) -> NDArray[np.intp]
             "seen, and no interval exists. Give rows of more groups, or leave out groups=."
         )
     return np.asarray(found, dtype=np.intp)
-
-
-def places(
-    values: Any, names: Sequence[Hashable], argument: str, source: str = "the costs"
-) -> NDArray[np.intp]:
-    """Return the position of each value among the names, -1 for a missing one; refuse others.
-
-    Examples
-    --------
-    >>> places(["no", None, "yes"], ("no", "yes"), "y_true")
-    array([ 0, -1,  1])
-    >>> places([0, 2], (0, 1), "actions")
-    Traceback (most recent call last):
-    ...
-    scarce.errors.DataError: actions holds 2 at row 1, which the costs do not name: they have 0, 1.
-    """
-    held = _as_column(values, argument)
-    found = np.full(len(held), -2, dtype=np.intp)
-    if held.dtype.kind in "biufU":
-        for place, name in enumerate(names):
-            if isinstance(name, str) == (held.dtype.kind == "U"):
-                found[held == name] = place
-        if held.dtype.kind == "f":
-            found[np.isnan(held)] = -1
-    else:
-        at = {name: place for place, name in enumerate(names)}
-        try:
-            found[:] = [-1 if _missing(value) else at.get(value, -2) for value in held.tolist()]
-        except (TypeError, ValueError):  # lists and the like, which are no names
-            raise DataError(f"{argument} holds lists or tables: give one value per row.") from None
-    if (found == -2).any():
-        row = int(np.argmax(found == -2))
-        seen = held[row].item() if isinstance(held[row], np.generic) else held[row]
-        raise DataError(
-            f"{argument} holds {seen!r} at row {row:,}, which {source} do not name: they have "
-            f"{', '.join(map(repr, names))}.{_hint(seen, names)}"
-        )
-    return found
-
-
-def _hint(seen: Any, names: Sequence[Hashable]) -> str:
-    """What to type instead of a name that is not known."""
-    if isinstance(seen, str) and seen == "nan":
-        return (
-            " NumPy makes the word 'nan' of a missing value among words: pass a list, or an array "
-            "of dtype object."
-        )
-    if str(seen) in map(str, names):  # 0 and '0'
-        kind = type(next(name for name in names if str(name) == str(seen))).__name__
-        return f" There it is of type {kind}, here {type(seen).__name__}: make them alike."
-    return suggest(str(seen), map(str, names))
-
-
-def _as_column(values: Any, argument: str) -> NDArray[Any]:
-    """One value per row, whatever holds them."""
-    if isinstance(values, str | bytes | dict) or not (
-        hasattr(values, "__iter__") or hasattr(values, "to_pylist")
-    ):
-        raise DataError(
-            f"{argument} is {str(values)[:60]!r}, of type {type(values).__name__}: give one value "
-            "per row."
-        )
-    held = values
-    if hasattr(values, "to_pylist"):  # Arrow
-        held = values.to_pylist()
-    elif isinstance(values, np.ma.MaskedArray):
-        held = [None if hidden is np.ma.masked else hidden for hidden in values]
-    elif hasattr(values, "to_numpy"):
-        held = values.to_numpy()
-    if not isinstance(held, np.ndarray):
-        listed = list(held)
-        held = np.empty(len(listed), dtype=object)
-        for row, value in enumerate(listed):  # one by one: lists among them are no columns
-            held[row] = value
-    if held.ndim == 2 and held.shape[1] == 1:
-        held = held[:, 0]
-    if held.ndim != 1:
-        raise DataError(f"{argument} has shape {held.shape}: give one value per row.")
-    return np.asarray(held)
-
-
-def _missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def refuse_rows(found: int, n: int, argument: str) -> None:
