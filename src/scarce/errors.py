@@ -73,10 +73,14 @@ def suggest(name: str, known: Iterable[str]) -> str:
     --------
     >>> suggest("incme", ["age", "income"])
     " Did you mean 'income'?"
+    >>> suggest("ID", ["age", "id"])
+    " Did you mean 'id'?"
     >>> suggest("zzz", ["age", "income"])
     ''
     """
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    listed = list(known)
+    near = [one for one in listed if one.lower() == name.lower() and one != name]
+    near = near or difflib.get_close_matches(name, listed, n=1, cutoff=0.6)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -221,7 +221,7 @@ CUT_GZIP = gzip.compress(b"a,b\n" + b"1,2\n" * 9999)[:-30]
 BAD = {
     "empty file": ("a.csv", "", {}, r"a\.csv is empty \(0 bytes\)"),
     "header only": ("a.csv", "a,b\n", {}, r"a\.csv has no rows"),
-    "ragged": ("a.csv", "a,b\n1,2\n1,2,3\n", {}, r"a\.csv is ragged: .*Expected 2 columns, got 3"),
+    "ragged": ("a.csv", "a,b\n1,2\n1,2,3\n", {}, r"ragged: line 3 has 3 values .* first has 2"),
     "duplicate names": ("a.csv", "a,b,a\n1,2,3\n", {}, "Column name 'a' appears 2 times"),
     "infinity": ("a.csv", "a,b\n1,2\n1,inf\n", {}, r"'b': 1 infinite value \(first at row 1\)"),
     "absent label": ("a.csv", "a,fraud\n1,1\n", {"label": "frad"}, "Did you mean 'fraud'"),
@@ -233,7 +233,7 @@ BAD = {
         r"'b': 'oops' at row 2 is not a number.*missing=\['oops'\].*categories=\['b'\]",
     ),
     "not UTF-8": ("a.csv", "a,b\nKöln,1\n".encode("latin-1"), {}, r"encoding='latin-1'"),
-    "one long line": ("a.csv", "a,b\n" + "1" * 10_000_000, {}, "a line of over 8 MB|ragged"),
+    "one long line": ("a.csv", "a,b\n" + "1" * 10_000_000, {}, "a line of over a megabyte|ragged"),
     "percent": ("a.csv", "a\n5%\n6%\n", {}, r"'5%' at row 0 is a number written another way"),
     "decimal comma": ("a.csv", "a;b\n1,5;2\n", {"delimiter": ";"}, r"Pass decimal=','"),
     "open quote": (

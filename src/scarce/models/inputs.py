@@ -7,6 +7,7 @@ labelled*, and NaN in X is a missing value.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from scarce.errors import DataError, UsageError
-from scarce.rows import ArrayRows, Rows
+from scarce.errors import DataError, DataWarning, UsageError
+from scarce.rows import ArrayRows, Rows, Schema, open_rows
 from scarce.rows.engines import Engine
 
 
@@ -59,6 +60,7 @@ def rows_to_fit(
         ensure_all_finite="allow-nan" if holes else True,
         ensure_min_samples=1,
     )
+    estimator.__dict__.pop("schema_", None)  # of an earlier fit, on rows
     codes, classes = label_codes(y, len(features))
     weight = None
     if sample_weight is not None:
@@ -102,8 +104,8 @@ def refuse_categories(rows: Rows, model: str) -> None:
         if column.kind == "category":
             raise DataError(
                 f"Column {column.name!r} is a category of {len(column.levels)} levels, and {model} "
-                f"models measurements. Leave it out with open_rows(..., drop=[{column.name!r}]), "
-                "or turn it into columns of 0 and 1 first."
+                "models measurements. Turn it into columns of 0 and 1 with open_rows(..., "
+                f"indicators=True), or leave it out with open_rows(..., drop=[{column.name!r}])."
             )
 
 
@@ -122,6 +124,12 @@ def rows_to_predict(
                 "open_rows(..., like=Schema.from_dict(model.schema_))."
             )
         return X
+    if hasattr(X, "columns") and hasattr(estimator, "schema_"):
+        like = Schema.from_dict(estimator.schema_)
+        if any(column.kind != "number" for column in like.columns):
+            with warnings.catch_warnings():  # a batch may well have a column without values
+                warnings.simplefilter("ignore", DataWarning)
+                return open_rows(X, like=like, unknown=like.unknown, engine=engine)
     features = validate_data(
         estimator,
         _holes_as_nan(X),

@@ -8,6 +8,7 @@ from scarce.rows.memory import ArrayRows, TableRows, decode
 from scarce.rows.open import open_rows
 from scarce.rows.rows import Rows, add
 from scarce.rows.schema import Column, Schema
+from scarce.rows.text import TextForm
 
 __all__ = [
     "open_rows",
@@ -19,6 +20,7 @@ __all__ = [
     "Block",
     "Schema",
     "Column",
+    "TextForm",
     "many",
     "add",
     "decode",

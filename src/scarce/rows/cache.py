@@ -30,7 +30,8 @@ from scarce.machine import CACHE_ENDING
 from scarce.rows.block import Array, Block
 from scarce.rows.engines import Engine
 from scarce.rows.rows import Rows, Ticket
-from scarce.rows.schema import Schema, view
+from scarce.rows.schema import Schema
+from scarce.rows.values import view
 
 FORMAT = 1
 

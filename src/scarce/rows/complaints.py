@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Any
+import csv
+import io
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from scarce.errors import DataError
 
+SCANNED_BYTES = 2**28  # read again to find the line of a mistake: some five seconds
+
 
 class said_well:
-    """Turn what Arrow says of a bad file into what its owner can act on."""
+    """Turn what Arrow says of a bad file into what its owner can act on.
 
-    def __init__(self, where: str, encoding: str = "") -> None:
+    Parameters
+    ----------
+    where : str
+        Name of the file.
+    encoding : str
+        As asked for.
+    ragged : callable, optional
+        Finds the line with too many or too few values and says it: see `ragged_line`.
+    names : sequence of str
+        The columns, where they are known.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        encoding: str = "",
+        *,
+        ragged: Callable[[], str | None] | None = None,
+        names: Sequence[str] = (),
+    ) -> None:
         self.where = where
         self.encoding = encoding
+        self.ragged = ragged
+        self.names = names
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, (pa.ArrowException, OSError, UnicodeDecodeError)):
+        if isinstance(error, (pa.ArrowException, OSError, UnicodeError)):
             raise DataError(self._words(str(error))) from error
 
     def _words(self, text: str) -> str:
@@ -29,14 +56,15 @@ class said_well:
             first = first[:120] + " ..."
         low = text.lower()
         if "expected" in low and "columns, got" in low:
+            found = self.ragged() if self.ragged is not None else None
             return (
-                f"{self.where} is ragged: {first}. Every line needs as many values as the header; "
-                "check for a missing or an unquoted delimiter."
+                f"{self.where} is ragged: {found or first}. Every line needs as many values as the "
+                "header; check for a missing or an unquoted delimiter."
             )
         if "straddling" in low:
             return (
-                f"{self.where} has a line of over 8 MB, which is not a row of a table. Check the "
-                "line ends and the delimiter, or an unclosed quote."
+                f"{self.where} has a line of over a megabyte, which is not a row of a table. Check "
+                "the line ends and the delimiter, or an unclosed quote."
             )
         if "utf8" in low or "utf-8" in low or "codec" in low or "decode" in low:
             return (
@@ -47,10 +75,51 @@ class said_well:
             return f"{self.where} holds no table: {first}. Check how it was written."
         if "conversion error" in low:
             return (
-                f"{self.where}: {first}. If the value means missing, pass missing=[...]; if the "
-                "column is a category, pass categories=[...]."
+                f"{self.where}: {self._named(first)}. If the value means missing, pass missing="
+                "[...]; if the column is a category, pass categories=[...]."
             )
         return (
             f"{self.where} cannot be read ({first}). It may be cut short or damaged: copy or write "
             "it again."
         )
+
+    def _named(self, text: str) -> str:
+        """Put a column's name where Arrow gives its number."""
+        found = re.search(r"In CSV column #(\d+)", text)
+        if found is None or int(found[1]) >= len(self.names):
+            return text
+        return text.replace(found[0], f"column {self.names[int(found[1])]!r}")
+
+
+def ragged_line(
+    file: BinaryIO, delimiter: str, encoding: str = "utf-8", most: int = SCANNED_BYTES
+) -> str | None:
+    r"""Find the first line that has another number of values than the first, and say it.
+
+    Examples
+    --------
+    >>> ragged_line(io.BytesIO(b"a,b\n1,2\n\n1,2,3\n"), ",")
+    "line 4 has 3 values ('1,2,3') and the first has 2"
+    """
+    text = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
+    expected = line = walked = 0
+    try:
+        rows = csv.reader(text, delimiter=delimiter)
+        for row in rows:
+            begin, line = line + 1, rows.line_num
+            walked += sum(map(len, row)) + len(row)
+            if row and not expected:
+                expected = len(row)
+            elif row and len(row) != expected:
+                shown = delimiter.join(row)
+                shown = shown if len(shown) <= 60 else shown[:60] + "..."
+                values = "1 value" if len(row) == 1 else f"{len(row):,} values"
+                last = ", the last one empty," if len(row) > expected and not row[-1] else ""
+                return f"line {begin:,} has {values} ({shown!r}){last} and the first has {expected}"
+            if walked > most:
+                return None
+    except (csv.Error, UnicodeError):  # no better than Arrow, then
+        return None
+    finally:
+        text.detach()
+    return None

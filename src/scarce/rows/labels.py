@@ -51,9 +51,7 @@ def read_labels(
     seen = {_tidy(value) for value in values if value is not None and value == value}
     seen -= set(apart)
     shown = _in_words(seen)
-    if len(seen) > MOST_CLASSES or any(
-        isinstance(v, float) and v != int(v) for v in seen if is_number(v)
-    ):
+    if len(seen) > MOST_CLASSES or any(isinstance(v, float) and not v.is_integer() for v in seen):
         raise DataError(
             f"Column {name!r} holds {len(seen):,} different values (such as {shown}): that is a "
             "measurement, not a class. Name the column with the classes in label=."
@@ -106,6 +104,12 @@ def _classes_by_themselves(
         return (0, 1), ((0,), (1,)), apart
     if -1 in seen:
         raise _two_readings(name, seen)
+    if len(seen) == 1:
+        alone = next(iter(seen))
+        raise DataError(
+            f"Column {name!r} holds {shown} and nothing else. Say what it is: positive={alone!r} "
+            f"if it is the event, negative={alone!r} if it is not."
+        )
     if len(seen) <= 2:
         event = sorted(seen, key=_order)[-1]
         raise DataError(
@@ -148,9 +152,21 @@ def _listed(value: Any) -> tuple[Any, ...]:
 def _tidy(value: Any) -> Any:
     """One spelling for equal values: 1.0, True and np.int64(1) are 1."""
     value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, (bool, float)) and value == int(value):
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         return int(value)
     return value
+
+
+def brief(value: Any) -> str:
+    """Return a value as a message can show it: a broken file may hold one of a thousand letters.
+
+    Examples
+    --------
+    >>> brief("Ulm"), brief("x" * 99)
+    ("'Ulm'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
+    """
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:40] + "..."
 
 
 def is_number(value: Any) -> bool:
@@ -164,7 +180,7 @@ def _order(value: Any) -> tuple[str, Any]:
 
 def _in_words(values: Iterable[Any]) -> str:
     ordered = sorted(values, key=_order)
-    words = [repr(value) for value in ordered[:6]]
+    words = [brief(value) for value in ordered[:6]]
     if len(ordered) > 6:
         return ", ".join(words) + f" and {len(ordered) - 6:,} more"
     return (

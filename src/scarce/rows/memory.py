@@ -26,6 +26,7 @@ from scarce.machine import CACHE_ENDING
 from scarce.rows.block import Array, Block, block_rows
 from scarce.rows.cache import CachedRows, write_cache
 from scarce.rows.engines import Engine
+from scarce.rows.progress import Walks
 from scarce.rows.rows import Rows, Ticket
 from scarce.rows.schema import Column, Schema, check_weights, refuse_infinities
 
@@ -233,8 +234,10 @@ def _slice_from(stream: bytes, schema: Schema, start: int, index: int) -> _Slice
         return _Slice(reader.read_all(), schema, start, index)
 
 
-def decode(rows: Rows, *, engine: Engine = None) -> ArrayRows:
+def decode(rows: Rows, *, engine: Engine = None, walks: Walks | None = None) -> ArrayRows:
     """Turn any rows into a row-major matrix in memory, with the same blocks and so the same bits.
+
+    `walks` counts the rows as they are done.
 
     Examples
     --------
@@ -245,6 +248,8 @@ def decode(rows: Rows, *, engine: Engine = None) -> ArrayRows:
     X = np.empty((len(rows), rows.n_columns))
     y: Array | None = None
     weight: Array | None = None
+    if walks is not None:
+        walks.begin(left=0)
     for index, (block_X, block_y, block_weight) in enumerate(rows.each(_whole, engine=engine)):
         part = slice(rows.starts[index], rows.starts[index + 1])
         X[part] = block_X
@@ -254,6 +259,8 @@ def decode(rows: Rows, *, engine: Engine = None) -> ArrayRows:
         if block_weight is not None:
             weight = np.empty(len(rows)) if weight is None else weight
             weight[part] = block_weight
+        if walks is not None:
+            walks.at(part.stop)
     warn_if_never_seen(np.isnan(X).all(axis=0) if len(X) else [], rows.schema, len(rows))
     return ArrayRows(
         X,
@@ -296,7 +303,12 @@ def check_matrix(X: NDArray[Any], schema: Schema) -> None:
 
 def warn_if_never_seen(never: Any, schema: Schema, n_rows: int) -> None:
     """Say which columns hold no value at all; they are kept, as never seen."""
-    empty = [name for name, nothing in zip(schema.names, never, strict=False) if nothing]
+    empty = [
+        column.name if column.source is None else column.source
+        for column, nothing in zip(schema.columns, never, strict=False)
+        if nothing
+    ]
+    empty = list(dict.fromkeys(empty))
     if empty:
         what = "Column" if len(empty) == 1 else "Columns"
         warnings.warn(

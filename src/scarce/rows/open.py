@@ -26,9 +26,10 @@ from scarce.rows.engines import Engine
 from scarce.rows.files import PartedRows, PartedSource, file_source, stamp
 from scarce.rows.labels import read_labels
 from scarce.rows.memory import ArrayRows, TableRows, decode, warn_if_never_seen
+from scarce.rows.progress import Report, Walks
 from scarce.rows.reading import Reading, distinct
 from scarce.rows.rows import Rows
-from scarce.rows.schema import MOST_LEVELS, Schema, pick_columns
+from scarce.rows.schema import Schema, pick_columns
 from scarce.rows.text import TextForm, TextSource
 
 IN_MEMORY_BYTES = 256 * 2**20
@@ -48,7 +49,8 @@ def open_rows(
     categories: str | Sequence[str] = (),
     missing: Any = (),
     unknown: str = "error",
-    max_levels: int = MOST_LEVELS,
+    max_levels: int | None = None,
+    indicators: bool | str | Sequence[str] = False,
     like: Schema | None = None,
     cache: bool | str | os.PathLike[str] | None = None,
     delimiter: str | None = None,
@@ -56,6 +58,7 @@ def open_rows(
     decimal: str = ".",
     header: bool = True,
     engine: Engine = None,
+    progress: Report | None = None,
 ) -> Rows:
     """Open rows of an array, a table or files, ready to be folded.
 
@@ -82,8 +85,12 @@ def open_rows(
         infinities as missing.
     unknown : {"error", "missing"}
         For a level that the code book of `like` does not have.
-    max_levels : int
-        Most levels that a category may have.
+    max_levels : int, optional
+        Most levels that a category may have; by default 1,000, and 100 with `indicators`.
+    indicators : bool, str or sequence of str
+        Turn categories into columns of 0 and 1, one for each level but the most frequent one, named
+        such as ``city=Ulm``: all of them (True), or those named. Where the category is missing, all
+        of its columns are.
     like : Schema, optional
         The schema of the data a model was made from: same columns, code books and classes. The
         label column may then be absent.
@@ -98,6 +105,9 @@ def open_rows(
         For text files: whether the first line names the columns.
     engine : None, "threads", "processes", Executor or Dask client
         Who runs the blocks.
+    progress : callable, optional
+        Called as ``progress(done, total)`` while files are read: bytes of text, rows of other
+        files, counted over all walks. May be called from the thread that reads.
 
     Returns
     -------
@@ -141,11 +151,17 @@ def open_rows(
         infinite_is_missing="inf" in hidden,
         unknown=unknown,
         max_levels=max_levels,
+        indicators=indicators if isinstance(indicators, bool) else _listed(indicators),
         like=like,
     )
+    if like is not None and asked.indicators:
+        raise UsageError(
+            "like= settles which categories become columns of 0 and 1, as the model was fitted. "
+            "Leave indicators= out."
+        )
     if isinstance(source, Rows):
-        given = (label, weight, columns, drop, like, cache, engine)
-        if any(argument is not None for argument in given) or hidden or asked.categories:
+        given = any(one is not None for one in (label, weight, columns, drop, like, cache, engine))
+        if given or hidden or asked.categories or asked.indicators:
             raise UsageError(
                 "These rows are open already: how they are read was settled then. Open their "
                 "source anew, or pass engine= to fold and map."
@@ -161,6 +177,7 @@ def open_rows(
             asked,
             cache,
             engine,
+            progress,
         )
     if cache:
         raise UsageError("cache= is for files; the rows given are in memory already. Leave it out.")
@@ -171,7 +188,11 @@ def open_rows(
 
 
 def _open_files(
-    source: PartedSource | TextSource, asked: Reading, cache: Any, engine: Engine
+    source: PartedSource | TextSource,
+    asked: Reading,
+    cache: Any,
+    engine: Engine,
+    progress: Report | None,
 ) -> Rows:
     for name, value in (("label", asked.label), ("weight", asked.weight)):
         if value is not None and not isinstance(value, str):
@@ -179,23 +200,34 @@ def _open_files(
                 f"{name}= must be a column's name for files, not {type(value).__name__}."
             )
     if isinstance(source, TextSource):
-        return _open_text(source, asked, cache, engine)
-    schema = asked.schema_of(source.arrow_schema, source.tables)
+        return _open_text(source, asked, cache, engine, progress)
+    walks = Walks(progress, 0 if progress is None else source.n_rows)
+
+    def tables(names: Sequence[str]) -> Iterator[pa.Table]:
+        return walks.over(source.tables(names), left=1)
+
+    schema = asked.schema_of(source.arrow_schema, tables)
     rows = PartedRows(source, schema, engine=engine)
     if len(rows) == 0:
         raise _no_rows(source.where)
     if cache:
-        return _cached(rows.fingerprint, rows.blocks, source.paths[0], schema, cache, engine)
+        mark = rows.fingerprint
+        return _cached(mark, rows.blocks, source.paths[0], schema, cache, engine, walks)
     if 8 * len(rows) * rows.n_columns <= IN_MEMORY_BYTES:
-        return decode(rows)
+        return decode(rows, walks=walks)
+    walks.end()
     return rows
 
 
-def _open_text(source: TextSource, asked: Reading, cache: Any, engine: Engine) -> Rows:
+def _open_text(
+    source: TextSource, asked: Reading, cache: Any, engine: Engine, progress: Report | None
+) -> Rows:
     mark = stamp([source.path])
-    asked.look_at_levels = source.refuse_open_quote
+    asked.look_at_levels, asked.decimal = source.refuse_damage, source.form.decimal
+    walks = Walks(progress, source.path.stat().st_size)
     if source.small:
-        table = source.read()
+        walks.begin(left=0)
+        table = source.read(walks.at)
         if table.num_rows == 0:
             raise _no_rows(source.where)
         schema = asked.schema_of(table.schema, lambda names: [table.select(names)])
@@ -208,12 +240,24 @@ def _open_text(source: TextSource, asked: Reading, cache: Any, engine: Engine) -
             f"{source.where} is too large to hold in memory and cache=False forbids a decoded "
             "copy. Leave cache= out, name a folder for it, or convert the file to Parquet."
         )
-    schema = asked.schema_of(source.arrow_schema, source.tables)
+
+    def tables(names: Sequence[str]) -> Iterator[pa.Table]:
+        walks.begin(left=1)
+        return source.tables(names, walks.at)
+
+    schema = asked.schema_of(source.arrow_schema, tables)
 
     def blocks() -> Iterator[Block]:
-        return _even_blocks(source.tables(schema.needed), schema)
+        walks.begin(left=0)
+        block = None
+        for block in _even_blocks(source.tables(schema.needed, walks.at), schema):
+            yield block
+        if block is None:
+            raise _no_rows(source.where)
 
-    return _cached(mark, blocks, source.path, schema, cache or True, engine)
+    found = _cached(mark, blocks, source.path, schema, cache or True, engine)
+    walks.end()  # where the cache was there already
+    return found
 
 
 def _even_blocks(tables: Iterable[pa.Table], schema: Schema) -> Iterator[Block]:
@@ -235,7 +279,13 @@ def _even_blocks(tables: Iterable[pa.Table], schema: Schema) -> Iterator[Block]:
 
 
 def _cached(
-    mark: str, blocks: Any, beside: Path, schema: Schema, cache: Any, engine: Engine
+    mark: str,
+    blocks: Any,
+    beside: Path,
+    schema: Schema,
+    cache: Any,
+    engine: Engine,
+    walks: Walks | None = None,
 ) -> CachedRows:
     if cache is True:
         folder = cache_folder()
@@ -244,7 +294,10 @@ def _cached(
     path = cache_path(folder, mark, schema)
     if path.exists():
         try:
-            return CachedRows(path, schema, engine=engine, fingerprint=mark)
+            found = CachedRows(path, schema, engine=engine, fingerprint=mark)
+            if walks is not None:
+                walks.end()
+            return found
         except DataError:  # damaged: made anew below
             pass
     never = np.ones(len(schema.columns), dtype=bool)
@@ -252,10 +305,14 @@ def _cached(
 
     def watched() -> Iterator[Block]:
         nonlocal n_rows
+        if walks is not None:
+            walks.begin(left=0)
         for block in blocks():
             never[never] &= np.isnan(block.X[:, never]).all(axis=0)
             n_rows += len(block)
             yield block
+            if walks is not None:
+                walks.at(n_rows)
 
     write_cache(path, watched(), schema)
     warn_if_never_seen(never, schema, n_rows)
@@ -277,7 +334,8 @@ def _open_table(table: pa.Table, asked: Reading, engine: Engine) -> Rows:
             setattr(asked, name, name)
     schema = asked.schema_of(table.schema, lambda names: [table.select(names)])
     rows = TableRows(table, schema, engine=engine)
-    never = [table.column(n).null_count == table.num_rows for n in schema.names]
+    empty = {n for n in schema.sources if table.column(n).null_count == table.num_rows}
+    never = [(c.name if c.source is None else c.source) in empty for c in schema.columns]
     warn_if_never_seen(never, schema, table.num_rows)
     for _ in rows.blocks():  # infinities and stray labels are met here, not in the first fit
         pass
@@ -285,8 +343,8 @@ def _open_table(table: pa.Table, asked: Reading, engine: Engine) -> Rows:
 
 
 def _open_array(source: Any, asked: Reading, engine: Engine) -> Rows:
-    for name in ("columns", "drop", "categories"):
-        if getattr(asked, name):
+    for name in ("columns", "drop", "categories", "indicators"):
+        if getattr(asked, name) not in (None, (), True, False):
             raise UsageError(
                 f"{name}= names columns, and an array has none. Pass a pandas, polars or Arrow "
                 "table."

@@ -6,6 +6,7 @@ whole data set. Does not decode features: see schema.py.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,17 +14,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from scarce.errors import DataError
 from scarce.rows.labels import read_labels
+from scarce.rows.levels import (
+    MOST_INDICATORS,
+    indicator_columns,
+    refuse_crowds,
+    refuse_mixed,
+)
 from scarce.rows.schema import (
+    MOST_LEVELS,
     Column,
     Schema,
     check_label_type,
     code_book,
     column_kind,
     pick_columns,
-    plain,
-    refuse_mixed,
+    refuse_absent,
 )
+from scarce.rows.values import plain
 
 Walk = Callable[[Sequence[str]], Iterable[pa.Table]]
 
@@ -41,8 +50,10 @@ class Reading:
     missing: tuple[Any, ...]
     infinite_is_missing: bool
     unknown: str
-    max_levels: int
+    max_levels: int | None
+    indicators: bool | tuple[str, ...]
     like: Schema | None
+    decimal: str = "."
     look_at_levels: Callable[[Sequence[Any], str], None] = lambda levels, name: None
 
     def schema_of(self, arrow: pa.Schema, tables: Walk) -> Schema:
@@ -54,28 +65,46 @@ class Reading:
         )
         if self.label is not None:
             check_label_type(self.label, arrow.field(self.label).type)
-        for name in self.categories:
-            if name not in chosen:
-                pick_columns(arrow.names, label=name, weight=None, columns=None, drop=None)
+        listed: tuple[str, ...] = () if isinstance(self.indicators, bool) else self.indicators
+        for what, names in (("categories", self.categories), ("indicators", listed)):
+            for name in names:
+                refuse_absent(name, arrow.names, what)
+        by_hand = {*self.categories, *listed}
         kinds = {
-            name: column_kind(name, arrow.field(name).type, as_category=name in self.categories)
+            name: column_kind(name, arrow.field(name).type, as_category=name in by_hand)
             for name in chosen
         }
         coded = [name for name, kind in kinds.items() if kind == "category"]
+        spread = set(coded if self.indicators is True else listed)
         wanted = [*coded, *([self.label] if self.label is not None else [])]
-        values = distinct(tables(wanted), wanted) if wanted else {}
-        books = {}
-        for name in coded:
-            levels = [level for level in values[name] if level not in self.missing]
+        counts = distinct(tables(wanted), wanted) if wanted else {}
+        columns: list[Column] = []
+        for name in chosen:
+            if kinds[name] == "number":
+                columns.append(Column(name))
+                continue
+            levels = [level for level in counts[name] if level not in self.missing]
             self.look_at_levels(levels, name)
-            if name not in self.categories:
-                refuse_mixed(name, levels, _row_finder(name, tables))
-            books[name] = code_book(name, levels, self.max_levels)
+            if name not in by_hand:
+                refuse_mixed(name, levels, _row_finder(name, tables), self.decimal)
+            most = MOST_INDICATORS if name in spread else MOST_LEVELS
+            most = most if self.max_levels is None else self.max_levels
+            book = code_book(name, levels, most, indicators=name in spread)
+            if name in spread:
+                columns.extend(indicator_columns(name, book, counts[name]))
+            else:
+                columns.append(Column(name, "category", book))
+        refuse_crowds(columns)
+        if not columns:
+            raise DataError(
+                f"No feature column is left: {', '.join(map(repr, chosen[:8]))} hold one level "
+                "each, which tells no rows apart. Keep a column that differs between rows."
+            )
         meaning: tuple[Any, ...] = ((), (), ())
         if self.label is not None:
-            meaning = read_labels(self.label, values[self.label], **self.meanings)
+            meaning = read_labels(self.label, counts[self.label], **self.meanings)
         return Schema(
-            tuple(Column(name, kinds[name], books.get(name, ())) for name in chosen),
+            tuple(columns),
             label=self.label,
             weight=self.weight,
             classes=meaning[0],
@@ -87,8 +116,8 @@ class Reading:
         )
 
     def _schema_like(self, arrow: pa.Schema, like: Schema) -> Schema:
-        pick_columns(arrow.names, label=None, weight=None, columns=like.names, drop=None)
-        for name in like.names:
+        pick_columns(arrow.names, label=None, weight=None, columns=like.sources, drop=None)
+        for name in like.sources:
             column_kind(name, arrow.field(name).type, as_category=False)
         label = self.label if self.label is not None else like.label
         return replace(
@@ -101,15 +130,22 @@ class Reading:
         )
 
 
-def distinct(tables: Iterable[pa.Table], names: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the different values of some columns over all parts of a table."""
-    found: dict[str, set[Any]] = {name: set() for name in names}
+def distinct(tables: Iterable[pa.Table], names: Sequence[str]) -> dict[str, Counter[Any]]:
+    """Return how often each value of some columns occurs over all parts of a table.
+
+    Examples
+    --------
+    >>> distinct([pa.table({"a": ["x", None, "x"]}), pa.table({"a": ["y"]})], ["a"])
+    {'a': Counter({'x': 2, 'y': 1})}
+    """
+    found: dict[str, Counter[Any]] = {name: Counter() for name in names}
     for table in tables:
         for name in names:
-            found[name].update(pc.unique(plain(table.column(name))).to_pylist())
-    return {
-        name: [value for value in values if value is not None] for name, values in found.items()
-    }
+            for held in pc.value_counts(plain(table.column(name))).to_pylist():
+                value = held["values"]
+                if value is not None and value == value:
+                    found[name][value] += held["counts"]
+    return found
 
 
 def _row_finder(name: str, tables: Walk) -> Callable[[Any], int]:

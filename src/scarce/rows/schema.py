@@ -2,6 +2,7 @@
 
     number    -> float64, NaN where missing
     category  -> position in the code book (sorted levels of the whole data set), NaN where missing
+    indicator -> 1 at its level, 0 at the other levels of its source, NaN where that is missing
     label     -> position in the class list, NaN where *not labelled*
 
 The code book is a property of the data, not of the block that happened to be read first, so that
@@ -11,8 +12,7 @@ where two readings exist: the error names both, and the argument that settles it
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,18 +22,24 @@ import pyarrow.compute as pc
 
 from scarce.errors import DataError, suggest
 from scarce.rows.block import PIECE_ROWS, Array
-from scarce.rows.labels import is_number
+from scarce.rows.labels import brief
+from scarce.rows.values import floats, nothing, numbers, plain, value_set
 
 MOST_LEVELS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One feature: a number, or a category with its code book in `levels`."""
+    """One feature: a number, a category with its code book in `levels`, or an indicator.
+
+    An indicator is 1 at one level of the category `source` and 0 at its others; `levels` are the
+    level that has no column of its own, and the one that is meant.
+    """
 
     name: str
     kind: str = "number"
     levels: tuple[Any, ...] = ()
+    source: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,9 @@ class Schema:
     >>> X
     array([[44.,  1.],
            [nan,  0.]])
+    >>> schema = Schema((Column("city=Ulm", "indicator", ("Bonn", "Ulm"), source="city"),))
+    >>> schema.code(pa.table({"city": ["Ulm", "Bonn", None]}))[0].ravel()
+    array([ 1.,  0., nan])
     """
 
     columns: tuple[Column, ...]
@@ -84,48 +93,83 @@ class Schema:
         return tuple(column.name for column in self.columns)
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the columns that features are made of, each once."""
+        return tuple(dict.fromkeys(c.name if c.source is None else c.source for c in self.columns))
+
+    @property
     def needed(self) -> list[str]:
         """Every column that must be read."""
         extra = [name for name in (self.label, self.weight) if name is not None]
-        return [*self.names, *extra]
+        return [*self.sources, *extra]
+
+    @property
+    def indicators(self) -> dict[str, tuple[Any, ...]]:
+        """The levels of each category that became columns of 0 and 1; first the one without one.
+
+        Examples
+        --------
+        >>> columns = [Column(f"n={n}", "indicator", (2, n), source="n") for n in (1, 3)]
+        >>> Schema(tuple(columns)).indicators
+        {'n': (2, 1, 3)}
+        """
+        books: dict[str, tuple[Any, ...]] = {}
+        for column in self.columns:
+            if column.source is not None:
+                reference, level = column.levels
+                books[column.source] = (*books.get(column.source, (reference,)), level)
+        return books
 
     def code(self, table: pa.Table, start: int = 0) -> tuple[Array, Array | None, Array | None]:
         """Turn part of a table, whose first row has number `start`, into X, y and weight."""
         n = table.num_rows
         X = np.empty((n, len(self.columns)))
-        values = [self._feature(table.column(c.name), c, start) for c in self.columns]
+        books = self.indicators
+        codes = {name: self._codes(table.column(name), name, books[name], start) for name in books}
+        plan: list[tuple[Array, float | None]] = []  # values, and the code that becomes 1
+        for c in self.columns:
+            if c.source is None:
+                plan.append((self._feature(table.column(c.name), c, start), None))
+            else:
+                plan.append((codes[c.source], float(books[c.source].index(c.levels[1]))))
         for first in range(0, n, PIECE_ROWS):  # in pieces: columns to rows within the cache
             piece = X[first : first + PIECE_ROWS]
-            for j, column in enumerate(values):
-                piece[:, j] = column[first : first + PIECE_ROWS]
+            for j, (column, code) in enumerate(plan):
+                part = column[first : first + PIECE_ROWS]
+                piece[:, j] = part if code is None else np.where(part == part, part == code, part)
         refuse_infinities(X, self.names, start, missing_instead=self.infinite_is_missing)
         y = None if self.label is None else self.code_labels(table.column(self.label), start)
         weight = None
         if self.weight is not None:
-            weight = _numbers(table.column(self.weight), self.weight, start, ())
+            weight = numbers(table.column(self.weight), self.weight, start, ())
             check_weights(weight, self.weight, start)
         return X, y, weight
 
     def _feature(self, values: pa.ChunkedArray, column: Column, start: int) -> Array:
         if column.kind == "number":
-            return _numbers(values, column.name, start, self.missing)
+            return numbers(values, column.name, start, self.missing)
+        return self._codes(values, column.name, column.levels, start)
+
+    def _codes(
+        self, values: pa.ChunkedArray, name: str, levels: tuple[Any, ...], start: int
+    ) -> Array:
         values = plain(values)
-        if any(isinstance(level, str) for level in column.levels) or pa.types.is_null(values.type):
+        if any(isinstance(level, str) for level in levels) or pa.types.is_null(values.type):
             values = values.cast(pa.string())  # a later file may hold only levels such as "2"
-        book = _value_set(column.levels, values.type)
+        book = value_set(levels, values.type)
         codes = pc.index_in(values, value_set=book, skip_nulls=True)
         if self.unknown == "error" and codes.null_count > values.null_count:
-            strangers = pc.and_(pc.is_null(codes), pc.invert(_nothing(values, self.missing)))
+            strangers = pc.and_(pc.is_null(codes), pc.invert(nothing(values, self.missing)))
             first = pc.index(strangers, True).as_py()
             if first >= 0:
-                known = ", ".join(repr(level) for level in column.levels[:8])
+                known = ", ".join(brief(level) for level in levels[:8])
                 raise DataError(
-                    f"Column {column.name!r}: {values[first].as_py()!r} at row {start + first:,} "
+                    f"Column {name!r}: {brief(values[first].as_py())} at row {start + first:,} "
                     f"is not in the code book "
-                    f"({known}{', ...' if len(column.levels) > 8 else ''}). Read unknown levels as "
+                    f"({known}{', ...' if len(levels) > 8 else ''}). Read unknown levels as "
                     "missing with open_rows(..., unknown='missing')."
                 )
-        return _float(codes)
+        return floats(codes)
 
     def code_labels(self, values: pa.ChunkedArray, start: int = 0) -> Array:
         """Turn label values into positions in `classes`, NaN where not labelled."""
@@ -134,33 +178,36 @@ class Schema:
             values = values.cast(pa.int8())
         whole, broken = pa.types.is_integer(values.type), pa.types.is_floating(values.type)
         if self.coded_as == ((0,), (1,)) and (whole or broken):
-            y = _float(values)  # NaN where null
+            y = floats(values)  # NaN where null
             if not ((y * y != y) & (y == y)).any():  # 0 and 1 are their own squares
                 return y
         names = [(value, code) for code, group in enumerate(self.coded_as) for value in group]
-        known = _value_set([value for value, _ in names], values.type)
+        known = value_set([value for value, _ in names], values.type)
         code_of = np.array([code for _, code in names], dtype=np.float64)
-        position = _float(pc.index_in(values, value_set=known, skip_nulls=True))
+        position = floats(pc.index_in(values, value_set=known, skip_nulls=True))
         y = np.full(len(position), np.nan)
         found = ~np.isnan(position)
         if len(code_of):
             y[found] = code_of[position[found].astype(np.intp)]
         stray = np.flatnonzero(
-            ~found & (_float(_nothing(values, self.unlabelled).cast(pa.int8())) == 0)
+            ~found & (floats(nothing(values, self.unlabelled).cast(pa.int8())) == 0)
         )
         if len(stray):
             first = int(stray[0])
             raise DataError(
-                f"Column {self.label!r}: {values[first].as_py()!r} at row {start + first:,} is "
-                f"none of the classes {list(self.classes)}. Name it with positive=, negative= or "
-                "unlabelled=."
+                f"Column {self.label!r}: {brief(values[first].as_py())} at row {start + first:,} "
+                f"is none of the classes {list(self.classes)}. Name it with positive=, negative= "
+                "or unlabelled=."
             )
         return y
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain lists and dictionaries, for a model file."""
         return {
-            "columns": [[c.name, c.kind, list(c.levels)] for c in self.columns],
+            "columns": [
+                [c.name, c.kind, list(c.levels), *([] if c.source is None else [c.source])]
+                for c in self.columns
+            ],
             "label": self.label,
             "weight": self.weight,
             "classes": list(self.classes),
@@ -182,7 +229,10 @@ class Schema:
         True
         """
         return cls(
-            columns=tuple(Column(n, kind, tuple(levels)) for n, kind, levels in fields["columns"]),
+            columns=tuple(
+                Column(name, kind, tuple(levels), *source)
+                for name, kind, levels, *source in fields["columns"]
+            ),
             label=fields["label"],
             weight=fields["weight"],
             classes=tuple(fields["classes"]),
@@ -213,6 +263,11 @@ def pick_columns(
     ['age']
     """
     doubled = sorted({name for name in names if list(names).count(name) > 1})
+    if doubled and not doubled[0]:
+        raise DataError(
+            f"{list(names).count('')} columns have no name: a column is known by its name. Name "
+            "them in the first line of the file, or in the table."
+        )
     if doubled:
         raise DataError(
             f"Column name {doubled[0]!r} appears {list(names).count(doubled[0])} times: a column "
@@ -225,13 +280,7 @@ def pick_columns(
         ("drop", drop or []),
     ):
         for name in asked:
-            if name not in names:
-                near = suggest(str(name), names)
-                listed = ", ".join(repr(known) for known in names[:12])
-                raise DataError(
-                    f"There is no column {name!r} (from {what}=).{near} The columns are: {listed}"
-                    f"{', ...' if len(names) > 12 else ''}."
-                )
+            refuse_absent(name, names, what)
     apart = {label, weight, *(drop or ())}
     chosen = [name for name in (columns if columns is not None else names) if name not in apart]
     if not chosen:
@@ -240,6 +289,17 @@ def pick_columns(
             "ones are taken out. Check columns= and drop=."
         )
     return chosen
+
+
+def refuse_absent(name: str, names: Sequence[str], what: str) -> None:
+    """Refuse a name that no column has, with the nearest one and the argument it came from."""
+    if name not in names:
+        near = suggest(str(name), names)
+        listed = ", ".join(repr(known) for known in names[:12])
+        raise DataError(
+            f"There is no column {name!r} (from {what}=).{near} The columns are: {listed}"
+            f"{', ...' if len(names) > 12 else ''}."
+        )
 
 
 def column_kind(name: str, kind: pa.DataType, *, as_category: bool) -> str:
@@ -273,47 +333,26 @@ def check_label_type(name: str, kind: pa.DataType) -> None:
         )
 
 
-def code_book(name: str, values: Iterable[Any], most: int = MOST_LEVELS) -> tuple[Any, ...]:
-    """Return the sorted levels of a category, refusing what is no category."""
+def code_book(
+    name: str, values: Iterable[Any], most: int = MOST_LEVELS, *, indicators: bool = False
+) -> tuple[Any, ...]:
+    """Return the sorted levels of a category, refusing what is no category.
+
+    Examples
+    --------
+    >>> code_book("city", ["Ulm", None, "Bonn", "Ulm"])
+    ('Bonn', 'Ulm')
+    """
     levels = sorted({value for value in values if value is not None})
     if len(levels) > most:
+        what = f"{len(levels) - 1:,} columns of 0 and 1" if indicators else "a category"
+        wanted = "they are wanted" if indicators else "it is a category"
         raise DataError(
-            f"Column {name!r} holds {len(levels):,} different values (such as {levels[0]!r} and "
-            f"{levels[-1]!r}): too many for a category. Leave it out with drop=[{name!r}]; if it "
-            f"is a category all the same, pass max_levels={len(levels)}."
+            f"Column {name!r} holds {len(levels):,} different values (such as {brief(levels[0])} "
+            f"and {brief(levels[-1])}): too many for {what}. Leave it out with drop=[{name!r}]; if "
+            f"{wanted} all the same, pass max_levels={len(levels)}."
         )
     return tuple(levels)
-
-
-_FORMATTED = re.compile(
-    r"\s*[-+]?(\d+([.,]\d+)?|\d{1,3}([.,' ]\d{3})+([.,]\d+)?)\s*[%$\u20ac\u00a3]?\s*"
-)
-
-
-def refuse_mixed(name: str, levels: Iterable[Any], first_row: Callable[[Any], int]) -> None:
-    """Refuse a text column that should have been numbers: a stray word, or another spelling.
-
-    `first_row` finds the row of a value; it is called only for the message.
-    """
-    words = sorted(level for level in levels if isinstance(level, str))
-    odd = [word for word in words if not _is_number(word)]
-    formatted = [word for word in odd if _FORMATTED.fullmatch(word)]
-    strays = [word for word in odd if word not in formatted]
-    if 2 * len(strays) >= len(words):
-        return  # words, as a category has them
-    category = f"if the column is a category, pass categories=[{name!r}]."
-    if strays:
-        raise DataError(
-            f"Column {name!r}: {strays[0]!r} at row {first_row(strays[0]):,} is not a number, "
-            f"while {len(words) - len(strays):,} of its {len(words):,} different values are. If it "
-            f"means missing, pass missing=[{strays[0]!r}]; {category}"
-        )
-    if formatted:
-        first = formatted[0]
-        raise DataError(
-            f"Column {name!r}: {first!r} at row {first_row(first):,} is a number written another "
-            f"way. Pass decimal=',' for decimal commas, or clean the column; {category}"
-        )
 
 
 # --- small things ---------------------------------------------------------------------------------
@@ -352,87 +391,3 @@ def check_weights(weight: Array, name: str = "weight", start: int = 0) -> None:
             f"Weight {name!r}: {seen} at row {start + first:,}. A weight is a finite number >= 0; "
             "use 0 for a row that should not count."
         )
-
-
-def _numbers(values: pa.ChunkedArray, name: str, start: int, missing: Sequence[Any]) -> Array:
-    values = plain(values)
-    if pa.types.is_boolean(values.type):
-        values = values.cast(pa.int8())
-    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
-        try:
-            values = values.cast(pa.float64())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise DataError(
-                f"Column {name!r}, rows from {start:,}: numbers are needed there ({error})."
-            ) from error
-    numbers = _float(values)
-    hidden = [float(value) for value in missing if is_number(value)]
-    if hidden:
-        numbers = np.where(np.isin(numbers, hidden), np.nan, numbers)
-    return numbers
-
-
-def _float(values: pa.ChunkedArray) -> Array:
-    """Arrow numbers as float64, NaN where null; a view where they are that already."""
-    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    if isinstance(array, pa.ChunkedArray):  # Arrow keeps an empty or over-long column in chunks
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    if array.type != pa.float64():
-        array = array.cast(pa.float64(), safe=False)
-    return view(array.fill_null(np.nan) if array.null_count else array)
-
-
-def view(numbers: pa.Array) -> Array:
-    """See an Arrow array of float64 without nulls as a NumPy array, without copying.
-
-    Arrow's own `to_numpy` imports pandas where that is installed, which costs a first fold more
-    than the fold itself.
-
-    Examples
-    --------
-    >>> view(pa.array([1.0, 2.0, 3.0])[1:])
-    array([2., 3.])
-    """
-    if len(numbers) == 0:
-        return np.empty(0)
-    return np.frombuffer(
-        numbers.buffers()[1], dtype=np.float64, count=len(numbers), offset=8 * numbers.offset
-    )
-
-
-def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Undo dictionary encoding and string views, so that one code path serves every source."""
-    if pa.types.is_dictionary(values.type):
-        kind = values.type.value_type
-        kind = pa.string() if pa.types.is_string_view(kind) else kind
-        books = [(chunk.indices, chunk.dictionary.cast(kind)) for chunk in values.chunks]
-        values = pa.chunked_array([book.take(indices) for indices, book in books], type=kind)
-    if pa.types.is_string_view(values.type) or pa.types.is_large_string(values.type):
-        values = values.cast(pa.string())
-    return values
-
-
-def _value_set(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """The given values as far as they can occur in a column of this type."""
-    fitting = []
-    for value in values:
-        try:
-            fitting.append(pa.scalar(value, type=kind).as_py())
-        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError):
-            fitting.append(None)
-    return pa.array(fitting, type=kind)
-
-
-def _nothing(values: pa.ChunkedArray, also: Sequence[Any]) -> pa.ChunkedArray:
-    """Where a value is null, NaN, or one of those that mean the same."""
-    nothing = pc.is_null(values, nan_is_null=True)
-    known = _value_set(also, values.type).drop_null()
-    return pc.or_(nothing, pc.is_in(values, value_set=known)) if len(known) else nothing
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return "_" not in word  # 1_000 is a number to Python alone
