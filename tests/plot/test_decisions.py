@@ -2,19 +2,17 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-mpl = pytest.importorskip("matplotlib", reason="needs the extra 'plot'")
-mpl.use("Agg")
-
-from scarce.decisions.costs import CostMatrix  # noqa: E402
-from scarce.errors import UsageError  # noqa: E402
-from scarce.plot import (  # noqa: E402
+from scarce.decisions.costs import CostMatrix
+from scarce.errors import UsageError
+from scarce.plot import (
     CostConfusionDisplay,
     CostCurveDisplay,
     DecisionCurveDisplay,
     RiskCoverageDisplay,
 )
-from scarce.worth.confusion import cost_confusion  # noqa: E402
+from scarce.worth.confusion import cost_confusion
 
 QUICK = {"resamples": 100}
 
@@ -25,32 +23,17 @@ def rows(rng):
     return y, 1 / (1 + np.exp(-(1.5 * rng.normal(size=800) + 2.5 * y - 3)))
 
 
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    mpl.pyplot.close("all")
-
-
-def named(ax, label):
-    return next(line for line in ax.lines if line.get_label() == label)
-
-
-def band(ax):
-    """Lower and upper side of the first band, left to right."""
-    path = ax.collections[0].get_paths()[0].vertices
-    points = np.unique(path[:, 0])
-    sides = [path[path[:, 0] == point, 1] for point in points]
-    return np.array([s.min() for s in sides]), np.array([s.max() for s in sides])
+def assert_band(drawn, curve):
+    np.testing.assert_allclose(drawn[0], curve.low, atol=1e-12)
+    np.testing.assert_allclose(drawn[1], curve.high, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["cost", "brier"])
-def test_cost_curves_are_the_record(rows, kind):
+def test_cost_curves_are_the_record(rows, kind, named, sides):
     display = CostCurveDisplay.from_predictions(*rows, kind=kind, name="model", **QUICK)
     curve = display.curve
     np.testing.assert_allclose(named(display.ax_, "model").get_ydata(), curve.cost)
-    low, high = band(display.ax_)
-    np.testing.assert_allclose(low, curve.low, atol=1e-12)
-    np.testing.assert_allclose(high, curve.high, atol=1e-12)
+    assert_band(sides(display.ax_), curve)
     if kind == "cost":
         x = curve.probability_cost
         np.testing.assert_allclose(named(display.ax_, "act on no row").get_ydata(), x)
@@ -60,7 +43,7 @@ def test_cost_curves_are_the_record(rows, kind):
         np.testing.assert_allclose(drawn, curve.best)
 
 
-def test_risk_coverage_is_the_record(rows):
+def test_risk_coverage_is_the_record(rows, named, sides):
     costs = CostMatrix.binary(false_alarm=1, miss=9)
     display = RiskCoverageDisplay.from_predictions(*rows, costs=costs, name="model", **QUICK)
     curve = display.curve
@@ -69,14 +52,16 @@ def test_risk_coverage_is_the_record(rows):
     np.testing.assert_allclose(named(display.ax_, "best order there is").get_ydata(), curve.best)
     assert named(display.ax_, "no row sent to a person").get_ydata()[0] == curve.full.value
     assert display.ax_.xaxis.get_major_formatter()(0.5, 0) == "50 %"
+    assert_band(sides(display.ax_), curve)
 
 
-def test_decision_curve_is_the_record(rows):
+def test_decision_curve_is_the_record(rows, named, sides):
     display = DecisionCurveDisplay.from_predictions(*rows, name="model", **QUICK)
     curve = display.curve
     drawn = named(display.ax_, "model").get_xydata()
     np.testing.assert_allclose(drawn, np.c_[curve.odds, curve.net_benefit])
     np.testing.assert_allclose(named(display.ax_, "act on every row").get_ydata(), curve.act_on_all)
+    assert_band(sides(display.ax_), curve)
     for place, text in zip(display.ax_.get_xticks(), display.ax_.get_xticklabels(), strict=True):
         rate, prob = text.get_text().split("\n")
         assert float(rate) == pytest.approx(1 / place, rel=0.01)
@@ -84,7 +69,7 @@ def test_decision_curve_is_the_record(rows):
 
 
 @pytest.mark.parametrize("display", [CostCurveDisplay, RiskCoverageDisplay, DecisionCurveDisplay])
-def test_two_on_one_picture_share_what_they_are_measured_by(rows, display):
+def test_two_on_one_picture_share_what_they_are_measured_by(rows, display, named):
     y, prob = rows
     first = display.from_predictions(y, prob, name="a", **QUICK)
     display.from_predictions(y, prob**2, name="b", ax=first.ax_, style={"linestyle": "-."}, **QUICK)
@@ -136,3 +121,16 @@ def test_pictures_pass_groups_on(rows):
         curve = display.from_predictions(y, prob, groups=group, **QUICK).curve
         figures = [one for one in vars(curve).values() if hasattr(one, "assumes")]
         assert all("groups of rows" in one.assumes for one in figures)
+
+
+@pytest.mark.parametrize("display", [CostCurveDisplay, RiskCoverageDisplay, DecisionCurveDisplay])
+def test_from_estimator_asks_the_model(display, rng, named):
+    X = rng.normal(size=(400, 1))
+    y = np.where(rng.random(400) < 1 / (1 + np.exp(2 - 2 * X[:, 0])), "fraud", "fair")
+    model = LogisticRegression().fit(X, y)
+    drawn = display.from_estimator(model, X, y, **QUICK)
+    prob = model.predict_proba(X)[:, 1]
+    wanted = display.from_predictions((y == "fraud").astype(float), prob, name="twin", **QUICK)
+    np.testing.assert_allclose(
+        named(drawn.ax_, "LogisticRegression").get_xydata(), named(wanted.ax_, "twin").get_xydata()
+    )

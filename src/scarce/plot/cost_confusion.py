@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from scarce.plot.frame import framed, percent, shorten
 from scarce.records import Estimate, short
 from scarce.worth.confusion import CostConfusion, cost_confusion
 
@@ -32,6 +33,7 @@ class CostConfusionDisplay:
     >>> display = CostConfusionDisplay.from_decisions([0, 0, 1, 1], [0, 1, 1, 0], costs)
     >>> display.ax_.get_ylabel()
     'what was done'
+    >>> matplotlib.pyplot.close(display.figure_)
     """
 
     def __init__(self, table: CostConfusion, *, name: str = "") -> None:
@@ -61,21 +63,30 @@ class CostConfusionDisplay:
 
         return cls.from_decisions(y_true, decide(prob, costs), costs, name=name, ax=ax, **options)
 
-    def plot(self, ax: Any = None, **style: Any) -> Self:
+    def plot(self, ax: Any = None, *, name: str | None = None, **style: Any) -> Self:
         """Draw on the given axes, or on new ones.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
+        name : str, optional
+            Title, instead of the Display's own name.
         **style : passed to `Axes.imshow`
         """
-        import matplotlib.pyplot as plt
+        table, title = self.table, self.name if name is None else name
+        n_actions, n_classes = table.cost.shape
+        size = (2.2 + 1.9 * (n_classes + 1), 1.2 + 0.95 * (n_actions + 1))
+        with framed(self, ax, size) as frame:
+            self._fill(frame.ax, style)
+            self._rule(frame.ax)
+            words = f"cost, with {percent(table.total.level)} limits"
+            frame.ax.set_title(f"{title}: {words}" if title else words, fontsize="medium")
+        return self
 
+    def _fill(self, ax: Any, style: dict[str, Any]) -> None:
+        """Shade the cells by their cost, and write numbers into them."""
         table = self.table
         n_actions, n_classes = table.cost.shape
-        if ax is None:
-            size = (2.2 + 1.9 * (n_classes + 1), 1.2 + 0.95 * (n_actions + 1))
-            _, ax = plt.subplots(figsize=size, layout="constrained")
         shade = np.zeros((n_actions + 1, n_classes + 1))
         greatest = max(float(np.abs(table.cost).max()), np.finfo(float).tiny)
         shade[:-1, :-1] = np.abs(table.cost) / greatest
@@ -88,8 +99,13 @@ class CostConfusionDisplay:
         for k in range(n_classes):
             self._write(ax, n_actions, k, table.by_class[k], "")
         self._write(ax, n_actions, n_classes, table.total, "")
-        ax.set_xticks(range(n_classes + 1), [*map(str, table.classes), "all"])
-        ax.set_yticks(range(n_actions + 1), [*map(str, table.actions), "all"])
+
+    def _rule(self, ax: Any) -> None:
+        """Name rows and columns, and draw lines between them."""
+        table = self.table
+        n_actions, n_classes = table.cost.shape
+        ax.set_xticks(range(n_classes + 1), [*shorten(table.classes, 20), "all"])
+        ax.set_yticks(range(n_actions + 1), [*shorten(table.actions), "all"])
         ax.xaxis.tick_top()
         ax.xaxis.set_label_position("top")
         ax.tick_params(length=0)
@@ -98,10 +114,6 @@ class CostConfusionDisplay:
             ax.axvline(at, color="0.3" if at == n_classes - 0.5 else "0.85", linewidth=1)
         for at in np.arange(0.5, n_actions + 0.5):
             ax.axhline(at, color="0.3" if at == n_actions - 0.5 else "0.85", linewidth=1)
-        title = f"cost, with {100 * table.total.level:g} % limits"
-        ax.set_title(f"{self.name}: {title}" if self.name else title, fontsize="medium")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _write(self, ax: Any, row: int, column: int, cost: Estimate, rows: str) -> None:
         limits = f"[{short(cost.low)}, {short(cost.high)}]"

@@ -7,6 +7,8 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from scarce.errors import refuse_word
+from scarce.plot.asking import ask
+from scarce.plot.frame import Frame, framed
 from scarce.worth.curves import BrierCurve, CostCurve, brier_curve, cost_curve
 
 
@@ -31,6 +33,7 @@ class CostCurveDisplay:
     >>> display = CostCurveDisplay.from_predictions([0, 0, 1, 0, 1], [0.1, 0.2, 0.4, 0.5, 0.9])
     >>> display.ax_.get_ylabel()
     'cost (1 = every row wrong)'
+    >>> matplotlib.pyplot.close(display.figure_)
     """
 
     def __init__(self, curve: CostCurve | BrierCurve, *, name: str = "") -> None:
@@ -63,61 +66,80 @@ class CostCurveDisplay:
         make: Any = cost_curve if kind == "cost" else brier_curve
         return cls(make(y_true, prob, **options), name=name).plot(ax, **(style or {}))
 
-    def plot(self, ax: Any = None, **style: Any) -> Self:
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        positive: Any = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """Ask a fitted classifier for probabilities and draw; the rest is as in from_predictions.
+
+        Parameters
+        ----------
+        positive : class, optional
+            The class that counts as the event; by default the second of two.
+        name : str, optional
+            What the legend says; by default the classifier's own name.
+        """
+        asked = ask(estimator, X, y, positive)
+        name = type(estimator).__name__ if name is None else name
+        return cls.from_predictions(asked.y, asked.prob, name=name, **options)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **style: Any) -> Self:
         """Draw on the given axes, or on new ones.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
+        name : str, optional
+            What the legend says, instead of the Display's own name.
         **style : passed to `Axes.plot`
             A line style or marker of its own keeps a line readable without colour.
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
-        curve = self.curve
-        fresh = not ax.has_data()
-        if isinstance(curve, CostCurve):
-            x, what = curve.probability_cost, "best threshold"
-            ax.set(
-                xlabel="weight of misses: prevalence x cost of a miss, as a share",
-                ylabel="cost (1 = every row wrong)",
-                xlim=(0, 1),
-            )
-            if fresh:
-                ax.plot(x, x, color="0.45", linestyle="--", linewidth=1, label="act on no row")
-                ax.plot(
-                    x, 1 - x, color="0.45", linestyle=":", linewidth=1.3, label="act on every row"
-                )
-            top = max(0.5, 1.05 * float(curve.high.max()))
-        else:
-            x, what = curve.cost_proportion, "probabilities as they are"
-            ax.set(
-                xlabel="cost of a false alarm / (false alarm + miss), which is the threshold used",
-                ylabel="cost per row (unit: mean of the two costs)",
-                xlim=(0, 1),
-            )
-            top = 1.05 * float(curve.high.max())
-        label = self.name or what
-        (line,) = ax.plot(x, curve.cost, label=label, **{"linewidth": 1.8, **style})
-        band = f"{100 * curve.level:g} % band" + (", whole curve" if curve.simultaneous else "")
-        band = band if fresh else "_" + band  # once is enough in a legend
-        ax.fill_between(
-            x, curve.low, curve.high, color=line.get_color(), alpha=0.18, linewidth=0, label=band
-        )
-        if isinstance(curve, BrierCurve):
-            ax.plot(
-                x,
-                curve.best,
-                color=line.get_color(),
-                linestyle="-.",
-                linewidth=1.1,
-                label="best thresholds" + (f", {self.name}" if self.name else ""),
-            )
-        ax.set_ylim(0, top if fresh else max(top, ax.get_ylim()[1]))
-        ax.grid(color="0.92")
-        ax.set_axisbelow(True)
-        ax.legend(fontsize="small", framealpha=0.85, edgecolor="none")
-        self.ax_, self.figure_ = ax, ax.figure
+        label = self.name if name is None else name
+        with framed(self, ax, (6, 4.5)) as frame:
+            if isinstance(self.curve, CostCurve):
+                self._costs(frame, self.curve, label, style)
+            else:
+                self._as_they_are(frame, self.curve, label, style)
+            frame.ax.set_xlim(0, 1)
+            frame.close()
         return self
+
+    def _costs(self, frame: Frame, curve: CostCurve, name: str, style: dict[str, Any]) -> None:
+        x = curve.probability_cost
+        frame.ax.set(
+            xlabel="weight of misses: prevalence x cost of a miss, as a share",
+            ylabel="cost (1 = every row wrong)",
+        )
+        if frame.fresh:
+            frame.beside(x, x, label="act on no row")
+            frame.beside(x, 1 - x, label="act on every row", linestyle=":", linewidth=1.3)
+        line = frame.line(x, curve.cost, label=name or "best threshold", **style)
+        self._band(frame, x, line.get_color())
+        frame.ax.set_ylim(0, frame.highest(max(0.5, 1.05 * float(curve.high.max()))))
+
+    def _as_they_are(
+        self, frame: Frame, curve: BrierCurve, name: str, style: dict[str, Any]
+    ) -> None:
+        x = curve.cost_proportion
+        frame.ax.set(
+            xlabel="cost of a false alarm / (false alarm + miss), which is the threshold used",
+            ylabel="cost per row (unit: mean of the two costs)",
+        )
+        line = frame.line(x, curve.cost, label=name or "probabilities as they are", **style)
+        self._band(frame, x, line.get_color())
+        best = "best thresholds" + (f", {name}" if name else "")
+        frame.beside(x, curve.best, label=best, color=line.get_color(), linestyle="-.")
+        frame.ax.set_ylim(0, frame.highest(1.05 * float(curve.high.max())))
+
+    def _band(self, frame: Frame, x: Any, color: Any) -> None:
+        curve = self.curve
+        frame.band(
+            x, curve.low, curve.high, level=curve.level, color=color, whole=curve.simultaneous
+        )

@@ -6,6 +6,8 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
+from scarce.plot.asking import ask
+from scarce.plot.frame import GREY, framed, in_percent
 from scarce.worth.coverage import RiskCoverage, risk_coverage
 
 
@@ -30,6 +32,7 @@ class RiskCoverageDisplay:
     >>> display = RiskCoverageDisplay.from_predictions([0, 0, 1, 0, 1], [0.1, 0.2, 0.4, 0.5, 0.9])
     >>> display.ax_.get_xlabel()
     'rows decided, the surest first; the rest goes to a person'
+    >>> matplotlib.pyplot.close(display.figure_)
     """
 
     def __init__(self, curve: RiskCoverage, *, name: str = "") -> None:
@@ -50,47 +53,66 @@ class RiskCoverageDisplay:
         """Compute the curve and draw it; options are passed to `risk_coverage`."""
         return cls(risk_coverage(y_true, prob, **options), name=name).plot(ax, **(style or {}))
 
-    def plot(self, ax: Any = None, **style: Any) -> Self:
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        positive: Any = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """Ask a fitted classifier for probabilities and draw; the rest is as in from_predictions.
+
+        Parameters
+        ----------
+        positive : class, optional
+            The class that counts as the event; by default the second of two.
+        name : str, optional
+            What the legend says; by default the classifier's own name.
+        """
+        asked = ask(estimator, X, y, positive)
+        name = type(estimator).__name__ if name is None else name
+        return cls.from_predictions(asked.y, asked.prob, name=name, **options)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **style: Any) -> Self:
         """Draw on the given axes, or on new ones.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
+        name : str, optional
+            What the legend says, instead of the Display's own name.
         **style : passed to `Axes.plot`
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
-        curve = self.curve
-        fresh = not ax.has_data()
-        drawn = {"linewidth": 1.8, **style}
-        (line,) = ax.plot(curve.coverage, curve.risk, label=self.name or "by confidence", **drawn)
-        band = f"{100 * curve.level:g} % band" + (", whole curve" if curve.simultaneous else "")
-        band = band if fresh else "_" + band  # once is enough in a legend
-        colour = line.get_color()
-        ax.fill_between(
-            curve.coverage, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0, label=band
-        )
-        if fresh:
-            grey = {"color": "0.4"}
-            best = {"linestyle": "--", "linewidth": 1, "label": "best order there is"}
-            ax.plot(curve.coverage, curve.best, **grey, **best)
-            full = {"linestyle": ":", "linewidth": 1.2, "label": "no row sent to a person"}
-            ax.axhline(curve.full.value, **grey, **full)
-        # Few rows are kept on the left and their band is wide: it may run out of the picture.
-        settled = curve.coverage >= min(0.1, float(curve.coverage.max()))
-        top = 1.1 * max(float(curve.high[settled].max()), float(curve.risk.max()))
-        bottom = min(0.0, 1.1 * float(curve.low[settled].min()))
-        ax.set_ylim(bottom, top if fresh else max(top, ax.get_ylim()[1]))
-        ax.set(
-            xlabel="rows decided, the surest first; the rest goes to a person",
-            ylabel="mean loss of the rows decided",
-            xlim=(0, 1),
-        )
-        ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
-        ax.grid(color="0.92")
-        ax.set_axisbelow(True)
-        ax.legend(fontsize="small", framealpha=0.85, edgecolor="none")
-        self.ax_, self.figure_ = ax, ax.figure
+        curve, label = self.curve, self.name if name is None else name
+        with framed(self, ax, (6, 4.5)) as frame:
+            ax, x = frame.ax, curve.coverage
+            line = frame.line(x, curve.risk, label=label or "by confidence", **style)
+            frame.band(
+                x,
+                curve.low,
+                curve.high,
+                level=curve.level,
+                color=line.get_color(),
+                whole=curve.simultaneous,
+            )
+            if frame.fresh:
+                frame.beside(x, curve.best, label="best order there is")
+                full = {"linestyle": ":", "linewidth": 1.2, "label": "no row sent to a person"}
+                ax.axhline(curve.full.value, color=GREY, **full)
+            # Few rows are kept on the left and their band is wide: it may run out of the picture.
+            settled = x >= min(0.1, float(x.max()))
+            top = 1.1 * max(float(curve.high[settled].max()), float(curve.risk.max()))
+            bottom = min(0.0, 1.1 * float(curve.low[settled].min()))
+            ax.set_ylim(bottom, frame.highest(top))
+            ax.set(
+                xlabel="rows decided, the surest first; the rest goes to a person",
+                ylabel="mean loss of the rows decided",
+                xlim=(0, 1),
+            )
+            in_percent(ax.xaxis)
+            frame.close()
         return self
