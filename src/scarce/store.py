@@ -37,6 +37,7 @@ from scarce.atomic import write_bytes
 from scarce.codec import Decoder, Encoder, Parts
 from scarce.container import AGAIN, SECTIONS, pack, unpack
 from scarce.errors import ScarceError, StoreError
+from scarce.records import FitReport
 
 REGISTRY: dict[str, str] = {
     "GaussianBayes": "scarce.models.bayes",
@@ -223,6 +224,8 @@ def _is_fitted_name(name: str) -> bool:
 def _check_columns(state: dict[str, Any]) -> None:
     """Check what every estimator says about its columns in the same way."""
     count, names = state.get("n_features_in_"), state.get("feature_names_in_")
+    if not isinstance(state.get("report_"), (FitReport, type(None))):
+        raise StoreError("report_ is not the report of a fit. Fit it again.")
     if count is not None and (not isinstance(count, (int, np.integer)) or count < 0):
         raise StoreError(f"n_features_in_ is {count!r:.40}, not a number of columns. Fit it again.")
     if names is not None:

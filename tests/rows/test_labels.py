@@ -59,7 +59,7 @@ def test_clear_labels_are_read(values, arguments, classes, coded):
         ([-1, 1], {}, r"holds -1 and 1\. If -1 means negative, pass negative=-1; if it means"),
         ([-1, 1], {"positive": 1}, "pass negative=-1"),
         ([-1, 0, 1], {}, r"classes=\[-1, 0, 1\]; if it means .* unlabelled=-1"),
-        (["no", "yes"], {}, "Say which one is the event, such as positive='yes'"),
+        (["no", "yes"], {}, "Say which one is the event: positive='no' or positive='yes'"),
         ([1, 2], {}, "positive=2"),
         ([2, 2], {}, "positive=2"),
         (["fraud", "ok", "open"], {"positive": "fraud"}, r"negative=\[\.\.\.\].*unlabelled=\["),

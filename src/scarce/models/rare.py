@@ -431,6 +431,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             np.isfinite(self.coef_).all() and 0 <= self.floor_ <= 1 and 0 < self.prevalence_ < 1
         ):
             raise DataError("coef_, floor_ or prevalence_ is out of range.")
+        if not all(isinstance(vars(self).get(n), (int, float)) for n in ("shape_", "ridge_")):
+            raise DataError("shape_ or ridge_ is not a number.")
         self._link()
 
 

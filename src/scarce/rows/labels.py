@@ -111,10 +111,10 @@ def _classes_by_themselves(
             f"if it is the event, negative={alone!r} if it is not."
         )
     if len(seen) <= 2:
-        event = sorted(seen, key=_order)[-1]
+        one, other = sorted(seen, key=_order)
         raise DataError(
-            f"Column {name!r} holds {shown}. Say which one is the event, such as "
-            f"positive={event!r}."
+            f"Column {name!r} holds {shown}. Say which one is the event: positive={one!r} or "
+            f"positive={other!r}."
         )
     ordered = tuple(sorted(seen, key=_order))
     return ordered, tuple((value,) for value in ordered), apart

@@ -45,6 +45,8 @@ class TextForm:
         Whether the first line names the columns; otherwise they are f0, f1, ...
     missing : sequence
         Words that mean missing, beside the usual ones.
+    only_empty : bool
+        Whether the usual ones, such as NA and null, are words like others: NA is Namibia too.
     """
 
     delimiter: str | None = None
@@ -52,6 +54,18 @@ class TextForm:
     decimal: str = "."
     header: bool = True
     missing: tuple[Any, ...] = ()
+    only_empty: bool = False
+
+    @property
+    def nothing(self) -> tuple[str, ...]:
+        """The words that mean missing.
+
+        Examples
+        --------
+        >>> "NA" in TextForm().nothing, TextForm(missing=("-9",), only_empty=True).nothing
+        (True, ('', '-9'))
+        """
+        return (*(("",) if self.only_empty else NOTHING), *map(str, self.missing))
 
     def __post_init__(self) -> None:
         for name in ("delimiter", "decimal"):
@@ -223,9 +237,8 @@ class TextSource:
     def _convert(
         self, columns: Sequence[str] | None, types: dict[str, pa.DataType]
     ) -> pacsv.ConvertOptions:
-        words = [value for value in self.form.missing if isinstance(value, str)]
         return pacsv.ConvertOptions(
-            null_values=[*NOTHING, *words],
+            null_values=list(self.form.nothing),
             strings_can_be_null=True,
             include_columns=columns,
             column_types=types,
