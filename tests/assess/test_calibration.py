@@ -23,6 +23,13 @@ def test_oracle_the_definition_row_by_row(rng, bins):
     assert calibration_loss(y, prob, bins=bins).value == pytest.approx(plainly(y, prob, bins))
 
 
+def test_a_share_that_fits_by_luck_has_an_interval_all_the_same():
+    """No gap is seen: what is left is the square of the noise, 2 (0.25 / 99)^2."""
+    found = calibration_loss([0, 1] * 50, [0.5] * 100)
+    assert found.value == 0
+    assert found.high == pytest.approx(1.6448536 * np.sqrt(2) * 0.25 / 99, rel=1e-6)
+
+
 def test_bins_are_closed_on_the_right_as_in_the_paper():
     assert calibration_loss([1, 0], [0.1, 0.05]).value == pytest.approx(
         ((0.1 - 0.5) ** 2 + (0.05 - 0.5) ** 2) / 2
@@ -49,3 +56,41 @@ def test_bad_input_is_named():
         calibration_loss([0, 1], [0.1, 0.2], bins=0)
     with pytest.raises(DataError, match=r"one outcome and one probability"):
         calibration_loss([0, 1], [0.1])
+
+
+def test_weights_are_rows_so_many_times_over_but_one_draw(rng):
+    prob = rng.random(400)
+    y = (rng.random(400) < prob**2).astype(float)
+    times = rng.integers(0, 4, 400)
+    weighted = calibration_loss(y, prob, sample_weight=times)
+    repeated = calibration_loss(np.repeat(y, times), np.repeat(prob, times))
+    assert weighted.value == pytest.approx(repeated.value)
+    assert weighted.width > 1.1 * repeated.width
+    equal = calibration_loss(y, prob, sample_weight=np.full(400, 3.0))
+    plain = calibration_loss(y, prob)
+    assert (equal.value, equal.low) == pytest.approx((plain.value, plain.low))
+    with pytest.raises(UsageError, match=r"sample_weight has shape"):
+        calibration_loss(y, prob, sample_weight=[1.0])
+
+
+def test_every_row_its_own_group_changes_nothing(rng):
+    prob = rng.random(300)
+    y = (rng.random(300) < prob**2).astype(float)
+    alone, grouped = calibration_loss(y, prob), calibration_loss(y, prob, groups=np.arange(300))
+    assert grouped.value == pytest.approx(alone.value)
+    assert grouped.width == pytest.approx(alone.width, rel=0.02)  # n / (n - 1) over all, not a bin
+
+
+def test_groups_whose_outcomes_come_together_are_covered(rng):
+    """A bent model, 100 groups over all bins: 90 % hold with groups, far fewer without."""
+    prob = np.tile(np.arange(10) / 10 + 0.05, 200)
+    groups = np.repeat(np.arange(100), 20)
+    truth = np.mean((prob - prob**1.5) ** 2)
+    held = np.zeros(2)
+    for _ in range(300):
+        luck = np.repeat(rng.random(100), 20)
+        y = np.where(rng.random(2000) < 0.3, rng.random(2000), luck) < prob**1.5
+        for place, given in enumerate((groups, None)):
+            held[place] += truth in calibration_loss(y, prob, debias=True, groups=given)
+    assert 0.86 < held[0] / 300 < 0.95
+    assert held[1] / 300 < 0.7

@@ -10,12 +10,14 @@ so it describes a model and should not choose one. Assumes independent rows.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from scarce.assess.redrawn import ASSUMES_GROUPS
 from scarce.assess.scores import ASSUMES, outcomes
 from scarce.errors import UsageError
 from scarce.records import Estimate
+from scarce.rows.block import Array
 
 
 def calibration_loss(
@@ -24,6 +26,8 @@ def calibration_loss(
     *,
     bins: int = 10,
     debias: bool = False,
+    sample_weight: ArrayLike | None = None,
+    groups: NDArray[np.intp] | None = None,
     level: float = 0.9,
 ) -> Estimate:
     """Return the mean squared distance between probabilities and what came true in their bin.
@@ -39,6 +43,10 @@ def calibration_loss(
     debias : bool
         Take off what the noise of the bins' shares adds on average. May then be below 0, which
         means "not distinguishable from calibrated".
+    sample_weight : array-like of shape (n,), optional
+        1 / inclusion for rows that were drawn. A row of weight 2 is one draw, not two.
+    groups : ndarray of int, shape (n,), optional
+        Number of the group that each row belongs to, from 0 on: its outcomes come together.
     level : float
         Coverage of the interval.
 
@@ -62,20 +70,57 @@ def calibration_loss(
     y, p = outcomes(y_true, prob)
     if not (isinstance(bins, (int, np.integer)) and bins >= 1):
         raise UsageError(f"bins={bins!r}: give a whole number of at least 1, such as 10.")
+    weight = _weights(sample_weight, len(y))
+    kept = weight > 0
+    y, p, weight = y[kept], p[kept], weight[kept]
     number = np.clip(np.ceil(p * bins).astype(np.intp) - 1, 0, bins - 1)
     count = np.bincount(number, minlength=bins)
     used = count > 0
     count = count[used]
-    share = np.bincount(number, y, minlength=bins)[used] / count
-    centre = np.bincount(number, p, minlength=bins)[used] / count
-    within = np.bincount(number, p**2, minlength=bins)[used] / count - centre**2
-    noise = share * (1.0 - share) / np.maximum(count - 1, 1)
-    part = count / len(y)
+    mass = np.bincount(number, weight, minlength=bins)[used]
+    share = np.bincount(number, weight * y, minlength=bins)[used] / mass
+    centre = np.bincount(number, weight * p, minlength=bins)[used] / mass
+    within = np.bincount(number, weight * p**2, minlength=bins)[used] / mass - centre**2
+    within = np.maximum(within, 0.0)  # rounding, where a bin holds one probability
+    owner = np.arange(len(y)) if groups is None else np.unique(groups[kept], return_inverse=True)[1]
+    pull = weight * (y - share[(np.cumsum(used) - 1)[number]])
+    noise = _squares(pull, number, owner, bins)[used] / mass**2
+    part = mass / weight.sum()
     gap = (centre - share) ** 2
     value = float(part @ (within + gap - (noise if debias else 0.0)))
     # Of a squared normal; with the gap as seen, noise and all, which is on the wide side.
-    variance = part**2 @ (4.0 * gap * noise + 2.0 * noise**2)
+    linear = part**2 @ (4.0 * gap * noise)
+    if groups is not None:  # a group's outcomes move several bins at once
+        way = (2.0 * (centre - share) / weight.sum())[(np.cumsum(used) - 1)[number]]
+        linear = _squares(way * pull, np.zeros_like(number), owner, 1)[0]
+    variance = linear + 2.0 * part**2 @ noise**2
     reach = float(ndtri(0.5 + level / 2) * np.sqrt(variance))
-    return Estimate(
-        value, value - reach, value + reach, level, "normal interval from binomial bins", ASSUMES
-    )
+    method = "normal interval from binomial bins"
+    assumes = ASSUMES
+    if groups is not None:
+        method, assumes = "normal interval from groups in bins", ASSUMES_GROUPS
+    # a mean of squares is never below 0, unless noise is taken off
+    low = value - reach if debias else max(0.0, value - reach)
+    return Estimate(value, low, value + reach, level, method, assumes)
+
+
+def _squares(pull: Array, number: NDArray[np.intp], owner: NDArray[np.intp], bins: int) -> Array:
+    """Sum of squares within each bin, of sums over what belongs together; for its own mean, too."""
+    pair, place = np.unique(number * (owner.max() + 1) + owner, return_inverse=True)
+    summed, at = np.bincount(place, pull), pair // (owner.max() + 1)
+    count = np.bincount(at, minlength=bins)
+    held = np.bincount(at, summed**2, minlength=bins)
+    return np.asarray(held * count / np.maximum(count - 1, 1))
+
+
+def _weights(sample_weight: ArrayLike | None, n: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    fine = weight.shape == (n,) and bool(((weight >= 0) & (weight < np.inf)).all())
+    if not fine or not weight.any():
+        raise UsageError(
+            f"sample_weight has shape {weight.shape} for {n:,} rows: give one finite number from 0 "
+            "on per row, not all 0."
+        )
+    return weight
