@@ -1,0 +1,107 @@
+"""Rows leave whole or not at all, spelled as their owner would."""
+
+import csv
+import io
+import os
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from scarce.errors import UsageError
+from scarce.rows import TextForm
+from scarce.tables import format_of, open_table, refuse_existing, write_tables
+from scarce.tables.sink import csv_bytes, sink_format
+
+HOSTILE = ["plain", "a,b", 'say "no"', "two\nlines", "cr\rlf", "tab\there", "", "ü,ö", None]
+
+
+@pytest.mark.parametrize("mark", [",", "\t"])
+def test_any_text_survives_python_s_own_csv_reader(mark):
+    table = pa.table({"w": HOSTILE, "x": np.arange(len(HOSTILE)) / 4})
+    text = bytes(csv_bytes(table, mark)).decode()
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=mark))
+    assert [row[0] for row in rows] == [word or "" for word in HOSTILE]
+    assert [float(row[1]) for row in rows] == table.column("x").to_pylist()
+
+
+def test_numbers_survive_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=2000) * 10.0 ** rng.integers(-300, 300, 2000), [5e-324]])
+    for words in (["a"], ["a,b"]):  # the quick way, and the one with quotes
+        table = pa.table({"x": x, "w": words * len(x)})
+        lines = bytes(csv_bytes(table)).decode().splitlines()
+        assert [float(line.partition(",")[0]) for line in lines] == x.tolist()
+
+
+def test_missing_is_an_empty_cell():
+    table = pa.table({"x": [1.0, float("nan"), None], "w": ["a", None, "b,c"]})
+    assert bytes(csv_bytes(table)) == b'1,a\n,\n,"b,c"\n'
+
+
+def test_text_is_written_as_text_was_read(tmp_path):
+    path = tmp_path / "p.csv"
+    with write_tables(path, form=TextForm(";", "utf-8", ",")) as write:
+        write(pa.table({"id": ["a;b", "c,d"], "prob": [0.25, None], "n": [1, 2]}))
+    assert path.read_text() == 'id;prob;n\n"a;b";0,25;1\nc,d;;2\n'
+    assert open_table(path, TextForm(";", "utf-8", ",")).read(numbers=["prob"]).column(
+        "prob"
+    ).to_pylist() == [0.25, None]
+
+
+def test_a_failed_writer_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), write_tables(path, force=True) as write:  # noqa: PT012
+        write(pa.table({"x": [1]}))
+        raise RuntimeError("stopped")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["p.csv"]
+
+
+def test_existing_files_are_kept_unless_forced(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("old")
+    with pytest.raises(UsageError, match="--force"), write_tables(path):
+        pass
+    assert path.read_text() == "old"
+    with write_tables(path, force=True) as write:
+        write(pa.table({"x": [1]}))
+    assert path.read_text() == "x\n1\n"
+    with pytest.raises(UsageError, match="mkdir -p"):
+        refuse_existing(tmp_path / "no" / "p.csv", force=True)
+    with pytest.raises(UsageError, match="is a folder"):
+        refuse_existing(tmp_path, force=True)
+    refuse_existing(None, force=False)
+    refuse_existing("-", force=False)
+
+
+@pytest.mark.parametrize("to", ["csv", "tsv", "arrow", "parquet"])
+def test_standard_output_can_be_read_again(monkeypatch, to):
+    sink = io.BytesIO()
+
+    class Out:
+        buffer = sink
+
+    monkeypatch.setattr(sys, "stdout", Out())
+    with write_tables(None, to=to) as write:
+        write(pa.table({"id": ["a"], "x": [1.5]}))
+        write(pa.table({"id": ["b"], "x": [2.5]}))
+    assert open_table(io.BytesIO(sink.getvalue())).read().to_pydict() == {
+        "id": ["a", "b"],
+        "x": [1.5, 2.5],
+    }
+
+
+def test_formats_by_name():
+    assert format_of("a.b/p.TSV.gz") == ("tsv", "gzip")
+    assert sink_format(None, None) == ("csv", None)
+    assert sink_format("p.data", "parquet") == ("parquet", None)
+    assert sink_format("p.csv.gz", "tsv") == ("tsv", "gzip")
+    with pytest.raises(UsageError, match=r"'.cvs' is not known. Did you mean '.csv'"):
+        format_of("p.cvs")
+    with pytest.raises(UsageError, match="compressed inside"):
+        format_of("p.parquet.gz")
+    with pytest.raises(UsageError, match="Did you mean 'csv'"):
+        sink_format(None, "cvs")
