@@ -1,0 +1,45 @@
+"""Report: results on one self-contained page; computes nothing."""
+
+from scarce.report.charts import (
+    Chart,
+    Line,
+    Mark,
+    bar_chart,
+    histogram_chart,
+    line_chart,
+    reliability_chart,
+    response_chart,
+)
+from scarce.report.models import show_model
+from scarce.report.page import Report
+from scarce.report.results import (
+    leans_on,
+    show_confusion,
+    show_costs,
+    show_decision_curve,
+    show_evaluation,
+    show_performance,
+    show_reliability,
+    show_savings,
+)
+
+__all__ = [
+    "Report",
+    "Chart",
+    "Line",
+    "Mark",
+    "line_chart",
+    "reliability_chart",
+    "histogram_chart",
+    "bar_chart",
+    "response_chart",
+    "show_model",
+    "show_evaluation",
+    "show_reliability",
+    "show_performance",
+    "show_costs",
+    "show_savings",
+    "show_confusion",
+    "show_decision_curve",
+    "leans_on",
+]

@@ -1,0 +1,353 @@
+"""One self-contained page: results go in, an HTML file that can be handed on comes out.
+
+Nothing is computed here and nothing is fetched: style, charts and the numbers as JSON are inside,
+there is no script that runs, and a content policy in the page forbids what is not. Warnings come
+first, however late they were found. The same results give the same bytes: no time, no path and no
+name of a machine enters unless it is passed in. Does not judge results: see assess and worth.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from scarce.atomic import write_text
+from scarce.errors import UsageError
+from scarce.records import Estimate
+from scarce.report.canvas import Chart
+from scarce.report.strips import strip
+from scarce.report.values import Unit, cell, embedded, is_number, limits, number, plain, words
+
+SCHEMA = 1  # of the JSON; raised when a key changes its meaning or goes away
+MOST_ROWS = 500  # of a table; more belong in a data file
+
+
+@dataclass
+class _Section:
+    """A heading and what stands under it: each part as shown and as JSON."""
+
+    title: str
+    parts: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Report:
+    """A page of results, filled from top to bottom; every method that adds returns the page.
+
+    Parameters
+    ----------
+    title : str
+        Of the page.
+    asked : str
+        What was asked for, such as the command that was typed.
+    subtitle : str
+        A line under the title.
+
+    Notes
+    -----
+    All text is plain text: what looks like HTML is shown, not obeyed. Words in `backticks` are set
+    as code.
+
+    Examples
+    --------
+    >>> page = Report("Payments in May", asked="scarce report m.scarce may.csv --label fraud")
+    >>> _ = page.section("Honest numbers").numbers(
+    ...     [("recall", Estimate(0.62, 0.48, 0.74), "share of frauds that raise an alert")],
+    ...     truth={"recall": 0.59})
+    >>> _ = page.warn("Only 12 frauds are labelled.")
+    >>> page.to_dict()["sections"][0]["parts"][0]["rows"][0]["truth"]
+    0.59
+    >>> page.html().startswith("<!DOCTYPE html>")
+    True
+    """
+
+    def __init__(self, title: str, *, asked: str = "", subtitle: str = "") -> None:
+        self.title, self.asked, self.subtitle = words(title), words(asked), words(subtitle)
+        self._warnings: list[str] = []
+        self._sections: list[_Section] = []
+        self._data: dict[str, Any] = {}
+
+    # --- what can be added ------------------------------------------------------------------------
+
+    def warn(self, text: str) -> Self:
+        """Add a warning; all are shown first, each once."""
+        if words(text) not in self._warnings:
+            self._warnings.append(words(text))
+        return self
+
+    def section(self, title: str, text: str = "") -> Self:
+        """Begin a section; what is added next belongs to it."""
+        self._sections.append(_Section(words(title)))
+        return self.text(text) if text else self
+
+    def heading(self, title: str) -> Self:
+        """Add a smaller heading within the section."""
+        return self._add("heading", {"text": words(title)})
+
+    def text(self, paragraph: str) -> Self:
+        """Add a paragraph."""
+        return self._add("text", {"text": words(paragraph)})
+
+    def code(self, text: str) -> Self:
+        """Add a block that is shown as typed, such as a command to paste."""
+        return self._add("code", {"text": words(text)})
+
+    def assumes(self, sentences: Iterable[str]) -> Self:
+        """Add a list of what the figures lean on; each sentence once."""
+        return self._add("assumes", {"sentences": _once(sentences)})
+
+    def data(self, name: str, value: Any) -> Self:
+        """Add a value to the JSON alone; a name that is there already is replaced."""
+        self._data[words(name)] = plain(value)
+        return self
+
+    def numbers(
+        self,
+        rows: Sequence[tuple[str, Any, str]],
+        *,
+        caption: str = "",
+        truth: Mapping[str, float] | None = None,
+        beside: Mapping[str, Any] | None = None,
+        beside_name: str = "beside",
+        percent: Iterable[str] = (),
+        points: Iterable[str] = (),
+    ) -> Self:
+        """Add honest numbers: value, interval, what it means, and what it leans on.
+
+        Parameters
+        ----------
+        rows : sequence of (name, value, meaning)
+            A value is an `Estimate`, a number or a word.
+        caption : str
+        truth : mapping of name to number, optional
+            True values, where they are known because the data were simulated.
+        beside : mapping of name to value, optional
+            What to compare with, such as the same score of a constant forecast.
+        beside_name : str
+            What that is called.
+        percent : iterable of names
+            Numbers that are shares and read better as percentages.
+        points : iterable of names
+            Differences of shares: these are percentage points.
+        """
+        units: dict[str, Unit] = dict.fromkeys(percent, True) | dict.fromkeys(points, "pp")
+        truth, beside = truth or {}, beside or {}
+        shown, held = [], []
+        for name, value, meaning in rows:
+            own = {"percent": units.get(name, False)}
+            one = {
+                "name": words(name),
+                "meaning": words(meaning),
+                "value": _figure(value, **own),
+                "strip": strip(value, beside=beside.get(name), truth=truth.get(name)),
+            }
+            record: dict[str, Any] = {"name": name, "value": value, "meaning": meaning}
+            if truth:
+                one["truth"] = cell(truth.get(name), **own)
+                record["truth"] = truth.get(name)
+            if beside:
+                one["beside"] = _figure(beside.get(name), **own)
+                record["beside"] = beside.get(name)
+            shown.append(one)
+            held.append(record)
+        values = [value for _, value, _ in rows if isinstance(value, Estimate)]
+        told = {
+            "caption": words(caption),
+            "rows": shown,
+            "truth": bool(truth),
+            "beside": words(beside_name) if beside else "",
+            "level": _level(values),
+            "strips": any(one["strip"] for one in shown),
+            "assumes": _once(one.assumes for one in values),
+        }
+        return self._add("numbers", told, {"caption": caption, "rows": held})
+
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[Any]],
+        *,
+        caption: str = "",
+        align: str = "",
+        percent: Iterable[str] = (),
+    ) -> Self:
+        """Add a table.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Headings.
+        rows : iterable of sequences
+            Cells: estimates, numbers, words, None. The first of a row is its heading. Of more than
+            500 rows the first are kept, in the JSON too, and that is said.
+        caption : str
+        align : str
+            A letter for each column, "l" or "r"; by default columns of numbers stand right.
+        percent : iterable of str
+            Columns whose numbers are shares and read better as percentages.
+        """
+        every = [tuple(row) for row in rows]
+        for place, row in enumerate(every):
+            if len(row) != len(columns):
+                raise UsageError(
+                    f"Row {place} of the table {caption!r} has {len(row)} cells and there are "
+                    f"{len(columns)} columns: give one cell for each."
+                )
+        if align and (len(align) != len(columns) or set(align) - set("lr")):
+            raise UsageError(
+                f"align={align!r} does not fit {len(columns)} columns: give one letter for each, "
+                "l or r."
+            )
+        kept = every[:MOST_ROWS]
+        align = align or "".join(
+            "r" if kept and all(is_number(row[j]) for row in kept) else "l"
+            for j in range(len(columns))
+        )
+        shares = [name in set(percent) for name in columns]
+        told = {
+            "caption": words(caption),
+            "columns": list(zip(map(words, columns), align, strict=True)),
+            "rows": [
+                [
+                    (_figure(one, percent=share), side)
+                    for one, share, side in zip(*line, strict=True)
+                ]
+                for line in ((row, shares, align) for row in kept)
+            ],
+            "left_out": len(every) - len(kept),
+        }
+        held = {
+            "caption": caption,
+            "columns": list(columns),
+            "rows": kept,
+            "left_out": told["left_out"],
+        }
+        return self._add("table", told, held)
+
+    def figure(self, chart: Chart, caption: str = "", text_alternative: str = "") -> Self:
+        """Add a chart of `scarce.report.charts`.
+
+        Parameters
+        ----------
+        chart : Chart
+        caption : str
+        text_alternative : str
+            What a reader who cannot see it is told; charts bring one along.
+        """
+        told = words(text_alternative) or chart.alternative
+        shown = {
+            "svg": chart.drawn(caption, told),
+            "caption": words(caption),
+            "alternative": words(told),
+        }
+        return self._add(
+            "figure", shown, {"caption": caption, "alternative": told, "data": chart.data}
+        )
+
+    def _add(self, kind: str, shown: dict[str, Any], held: dict[str, Any] | None = None) -> Self:
+        if not self._sections:
+            self._sections.append(_Section(""))
+        told = plain(shown if held is None else held)  # refuses here what JSON cannot hold
+        self._sections[-1].parts.append({"kind": kind, "shown": shown, "held": told})
+        return self
+
+    # --- what comes out ---------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything on the page as plain values: what the JSON inside it holds."""
+        return {
+            "schema": SCHEMA,
+            "title": self.title,
+            "subtitle": self.subtitle,
+            "asked": self.asked,
+            "warnings": list(self._warnings),
+            "sections": [
+                {
+                    "title": section.title,
+                    "parts": [{"kind": part["kind"], **part["held"]} for part in section.parts],
+                }
+                for section in self._sections
+            ],
+            "data": dict(self._data),
+        }
+
+    def html(self) -> str:
+        """Return the page."""
+        from importlib.resources import files
+
+        from jinja2 import Environment, StrictUndefined
+
+        room = files("scarce.report")
+        environment = Environment(
+            autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        environment.filters["inline"] = _inline
+        template = environment.from_string((room / "page.html").read_text(encoding="utf-8"))
+        return template.render(
+            page=self,
+            style=(room / "page.css").read_text(encoding="utf-8"),
+            warnings=self._warnings,
+            sections=self._sections,
+            json=embedded(self.to_dict()),
+        )
+
+    def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the page, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+        force : bool
+            Replace a file that is there already.
+
+        Returns
+        -------
+        pathlib.Path
+        """
+        target = Path(path)
+        if not force and target.exists():
+            raise UsageError(
+                f"{os.fspath(path)!r} exists already and is kept. Give another name, or "
+                "force=True to replace it."
+            )
+        write_text(target, self.html())
+        return target
+
+
+def _figure(value: Any, *, percent: Unit) -> dict[str, str]:
+    """A number and its interval, apart, so that they can stand under each other."""
+    if isinstance(value, Estimate):
+        told = number(value.value, percent=percent)
+        return {
+            "value": told,
+            "limits": limits(value, percent=percent),
+            "method": words(value.method),
+        }
+    return {"value": cell(value, percent=percent), "limits": "", "method": ""}
+
+
+def _level(values: Sequence[Estimate]) -> str:
+    """The coverage that all intervals share, in percent; "" where they differ or there are none."""
+    levels = {one.level for one in values if not (math.isnan(one.low) and math.isnan(one.high))}
+    return f"{100 * levels.pop():g} %" if len(levels) == 1 else ""
+
+
+def _once(sentences: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(words(one) for one in sentences if one))
+
+
+def _inline(text: str) -> Any:
+    """Escape a text and set what stands in backticks as code."""
+    from markupsafe import Markup, escape
+
+    parts = str(text).split("`")
+    if len(parts) % 2 == 0:  # an odd backtick is just a backtick
+        return escape(text)
+    told = [
+        Markup("<code>{}</code>").format(part) if i % 2 else escape(part)
+        for i, part in enumerate(parts)
+    ]
+    return Markup("").join(told)

@@ -1,0 +1,165 @@
+"""How is a result written on a page, and how in the JSON inside it?
+
+For a reader: three significant digits, no exponents where zeros can be counted, intervals in
+brackets. For programs: every digit; NaN ("not identified") as null and infinities as the words
+"Infinity" and "-Infinity", as the command line writes them. Words that came from a file are cleaned
+of what no page can hold. Computes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from json import dumps
+from os import PathLike, fspath
+from typing import Any
+
+from scarce.errors import UsageError
+from scarce.records import Estimate, short
+
+# Control characters but for tab and line ends, halves of surrogate pairs, and what no HTML may hold
+NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def words(value: object) -> str:
+    r"""Return a text that a page can hold, whatever file it came from.
+
+    Examples
+    --------
+    >>> words("a\x00b"), words(3)
+    ('a\ufffdb', '3')
+    """
+    return NOT_TEXT.sub("\ufffd", str(value))
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital at its beginning, and no other letter changed.
+
+    Examples
+    --------
+    >>> sentence("probability of Fraud"), sentence("")
+    ('Probability of Fraud', '')
+    """
+    return text[:1].upper() + text[1:]
+
+
+Unit = bool | str  # of shares: True for percent, or what to write, such as "pp"
+
+
+def number(value: float, *, percent: Unit = False) -> str:
+    """Write a number for a reader; a share in percent, or in percentage points with "pp".
+
+    Examples
+    --------
+    >>> number(0.0000123456), number(12345.6), number(0.0153, percent=True), number(float("nan"))
+    ('0.0000123', '12,346', '1.53 %', 'unknown')
+    >>> number(float("inf")), number(1.5e-9)
+    ('unbounded', '1.5e-09')
+    >>> number(-0.004, percent="pp")
+    '-0.4 pp'
+    """
+    value = float(value)
+    if math.isinf(value):
+        return "unbounded" if value > 0 else "-unbounded"
+    if percent and not math.isnan(value):
+        return f"{number(100 * value)} {'%' if percent is True else percent}"
+    if 1e-7 <= abs(value) < 1e-4:  # an exponent is harder to read than zeros
+        digits = 2 - math.floor(math.log10(abs(value)))
+        return f"{value:.{digits}f}".rstrip("0")
+    return short(value)
+
+
+def limits(one: Estimate, *, percent: Unit = False) -> str:
+    """Write the interval alone.
+
+    Examples
+    --------
+    >>> limits(Estimate(0.5, 0.25, float("inf"))), limits(Estimate(0.5, 0.2, 0.8), percent=True)
+    ('[0.25, unbounded]', '[20 %, 80 %]')
+    >>> limits(Estimate(float("nan"), float("nan"), float("nan")))
+    'no interval'
+    """
+    if math.isnan(one.low) and math.isnan(one.high):
+        return "no interval"
+    return f"[{number(one.low, percent=percent)}, {number(one.high, percent=percent)}]"
+
+
+def cell(value: object, *, percent: Unit = False) -> str:
+    """Write what stands in a table's cell.
+
+    Examples
+    --------
+    >>> cell(1234567), cell(None), cell(True), cell(Estimate(0.5, 0.4, 0.6)), cell("a b")
+    ('1,234,567', '-', 'yes', '0.5 [0.4, 0.6]', 'a b')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, Estimate):
+        return f"{number(value.value, percent=percent)} {limits(value, percent=percent)}"
+    value = value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return number(value, percent=percent) if percent else f"{value:,}"
+    if isinstance(value, float):
+        return number(value, percent=percent)
+    return words(value)
+
+
+def is_number(value: object) -> bool:
+    """Whether a cell belongs to the right.
+
+    Examples
+    --------
+    >>> is_number(3), is_number(Estimate(1, 0, 2)), is_number("3"), is_number(None)
+    (True, True, False, True)
+    """
+    return value is None or isinstance(value, (int, float, Estimate)) or hasattr(value, "dtype")
+
+
+def plain(value: Any) -> Any:
+    """Turn a result into what JSON can hold.
+
+    Examples
+    --------
+    >>> plain({"a": (1, float("nan")), 2: Estimate(0.5, 0.0, float("inf"))})["2"]["high"]
+    'Infinity'
+    """
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, str):
+        return words(value)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return float(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}Infinity"
+    if isinstance(value, Mapping):
+        return {words(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        listed = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
+        return [plain(item) for item in listed]
+    if isinstance(value, PathLike):
+        return plain(fspath(value))
+    for form in ("to_dict", "tolist"):
+        if hasattr(value, form) and not isinstance(value, type):
+            return plain(getattr(value, form)())
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    raise UsageError(
+        f"A value of type {type(value).__name__} has no place in a report: give a number, a word, "
+        "an array or a record."
+    )
+
+
+def embedded(value: Any) -> str:
+    """Return JSON that may stand inside a script element: nothing in it can close the element.
+
+    Examples
+    --------
+    >>> embedded({"name": "</script>&"})
+    '{"name":"\\\\u003c/script\\\\u003e\\\\u0026"}'
+    """
+    text = dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -1,0 +1,359 @@
+"""Charts: what is drawn lies where the numbers say, fits, and can be told apart without colour."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from scarce.assess import reliability
+from scarce.errors import UsageError
+from scarce.report import (
+    Chart,
+    Line,
+    Mark,
+    bar_chart,
+    histogram_chart,
+    line_chart,
+    reliability_chart,
+    response_chart,
+)
+from scarce.report.axes import Axis
+from scarce.report.canvas import LETTER, WIDTH
+
+
+def parsed(chart: Chart) -> ET.Element:
+    return ET.fromstring(chart.svg)
+
+
+def of_class(root: ET.Element, *names: str) -> list[ET.Element]:
+    return [e for e in root.iter() if set(names) <= set(e.get("class", "").split())]
+
+
+def number(element: ET.Element, name: str) -> float:
+    return float(element.get(name, "nan"))
+
+
+def points(element: ET.Element) -> list[tuple[float, float]]:
+    drawn = element.get("d", "").rstrip("Z").replace("L", "M").split("M")[1:]
+    return [tuple(map(float, part.split())) for part in drawn]  # type: ignore[misc]
+
+
+# --- axes -----------------------------------------------------------------------------------------
+
+
+def ranges() -> list[tuple[float, float]]:
+    rng = np.random.default_rng(0)
+    made = []
+    for _ in range(300):
+        size, place = 10 ** rng.uniform(-8, 8), rng.normal() * 10 ** rng.uniform(-3, 3)
+        made.append((size * place, size * (place + rng.uniform(0.01, 3))))
+    return [*made, (0.0, 1.0), (-1.0, 1.0), (0.0, 0.93), (5.0, 5.0), (0.0, 0.0), (-3.0, -3.0)]
+
+
+@pytest.mark.parametrize(("low", "high"), ranges()[::3])
+def test_linear_ticks_are_round_even_and_hold_the_values(low: float, high: float):
+    axis = Axis.over([low, high])
+    step = axis.ticks[1] - axis.ticks[0]
+    digit = step / 10 ** math.floor(math.log10(step) + 1e-9)
+    assert min(abs(digit - d) for d in (1, 2, 5, 10)) < 1e-6
+    assert 2 <= len(axis.ticks) <= 8
+    assert np.allclose(np.diff(axis.ticks), step, rtol=1e-6)
+    slack = 1e-9 * (axis.high - axis.low)
+    assert axis.low <= low + slack
+    assert high <= axis.high + slack
+    assert len(set(axis.texts)) == len(axis.ticks)  # no two ticks read the same
+
+
+@pytest.mark.parametrize("decades", [0.2, 0.9, 1.5, 2.4, 3.0, 6.5, 11.0, 30.0])
+def test_logarithmic_ticks_are_powers_of_ten_or_between(decades: float):
+    axis = Axis.over([3e-7, 3e-7 * 10**decades], log=True)
+    for tick in axis.ticks:
+        digit = tick / 10 ** math.floor(math.log10(tick) + 1e-9)
+        assert min(abs(digit - d) for d in (1, 2, 5)) < 1e-6
+    assert 2 <= len(axis.ticks) <= 10
+    assert axis.holds(3e-7 * 10**decades)
+
+
+def test_places_are_what_the_formula_says():
+    assert Axis.over([1, 1000], log=True).place([1, 10, 100, 1000], 0, 300).tolist() == [
+        0.0, 100.0, 200.0, 300.0,
+    ]  # fmt: skip
+    assert np.isnan(Axis.over([1, 10], log=True).place([0.0, -1.0], 0, 1)).all()
+    with pytest.raises(UsageError, match="cannot be drawn"):
+        Axis.over([], ends=(1.0, 1.0))
+    with pytest.raises(UsageError, match="above 0"):
+        Axis.over([], ends=(0.0, 1.0), log=True)
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def curve(**more) -> Chart:
+    x = np.linspace(0, 10, 11)
+    lines = [Line("a", x, x), Line("b", x, 2 * x, 2 * x - 1, 2 * x + 1), Line("c", x, x, grey=True)]
+    return line_chart(lines, x_label="x", y_label="y", **more)
+
+
+def test_a_line_goes_through_its_points():
+    root = parsed(curve())
+    a = points(of_class(root, "line", "c1")[-1])
+    b = points(of_class(root, "line", "c2")[-1])
+    assert len(a) == 11
+    steps = np.diff(a, axis=0)
+    assert np.allclose(steps, steps[0], atol=0.11)  # straight, to the rounding of a coordinate
+    assert a[0][1] - a[-1][1] == pytest.approx((b[0][1] - b[-1][1]) / 2, abs=0.2)
+
+
+def test_lines_differ_in_more_than_colour():
+    x = [0, 1]
+    chart = line_chart(
+        [Line(str(i), x, [i, i], grey=i > 3) for i in range(7)], x_label="x", y_label="y"
+    )
+    drawn = [e for e in of_class(parsed(chart), "line") if e.tag.endswith("path")]
+    looks = [(e.get("stroke-dasharray"), "grey" in e.get("class", "")) for e in drawn]
+    assert len(drawn) == 7
+    assert len(set(looks)) == 7
+
+
+def test_a_hole_interrupts_a_line_and_an_unbounded_band_reaches_the_edge():
+    chart = line_chart(
+        [Line("a", [0, 1, 2, 3], [1, np.nan, 2, 3], [0, 0, 1, 2], [2, 2, np.inf, 4])],
+        x_label="x",
+        y_label="y",
+    )
+    root = parsed(chart)
+    (line,) = [e for e in of_class(root, "line", "c1") if e.tag.endswith("path")]
+    assert line.get("d", "").count("M") == 2
+    (band,) = [e for e in of_class(root, "band", "c1") if e.tag.endswith("path")]
+    assert min(y for _, y in points(band)) < 0  # above the frame, which cuts it
+    assert chart.data["lines"][0]["y"][0] == 1.0
+
+
+def test_one_limit_alone_is_no_band():
+    chart = line_chart([Line("a", [0, 1], [1, 2], low=[0, 1])], x_label="x", y_label="y")
+    assert of_class(parsed(chart), "band") == []
+    assert "low" not in chart.data["lines"][0]
+
+
+def test_a_tangent_has_the_slope_it_was_given():
+    chart = line_chart(
+        [Line("p", [0, 1], [1, 0])],
+        x_label="recall",
+        y_label="precision",
+        x_range=(0, 1),
+        y_range=(0, 1),
+        marks=[Mark(0.5, 0.5, "here", slope=-1.0, low=0.4, high=0.7)],
+    )
+    root = parsed(chart)
+    (tangent,) = of_class(root, "tangent")
+    (line,) = [e for e in of_class(root, "line", "c1") if e.tag.endswith("path")]
+    (x0, y0), (x1, y1) = points(line)
+    rise = number(tangent, "y2") - number(tangent, "y1")
+    run = number(tangent, "x2") - number(tangent, "x1")
+    assert rise / run == pytest.approx((y1 - y0) / (x1 - x0), rel=0.01)
+    assert "here" in chart.alternative
+
+
+def test_many_points_stay_small():
+    x = np.linspace(0, 1, 1_000_000)
+    chart = line_chart([Line("a", x, np.sin(x))], x_label="x", y_label="y")
+    assert len(chart.svg) < 20_000
+    kept = chart.data["lines"][0]["x"]
+    assert (kept[0], kept[-1]) == (0.0, 1.0)
+    assert len(kept) <= 400
+
+
+def test_a_step_holds_its_value():
+    chart = line_chart([Line("a", [0, 1, 2], [5, 6, 7], step=True)], x_label="x", y_label="y")
+    line = chart.data["lines"][0]
+    assert line["x"] == [0, 1, 1, 2, 2]
+    assert line["y"] == [5, 5, 6, 6, 7]
+
+
+# --- reliability ----------------------------------------------------------------------------------
+
+
+def test_points_of_right_probabilities_lie_on_the_diagonal():
+    p = np.array([0.001, 0.01, 0.1])
+    root = parsed(reliability_chart(p, p, p / 2, np.minimum(1, 2 * p)))
+    dots = [e for e in of_class(root, "dot", "c1") if e.find("*") is not None]
+    assert len(dots) == 3
+    (line,) = [e for e in of_class(root, "line", "grey") if e.tag.endswith("path")]
+    (nested,) = [e for e in root.iter() if e.get("overflow") == "hidden"]
+    (x0, y0), (x1, y1) = points(line)
+    for dot in dots:
+        x = number(dot, "cx") - number(nested, "x")
+        y = number(dot, "cy") - number(nested, "y")
+        assert y == pytest.approx(y0 + (x - x0) * (y1 - y0) / (x1 - x0), abs=0.3)
+
+
+def test_where_nothing_happened_the_limit_is_drawn_not_a_point():
+    chart = reliability_chart([0.001, 0.05], [0.0, 0.04], [0.0, 0.02], [0.01, 0.08], log=True)
+    root = parsed(chart)
+    assert len([e for e in of_class(root, "open") if e.find("*") is not None]) == 1
+    assert len([e for e in of_class(root, "dot") if e.find("*") is not None]) == 1
+    assert "none happened" in chart.svg
+    assert "happened 0 % [0 %, 1 %]" in chart.alternative
+
+
+def test_the_numbers_drawn_are_those_of_the_table():
+    rng = np.random.default_rng(1)
+    p = rng.beta(1, 20, 3000)
+    y = (rng.random(3000) < p).astype(float)
+    table = reliability(y, p, bins=[0, 0.01, 0.05, 0.2, 1])
+    chart = reliability_chart(
+        table.predicted, table.observed, table.low, table.high, rows=table.rows, edges=table.edges
+    )
+    (held,) = chart.data["series"]
+    assert np.allclose(held["observed"], table.observed, rtol=1e-5)
+    assert held["rows"] == table.rows.tolist()
+    bars = of_class(parsed(chart), "bar")
+    heights = np.array([number(bar, "height") for bar in bars])
+    assert np.allclose(heights, 44 * table.rows / table.rows.max(), atol=1.0)
+    both = reliability_chart(series={"one": table, "two": table})
+    assert [one["name"] for one in both.data["series"]] == ["one", "two"]
+
+
+# --- bars -----------------------------------------------------------------------------------------
+
+
+def test_bars_are_as_long_as_their_values_and_start_at_the_reference():
+    chart = bar_chart(
+        ["a", "b", "c"], [2.0, -1.0, 0.0], x_label="x", low=[1, -2, 0], high=[3, 0, 0]
+    )
+    bars = of_class(parsed(chart), "bar")
+    width = [number(bar, "width") for bar in bars]
+    assert width[0] == pytest.approx(2 * width[1], abs=0.2)
+    assert width[2] == 0
+    assert number(bars[1], "x") + width[1] == pytest.approx(number(bars[0], "x"), abs=0.2)
+    assert chart.alternative == "x: a 2; b -1; c 0."
+
+
+def test_many_bars_are_cut_and_it_is_said():
+    chart = bar_chart([f"n{i}" for i in range(100)], np.arange(100), x_label="x")
+    assert len(of_class(parsed(chart), "bar")) == 40
+    assert "60 more are not drawn" in chart.alternative
+
+
+def test_a_histogram_counts_every_row_by_state():
+    counts = {"events": [0, 3, 5], "others": [1000, 20, 0]}
+    chart = histogram_chart([0, 1, 2, 3], counts, x_label="score", threshold=2.0)
+    assert chart.data["counts"] == {"events": [0, 3, 5], "others": [1000, 20, 0]}
+    root = parsed(chart)
+    assert len(of_class(root, "threshold")) == 2  # in the frame and in the legend
+    assert "1,000" in chart.svg
+    outlines = [e for e in of_class(root, "line") if e.tag.endswith("path")]
+    assert len({e.get("stroke-dasharray") for e in outlines}) == 2
+    tall = histogram_chart([0, 1, 2], {"a": [10, 5]}, x_label="x", y_log=False)
+    (line,) = [e for e in of_class(parsed(tall), "line") if e.tag.endswith("path")]
+    heights = [y for _, y in points(line)]
+    assert heights[0] - heights[1] == pytest.approx(2 * (heights[-1] - heights[-2]), abs=0.3)
+
+
+def test_response_panels_share_one_scale():
+    chart = response_chart(
+        {
+            "rain": {"x": [0, 1, 2], "y": [0.1, 0.5, 0.9], "truth": [0.2, 0.5, 0.8]},
+            "heat": ([0, 1], [0.3, 0.4], [0.2, 0.3], [0.4, 0.5]),
+            "wind": ([5, 5], [0.3, 0.4]),
+        },
+        y_label="probability",
+        y_percent=True,
+    )
+    ticks = [e.text for e in of_class(parsed(chart), "tick") if "%" in (e.text or "")]
+    assert len(ticks) % 3 == 0
+    third = len(ticks) // 3
+    assert ticks[:third] == ticks[third : 2 * third]
+    assert {"truth", "estimate"} <= {line["name"] for line in chart.data["panels"]["rain"]}
+
+
+# --- what all share -------------------------------------------------------------------------------
+
+
+def gallery() -> dict[str, Chart]:
+    x = np.linspace(0, 1, 50)
+    wide = "a name that is far too long for the space that there is " * 2
+    return {
+        "line": line_chart(
+            [Line(wide, x, 1e6 * x), Line("b", x, 1e6 * x**2, grey=True)],
+            x_label=wide,
+            y_label=wide,
+            marks=[Mark(0.98, 9.5e5, "near the edge"), Mark(0.01, 100.0, "low")],
+            threshold=0.5,
+            x_percent=True,
+        ),
+        "log": line_chart([Line("a", 10.0 ** np.arange(-9, 3), np.arange(12))], x_log=True,
+                          x_percent=True, x_label="x", y_label="y"),
+        "reliability": reliability_chart([1e-6, 1e-4, 0.9], [0, 1e-3, 0.5], [0, 1e-4, 0.2],
+                                         [1e-3, 0.01, 0.9], rows=[5, 5, 500]),
+        "histogram": histogram_chart([1e-7, 1e-3, 1], {wide: [1, 900]}, x_label=wide, x_log=True,
+                                     x_percent=True),
+        "bars": bar_chart([wide, "b"], [123456.7, -5.5], x_label="x", low=[1e5, -9], high=[2e5, 0]),
+        "response": response_chart({wide: (x, x), "b": (1e6 * x, x)}, y_label=wide),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", gallery())
+def test_text_stays_on_the_sheet_and_ticks_do_not_touch(name: str):
+    root = parsed(gallery()[name])
+    height = float(root.get("viewBox", "").split()[3])
+    boxes = []
+    for text in root.iter():
+        if not text.tag.endswith("text") or not text.text:
+            continue
+        wide, x = LETTER * len(text.text), number(text, "x")
+        start = {"end": x - wide, "middle": x - wide / 2}.get(text.get("text-anchor", ""), x)
+        assert start >= -10, text.text
+        assert start + wide <= WIDTH + 10, text.text
+        assert 0 < number(text, "y") <= height
+        boxes.append((start, start + wide, number(text, "y"), text.get("class"), text.text))
+    ticks = [box for box in boxes if box[3] == "tick"]
+    for a, b in itertools.combinations(ticks, 2):
+        apart = abs(a[2] - b[2]) >= 10 or a[1] <= b[0] or b[1] <= a[0]
+        assert apart, (a, b)
+
+
+@pytest.mark.parametrize("name", gallery())
+def test_every_chart_has_words_and_a_role(name: str):
+    chart = gallery()[name]
+    root = ET.fromstring(chart.drawn("The title", ""))
+    assert root.get("role") == "img"
+    assert root.find("title").text == "The title"
+    assert root.find("desc").text == chart.alternative
+    assert root.get("aria-label") == f"The title. {chart.alternative}"
+    assert len(chart.alternative) > 20
+    assert not [e for e in root.iter() if e.get("id") or e.get("style") or e.get("fill")]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: line_chart([], x_label="x", y_label="y"),
+        lambda: line_chart([Line("a", [0, 1], [1])], x_label="x", y_label="y"),
+        lambda: line_chart([Line("a", [0], [1], dash="wavy")], x_label="x", y_label="y"),
+        lambda: reliability_chart([0.1], [0.1], [0.0], None),
+        lambda: reliability_chart([0.1], [0.1, 0.2], [0.0], [1.0]),
+        lambda: reliability_chart([], [], [], []),
+        lambda: bar_chart(["a"], [1, 2], x_label="x"),
+        lambda: bar_chart(["a"], [1], x_label="x", low=[1, 2], high=[1, 2]),
+        lambda: histogram_chart([1, 0], {"a": [1]}, x_label="x"),
+        lambda: histogram_chart([0, 1], {"a": [1, 2]}, x_label="x"),
+        lambda: response_chart({}, y_label="y"),
+        lambda: response_chart({"a": ([1],)}, y_label="y"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(draw):
+    with pytest.raises(UsageError):
+        draw()
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -5.0, 1e-12, 1e12])
+def test_constant_data_can_be_drawn(value: float):
+    flat = np.full(5, value)
+    line_chart([Line("a", np.arange(5), flat, flat, flat)], x_label="x", y_label="y")
+    bar_chart(["a"], [value], x_label="x", low=[value], high=[value])
+    response_chart({"a": (np.arange(5), flat)}, y_label="y")
