@@ -26,7 +26,8 @@ def test_the_readme_s_table_is_what_the_demo_prints(tmp_path):
 def test_the_readme_opens_with_the_two_commands_and_a_picture():
     first_screen = README[:1200]
     assert first_screen.index("make demo") < first_screen.index("make test")
-    assert "docs/images/demo.png" in first_screen
+    assert "docs/images/report.png" in first_screen
+    assert "docs/images/report-phone.png" in first_screen
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

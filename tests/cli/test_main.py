@@ -83,7 +83,8 @@ def test_help_lists_every_verb_and_imports_nothing_heavy():
     )
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
-        "[] ['scarce.cli.main', 'scarce.cli.output', 'scarce.cli.verbs']"
+        "[] ['scarce.cli.main', 'scarce.cli.output', 'scarce.cli.settings', 'scarce.cli.verbs', "
+        "'scarce.cli.wording']"
     ]
     for name, verb in VERBS.items():
         assert name in done.stdout
@@ -140,7 +141,7 @@ def test_unknown_verb_says_which_was_meant():
     assert shown.stderr == (
         "scarce: There is no verb 'docter'. Did you mean 'doctor'? See: scarce --help\n"
     )
-    assert "The verbs are: demo, doctor" in run("zzz").stderr
+    assert "The verbs are: fit, predict, " in run("zzz").stderr
 
 
 def test_unknown_option_says_which_was_meant(probe: AddVerb):
@@ -158,7 +159,7 @@ def test_usage_error_in_json(probe: AddVerb):
     record = json.loads(shown.stdout)
     assert (shown.exit_code, shown.stderr) == (2, "")
     assert record["error"]["kind"] == "UsageError"
-    assert "'x' is not a valid integer" in record["error"]["message"]
+    assert "'x' is not a whole number" in record["error"]["message"]
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -247,7 +248,9 @@ def test_a_warning_about_the_data_is_a_sentence(probe: AddVerb):
     probe(lambda: warnings.warn("Column 'age' is constant.", DataWarning, stacklevel=1))
     assert run("probe").stderr == "scarce: warning: Column 'age' is constant.\n"
     probe(lambda: warnings.warn("overflow", RuntimeWarning, stacklevel=1))
-    assert "RuntimeWarning: overflow" in run("probe").stderr
+    assert run("probe").stderr.startswith("scarce: warning: overflow: some numbers are too large")
+    probe(lambda: warnings.warn("old", FutureWarning, stacklevel=1))
+    assert "FutureWarning: old" in run("probe").stderr
     assert warnings.showwarning is before
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scarce.cli.output import canonical, emit, plain, progress, say, table
+from scarce.cli.output import canonical, emit, plain, progress, say, table, terminal_width
 from scarce.records import Estimate, FitReport
 
 NAN, INF = float("nan"), float("inf")
@@ -179,6 +180,51 @@ def test_table_on_a_terminal_is_coloured_unless_told_not_to():
     assert "\x1b[36m" in shown
     assert "pip install 'scarce[dask]'" in shown
     assert "\x1b[36m" not in on_terminal(TABLE, NO_COLOR="1")
+
+
+WIDE = (
+    "from scarce.cli.output import table\n"
+    "rows = [('calibration loss', '0.01423', '0.01361 to 0.01486', ''),\n"
+    "        ('log loss', '0.09', 'a word and another and another, over 40', '0.0743')]\n"
+    "table(rows, columns=('', 'value', '90 % interval', 'constant'), title='p.csv ' * 9)\n"
+)
+
+
+@pytest.mark.parametrize("told", [{}, {"NO_COLOR": "1"}])
+def test_a_table_wider_than_a_narrow_terminal_is_written_row_by_row(told):
+    shown = re.sub("\x1b\\[[0-9;]*m", "", on_terminal(WIDE, COLUMNS="40", **told))
+    assert shown.splitlines() == [
+        "p.csv p.csv p.csv p.csv p.csv p.csv",
+        "p.csv p.csv p.csv",
+        "",
+        "calibration loss",
+        "  value: 0.01423",
+        "  90 % interval: 0.01361 to 0.01486",
+        "",
+        "log loss",
+        "  value: 0.09",
+        "  90 % interval: a word and another and",
+        "    another, over 40",
+        "  constant: 0.0743",
+    ]
+    assert "\n  value: 0.01423" not in on_terminal(WIDE, COLUMNS="60", **told).replace("\r", "")
+
+
+def test_names_and_values_of_a_narrow_terminal_keep_words_whole():
+    path = "x" * 50
+    code = f"from scarce.cli.output import table\ntable([('a', 'b c'), ('place', '{path} end')])\n"
+    shown = re.sub("\x1b\\[[0-9;]*m", "", on_terminal(code, COLUMNS="40"))
+    assert shown.splitlines() == ["a: b c", "place:", f"  {path}", "  end"]
+
+
+def test_a_table_that_fits_a_narrow_terminal_stays_one():
+    code = "from scarce.cli.output import table\ntable([('a', 'b'), ('c', 'd')], columns='xy')\n"
+    assert "x: a" not in on_terminal(code, COLUMNS="40")
+
+
+def test_the_width_of_what_is_no_terminal_is_that_of_a_page(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    assert terminal_width() == 80
 
 
 def test_error_word_is_red_on_a_terminal_unless_told_not_to():

@@ -10,29 +10,44 @@ Nothing heavy is imported here: a verb's module is imported when the verb is run
 
 from __future__ import annotations
 
+import errno
+import functools
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from scarce.cli.output import SCHEMA, say, write_json
+from scarce.cli.settings import (
+    FILE,
+    common_options,
+    defaults_for,
+    in_plain_words,
+    read_settings,
+    settings_taken,
+)
 from scarce.cli.verbs import VERBS
+from scarce.cli.wording import in_flags
 from scarce.errors import DataWarning, ScarceError, UsageError, suggest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 FAILURE = 1
+LONGEST = 700  # letters of a message; a cell of somebody's file may be longer
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 
 class VerbGroup(click.Group):
     """A click group that takes its verbs from a table and turns errors into words and a code."""
+
+    run: click.Command | None = None  # the verb that was found
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the verbs, in the order of the table."""
@@ -44,6 +59,8 @@ class VerbGroup(click.Group):
         if verb is None:
             return None
         command: click.Command = getattr(import_module(verb.module), cmd_name.replace("-", "_"))
+        if not hasattr(command.callback, "says_settings"):
+            command.callback = _saying_settings(command.callback)
         return command
 
     def resolve_command(
@@ -54,7 +71,25 @@ class VerbGroup(click.Group):
         if name not in VERBS and not ctx.resilient_parsing:
             hint = suggest(name, VERBS) or f" The verbs are: {', '.join(VERBS)}."
             raise click.UsageError(f"There is no verb {name!r}.{hint}", ctx)
-        return super().resolve_command(ctx, args)
+        found = super().resolve_command(ctx, args)
+        self.run = found[1]
+        asks_for_help = {"-h", "--help"} & set(args) or name == "doctor"
+        if self.run is not None and not ctx.resilient_parsing and not asks_for_help:
+            self._take_settings(ctx, self.run, name)
+        return found
+
+    def _take_settings(self, ctx: click.Context, command: click.Command, name: str) -> None:
+        """Give the verb its defaults from scarce.toml, and say which."""
+        path = Path(FILE)
+        held = read_settings(path, VERBS)
+        if not held:
+            return
+
+        def every_option() -> set[str]:
+            verbs = [self.get_command(ctx, verb) for verb in VERBS]
+            return common_options(verb for verb in verbs if verb is not None)
+
+        ctx.default_map = {name: defaults_for(command, name, held, path, every_option)}
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of verbs without importing any."""
@@ -75,7 +110,8 @@ class VerbGroup(click.Group):
     def invoke(self, ctx: click.Context) -> None:
         """Run the verb, then push out what it wrote while a closed pipe can still be handled."""
         super().invoke(ctx)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
 
     def main(
         self,
@@ -89,16 +125,54 @@ class VerbGroup(click.Group):
         given = list(sys.argv[1:] if args is None else args)
         json = "--json" in (given[: given.index("--")] if "--" in given else given)
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = self._show_warning
             try:
                 # click turns a closed pipe into SystemExit(1), and help and ctx.exit into a code
                 code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
             except (Exception, KeyboardInterrupt) as error:
-                sys.exit(_report(error, json=json))
+                sys.exit(_report(error, json=json, options=self._options()))
         sys.exit(code)
 
+    def _options(self) -> list[str]:
+        """Names of the options of the verb that was run."""
+        parameters = [] if self.run is None else self.run.params
+        return [option[2:] for one in parameters for option in one.opts if option[:2] == "--"]
 
-def _report(error: BaseException, *, json: bool) -> int:
+    def _show_warning(
+        self,
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        """Write a warning about the data as a sentence; others, about code, with their place."""
+        if issubclass(category, DataWarning):
+            say(f"scarce: warning: {_printable(in_flags(str(message), self._options()))}")
+        elif issubclass(category, RuntimeWarning):
+            say(
+                f"scarce: warning: {message}: some numbers are too large or too small to compute "
+                "with. Look for extreme values."
+            )
+        else:
+            say(warnings.formatwarning(message, category, filename, lineno, line).rstrip())
+
+
+def _saying_settings(callback: Any) -> Any:
+    """Return a verb that first says which of its options were not typed but set elsewhere."""
+
+    @functools.wraps(callback)
+    def said(*args: Any, **more: Any) -> Any:
+        for place, flags in settings_taken(click.get_current_context()).items():
+            say(f"From {place}: {', '.join(flags)}.")
+        return callback(*args, **more)
+
+    said.says_settings = True  # type: ignore[attr-defined]
+    return said
+
+
+def _report(error: BaseException, *, json: bool, options: Sequence[str] = ()) -> int:
     """Say what went wrong, for a reader or a program, and return the exit code."""
     if isinstance(error, click.Abort) and isinstance(error.__cause__, EOFError):
         error = error.__cause__  # click takes a file that ends too early for a typed Ctrl-D
@@ -109,17 +183,23 @@ def _report(error: BaseException, *, json: bool) -> int:
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
         code, kind, message = INTERRUPTED, "Interrupted", "interrupted; nothing was written"
     elif isinstance(error, ScarceError):
-        code, message = error.exit_code, str(error)
+        code, message = error.exit_code, in_flags(str(error), options)
     elif isinstance(error, click.UsageError):
         code, kind, message = UsageError.exit_code, UsageError.__name__, _usage(error)
     elif isinstance(error, click.ClickException):
         message = error.format_message()
+    elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        place = error.filename or "standard output"
+        message = (
+            f"{place}: {os.strerror(error.errno).lower()}. Free some space, or write elsewhere."
+        )
     else:
         message = f"unexpected {kind}: {error}".removesuffix(": ").removesuffix(".") + "."
         if not trace:
             message += " To see where it happened, run it again with SCARCE_TRACEBACK=1."
     if trace and (not ours or isinstance(error, ScarceError)):
         say("".join(traceback.format_exception(error)).rstrip())
+    message = _printable(message)
     if json:
         _write_error({"schema": SCHEMA, "ok": False, "error": {"kind": kind, "message": message}})
     else:
@@ -127,9 +207,23 @@ def _report(error: BaseException, *, json: bool) -> int:
     return code
 
 
+def _printable(message: str) -> str:
+    """Show characters of somebody's file that would move the cursor or hide as what they are.
+
+    Examples
+    --------
+    >>> _printable("a\\tb\\x1b[2J")
+    'a\\\\tb\\\\x1b[2J'
+    """
+    shown = "".join(one if one.isprintable() else repr(one)[1:-1] for one in message)
+    return (
+        shown if len(shown) <= LONGEST else f"{shown[: LONGEST // 2]} ... {shown[-LONGEST // 2 :]}"
+    )
+
+
 def _usage(error: click.UsageError) -> str:
     """What click says, and where to read more."""
-    message = error.format_message()
+    message = in_plain_words(error.format_message())
     if not message.endswith((".", "?", ")")):
         message += "."
     path = error.ctx.command_path if error.ctx else "scarce"
@@ -140,44 +234,33 @@ def _usage(error: click.UsageError) -> str:
 
 def _error_word() -> str:
     """Return ``error: `` in red on a terminal that wants colour, otherwise nothing."""
-    if not sys.stderr.isatty() or os.environ.get("NO_COLOR"):
+    if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("NO_COLOR"):
         return ""
     return click.style("error", fg="red", bold=True) + ": "
 
 
 def _write_error(record: dict[str, Any]) -> None:
-    """Write the JSON form of an error; a reader that has gone away is no second error."""
+    """Write the JSON form of an error; a reader that has gone or a full disk is no second error."""
     try:
         write_json(record)
-    except BrokenPipeError:
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            say(f"scarce: standard output: {error.strerror}; it cannot take the JSON.")
         # the text is still in the buffer: let the flush at exit go nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Write a warning about the data as a sentence; others, about code, with their place."""
-    if issubclass(category, DataWarning):
-        say(f"scarce: warning: {message}")
-    else:
-        say(warnings.formatwarning(message, category, filename, lineno, line).rstrip())
 
 
 @click.group(
     cls=VerbGroup,
     invoke_without_command=True,
     subcommand_metavar="VERB [ARGS]...",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "SCARCE"},
     epilog="""\b
 Exit codes: 0 ok, 1 failure, 2 usage, 3 bad data, 4 a check did not hold,
 130 interrupted. Data go to stdout, words to stderr; --json after any verb
-gives one JSON object.
+gives one JSON object. Options typed every time go into scarce.toml in the
+current folder ([scarce] for all verbs, [decide] for one) or into the
+environment (SCARCE_DECIDE_MISS=400); what is typed wins.
 
 \b
 Tab completion, for this shell session:
@@ -185,13 +268,18 @@ Tab completion, for this shell session:
   zsh    eval "$(_SCARCE_COMPLETE=zsh_source scarce)"
   fish   _SCARCE_COMPLETE=fish_source scarce | source""",
 )
-@click.version_option(package_name="scarce", prog_name="scarce", message="%(prog)s %(version)s")
+@click.version_option(
+    package_name="scarce",
+    prog_name="scarce",
+    message="%(prog)s %(version)s",
+    allow_from_autoenv=False,
+)
 @click.pass_context
 def scarce(ctx: click.Context) -> None:
     """Honest probabilities, performance figures and decisions when labels are scarce.
 
     \b
-    scarce demo            a story with known truth, in three seconds
+    scarce demo            three stories with known truth, in seconds
     scarce doctor          is everything in place?
     scarce VERB --help     what a verb takes, with examples
     """

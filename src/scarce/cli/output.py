@@ -16,7 +16,10 @@ there is something to draw on a terminal.
 from __future__ import annotations
 
 import math
+import os
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,11 +35,14 @@ if TYPE_CHECKING:
 
 SCHEMA = 1  # of the JSON form; raised when a key changes its meaning or goes away
 REDRAW = 0.1  # seconds between two drawings of a progress bar
+PAGE = 80  # columns of what is no terminal
+NARROW = 60  # columns of a terminal below which a wide table is written row by row
 
 json_option = click.option("--json", is_flag=True, help="Write one JSON object on stdout.")
 seed_option = click.option(
     "--seed",
     type=click.IntRange(min=0),
+    metavar="N",
     default=0,
     show_default=True,
     help="Seed of the random numbers: the same seed gives the same result.",
@@ -147,6 +153,16 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
+def on_terminal() -> bool:
+    """Whether stdout is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def terminal_width() -> int:
+    """Return how many columns the terminal has; what goes elsewhere does not depend on one."""
+    return shutil.get_terminal_size((PAGE, 24)).columns if on_terminal() else PAGE
+
+
 def table(
     rows: Sequence[Sequence[str]],
     *,
@@ -155,6 +171,8 @@ def table(
     simple: bool = False,
 ) -> None:
     """Write a table on stdout: drawn on a terminal, aligned plain text elsewhere.
+
+    On a terminal that is narrow, and too narrow for the table, each row is a block of lines.
 
     Parameters
     ----------
@@ -167,16 +185,47 @@ def table(
     simple : bool
         True for plain text on a terminal too.
     """
-    if not simple and sys.stdout.isatty():
-        _draw(rows, columns, title)
-        return
     lines = [*([columns] if columns else []), *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    room = terminal_width()
+    if room < min(NARROW, sum(widths) + 2 * len(widths)):
+        _stack(rows, columns, title, room - 1)
+        return
+    if not simple and not os.environ.get("NO_COLOR") and on_terminal():
+        _draw(rows, columns, title)
+        return
     if title:
         click.echo(title)
     for line in lines:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         click.echo(("  " if title else "") + "  ".join(cells).rstrip())
+
+
+def _stack(rows: Sequence[Sequence[str]], columns: Sequence[str], title: str, room: int) -> None:
+    """Write each row as lines of its own; a word that is longer than a line stays whole."""
+
+    def put(text: str, indent: str = "") -> None:
+        fold = textwrap.TextWrapper(
+            max(room, 20),
+            initial_indent=indent,
+            subsequent_indent=indent + "  " if indent or ": " in text else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        click.echo(fold.fill(text))
+
+    if title:
+        put(title)
+    for place, (name, *cells) in enumerate(rows):
+        if not columns:
+            put(": ".join([name, "  ".join(cells)]))
+            continue
+        if place or title:
+            click.echo()
+        put(f"{columns[0]}: {name}" if columns[0] else name)
+        for heading, cell in zip(columns[1:], cells, strict=True):
+            if cell:
+                put(f"{heading}: {cell}", "  ")
 
 
 def _draw(rows: Sequence[Sequence[str]], columns: Sequence[str], title: str) -> None:
@@ -232,7 +281,7 @@ def progress(label: str, *, after: float = 2.0) -> Iterator[Callable[[int, int],
         nonlocal drawn, drawn_at
         now = time.monotonic()
         if drawn is None:  # once drawn, stderr is rich's own and may not know that it is a terminal
-            if now - begun < after or not sys.stderr.isatty():
+            if now - begun < after or not (sys.stderr and sys.stderr.isatty()):
                 return
             bar = _bar()
             drawn = bar, bar.add_task(label, total=total, left="")

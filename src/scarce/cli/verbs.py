@@ -26,8 +26,30 @@ class Verb(NamedTuple):
 
 
 VERBS: dict[str, Verb] = {
-    "demo": Verb(
-        "scarce.cli.demo", "Go from a table with holes to honest probabilities, simulated."
+    "fit": Verb("scarce.cli.fit", "Learn a model from a table and write it to a file."),
+    "predict": Verb("scarce.cli.predict", "Write the probability of the event for each row."),
+    "correct": Verb(
+        "scarce.cli.correct", "Move probabilities or a model to the share of events of today."
     ),
+    "estimate": Verb(
+        "scarce.cli.estimate", "Say how many events a detector finds and misses, with intervals."
+    ),
+    "decide": Verb(
+        "scarce.cli.decide", "Choose the cheapest action for every row, from probabilities."
+    ),
+    "label": Verb(
+        "scarce.cli.label", "Choose which rows to label next, so that they can be counted."
+    ),
+    "evaluate": Verb(
+        "scarce.cli.evaluate", "Judge probabilities by what happened, with intervals."
+    ),
+    "compare": Verb(
+        "scarce.cli.compare", "Compare models on rows that they did not see, with the noise."
+    ),
+    "check": Verb("scarce.cli.check", "Gate a pipeline: exit 4 when a bound does not hold."),
+    "report": Verb(
+        "scarce.cli.report", "Write one HTML file with figures, pictures and what they assume."
+    ),
+    "demo": Verb("scarce.cli.demo", "Tell three stories on simulated data, the truth beside them."),
     "doctor": Verb("scarce.cli.doctor", "Check the installation and say how to repair it."),
 }

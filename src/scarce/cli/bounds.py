@@ -1,0 +1,165 @@
+"""Bounds that a gate can ask for: what each limits, what it needs, and when it holds.
+
+    --max-... holds where the end that is looked at is at or below the bound, --min-... where it is
+    at or above; what is not a number keeps no bound
+
+Adding one is adding a line to BOUNDS, and its figure to check.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from scarce.cli.evaluate import number
+from scarce.errors import UsageError
+
+if TYPE_CHECKING:
+    from scarce import Estimate
+
+
+class Bound(NamedTuple):
+    """A bound that can be asked for: what it limits, from which side, and what it needs."""
+
+    figure: str
+    side: str  # "max" or "min"
+    kind: str  # "prob", "cost" or "score"
+    help: str
+    least: float = 0.0  # what the figure itself can be
+    most: float = math.inf
+
+    @property
+    def flag(self) -> str:
+        """The option."""
+        return f"--{self.side}-{self.figure}"
+
+    @property
+    def argument(self) -> str:
+        """The option's name in Python."""
+        return f"{self.side}_{self.figure}".replace("-", "_")
+
+
+BOUNDS = (
+    Bound("log-loss", "max", "prob", "Most log loss, in nats."),
+    Bound("brier", "max", "prob", "Greatest Brier score.", most=1),
+    Bound("calibration", "max", "prob", "Greatest calibration loss.", most=1),
+    Bound(
+        "gap",
+        "max",
+        "prob",
+        "Farthest that the mean probability may be from what happened.",
+        most=1,
+    ),
+    Bound(
+        "skill",
+        "min",
+        "prob",
+        "Least share of the constant forecast's log loss to be saved.",
+        least=-math.inf,
+        most=1,
+    ),
+    Bound("auc", "min", "prob", "Least AUC.", most=1),
+    Bound(
+        "worse",
+        "max",
+        "rival",
+        "Most log loss beyond that of --against, row by row.",
+        least=-math.inf,
+    ),
+    Bound("cost", "max", "cost", "Greatest mean cost of a row.", least=-math.inf),
+    Bound(
+        "savings",
+        "min",
+        "cost",
+        "Least share saved against the best single action for all.",
+        least=-math.inf,
+        most=1,
+    ),
+    Bound("recall", "min", "score", "Least recall at --threshold.", most=1),
+    Bound("precision", "min", "score", "Least precision at --threshold.", most=1),
+    Bound("missed", "max", "score", "Most events missed below --threshold."),
+)
+NEEDS = {
+    "prob": "a column of probabilities (--prob) or a model file",
+    "cost": "costs, such as --false-alarm 5 --miss 400",
+    "rival": "the probabilities in use now: --against old.scarce, or --against COLUMN",
+    "score": "--threshold, and --score unless probabilities are given",
+}
+ENDS = ("worst", "value", "low", "high")
+
+
+def bound_options(command: Any) -> Any:
+    """Add an option for each bound; the command gets `bounds`, those that were typed."""
+
+    @wraps(command)
+    def gathered(*args: Any, **more: Any) -> Any:
+        typed = {bound: more.pop(bound.argument) for bound in BOUNDS}
+        bounds = {bound: limit for bound, limit in typed.items() if limit is not None}
+        return command(*args, bounds=bounds, **more)
+
+    for bound in reversed(BOUNDS):
+        gathered = click.option(bound.flag, type=float, metavar="NUMBER", help=bound.help)(gathered)
+    return gathered
+
+
+def refuse_limits(bounds: Mapping[Bound, float]) -> None:
+    """Refuse bounds that every figure keeps, or none."""
+    for bound, limit in bounds.items():
+        if not math.isfinite(limit):
+            raise UsageError(f"{bound.flag} {limit}: give a finite number.")
+        if not bound.least <= limit <= bound.most:
+            ends = f"at least {bound.least:g}" if bound.least == 0 else "at most 1"
+            ends = "between 0 and 1" if (bound.least, bound.most) == (0, 1) else ends
+            share = (
+                f" {limit:g} % is {limit / 100:g}." if 1 < limit <= 100 and bound.most == 1 else ""
+            )
+            raise UsageError(
+                f"{bound.flag} {limit:g}: that figure is always {ends}, so that the bound decides "
+                f"nothing.{share}"
+            )
+
+
+def verdict(bound: Bound, limit: float, name: str, one: Estimate, by: str) -> dict[str, Any]:
+    """Say whether a figure keeps within its bound, and why not.
+
+    Examples
+    --------
+    >>> from scarce import Estimate
+    >>> one = Estimate(0.6, 0.4, 0.8)
+    >>> recall = next(bound for bound in BOUNDS if bound.figure == "recall")
+    >>> verdict(recall, 0.5, "recall", one, "value")["verdict"]
+    'holds'
+    >>> verdict(recall, 0.5, "recall", one, "worst")["verdict"]
+    'not shown: 0.6 keeps the bound, and its interval reaches 0.4'
+    """
+    end = {"worst": "high" if bound.side == "max" else "low"}.get(by, by)
+    seen = float(getattr(one, end))
+    holds = _within(seen, limit, bound.side)
+    if holds:
+        words = "holds"
+    elif math.isnan(seen):
+        words = f"unknown: {one.assumes if math.isnan(one.value) else one.method}"
+    elif by != "value" and _within(one.value, limit, bound.side):
+        words = f"not shown: {number(one.value)} keeps the bound, and its interval reaches "
+        words += number(seen)
+    else:
+        words = "does not hold"
+    return {
+        "figure": name,
+        "bound": bound.flag,
+        "limit": limit,
+        "estimate": one,
+        "by": end,
+        "seen": seen,
+        "holds": holds,
+        "verdict": words,
+    }
+
+
+def _within(value: float, limit: float, side: str) -> bool:
+    """Whether a number keeps a bound; what is not a number does not."""
+    return value <= limit if side == "max" else value >= limit

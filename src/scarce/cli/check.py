@@ -1,0 +1,339 @@
+"""`scarce check`: a gate for pipelines: does every bound hold, and can that be shown?
+
+    --max-... holds where the interval's high end is at or below the bound, --min-... where its low
+    end is at or above it (--by worst, the default); --by value looks at the estimate alone
+
+What is not known does not pass. Exit code 0 if every bound holds, 4 if one does not. The figures
+are those of evaluate (probabilities) and estimate (scores of which only some were looked at).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scarce.cli.bounds import BOUNDS, ENDS, NEEDS, Bound, bound_options, refuse_limits, verdict
+from scarce.cli.cost_flags import CostFlags, cost_options
+from scarce.cli.evaluate import cost_figures, folded, number, threshold_figures
+from scarce.cli.judged import Judged, SpeaksFor, read_judged, speaks_for_options
+from scarce.cli.options import (
+    COLUMN,
+    INPUT,
+    LabelFlags,
+    dry_run_option,
+    label_options,
+    level_option,
+    show_plan,
+    text_options,
+)
+from scarce.cli.output import emit, json_option, seed_option, table
+from scarce.cli.prob_columns import prob_option
+from scarce.errors import CheckError, DataError, UsageError
+
+if TYPE_CHECKING:
+    from scarce import Estimate
+    from scarce.rows import TextForm
+
+
+@click.command()
+@click.argument("files", nargs=-1, type=INPUT, metavar="[MODEL] TABLE")
+@bound_options
+@click.option(
+    "--by",
+    type=click.Choice(ENDS),
+    default="worst",
+    show_default=True,
+    help="End of the interval that must meet the bound: the unfavourable one, the estimate itself, "
+    "or always the low or high one.",
+)
+@prob_option
+@label_options
+@click.option(
+    "--against",
+    metavar="MODEL|COLUMN",
+    help="What is in use now: a model file, or a column of probabilities in TABLE.",
+)
+@click.option("--score", type=COLUMN, help="Column of scores; greater: worse.")
+@click.option(
+    "--threshold",
+    type=float,
+    metavar="SCORE",
+    help="Score at or above which a row is an alert.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(("auto", "mixture", "audit")),
+    default="auto",
+    show_default=True,
+    help="How what was missed is estimated; see scarce estimate.",
+)
+@speaks_for_options
+@cost_options
+@level_option
+@seed_option
+@text_options
+@dry_run_option
+@json_option
+@click.pass_context
+def check(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    bounds: dict[Bound, float],
+    by: str,
+    prob: tuple[str, ...],
+    labels: LabelFlags,
+    against: str | None,
+    score: str | None,
+    threshold: float | None,
+    method: str,
+    speaks: SpeaksFor,
+    costs: CostFlags,
+    level: float,
+    seed: int,
+    form: TextForm,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    """Gate a pipeline: exit 4 when a bound does not hold.
+
+    A bound must hold for the unfavourable end of the figure's interval, so that luck with few rows
+    does not pass; --by value looks at the estimate alone. What cannot be known does not pass. Takes
+    what evaluate takes, and with --score and --threshold what estimate takes.
+
+    \b
+    scarce check p.csv --label fraud --max-log-loss 0.1 --max-brier 0.05 --min-auc 0.8
+    scarce check m.scarce test.csv --label fraud --false-alarm 5 --miss 400 --max-cost 4
+    scarce check scores.csv --score score --label label --threshold 2.5 --min-precision 0.2
+    """
+    kinds = {bound.kind for bound in bounds}
+    _refuse_flags(bounds, kinds, against, score, threshold, costs)
+    if dry_run:
+        show_plan(_plan(files, bounds, by), json=json)
+        return
+    judged = read_judged(
+        files,
+        "check",
+        labels=labels,
+        prob=prob,
+        speaks=speaks,
+        costs=costs if "cost" in kinds else None,
+        extra=[("--score", score)] if score is not None else [],
+        need_prob=bool(kinds - {"score"}) or score is None,
+        form=form,
+        quiet=json,
+    )
+    if judged.learnt:
+        raise DataError(f"{judged.learnt} A gate on them is open.")
+    figures, remarks = _figures(judged, kinds, costs, score, threshold, method, level, seed)
+    if against is not None:
+        rival = _rival(files, judged.columns, against, labels, speaks, form)
+        figures["worse"] = {f"log loss beyond {against}": judged.worse_than(rival, level)}
+    verdicts = [
+        verdict(bound, limit, name, one, by)
+        for bound, limit in bounds.items()
+        for name, one in figures[bound.figure].items()
+    ]
+    holds = all(one["holds"] for one in verdicts)
+    result = {
+        "table": judged.where,
+        "model": judged.model or None,
+        "holds": holds,
+        "by": by,
+        "level": level,
+        "rows": len(judged.y),
+        "unlabelled": judged.unlabelled,
+        "checks": verdicts,
+        "remarks": remarks,
+    }
+    emit(result, json=json, ok=holds, show=lambda: _show(result))
+    if not holds:
+        ctx.exit(CheckError.exit_code)
+
+
+def _refuse_flags(
+    bounds: Mapping[Bound, float],
+    kinds: set[str],
+    against: str | None,
+    score: str | None,
+    threshold: float | None,
+    costs: CostFlags,
+) -> None:
+    """Refuse flags that cannot work together, before anything is read."""
+    if not bounds:
+        listed = " ".join(bound.flag for bound in BOUNDS)
+        raise UsageError(
+            f"There is no bound to check, and a gate without one always stands open. Give at least "
+            f"one of: {listed}."
+        )
+    refuse_limits(bounds)
+    first = {bound.kind: bound for bound in reversed(list(bounds))}
+    costs.check()
+    if "cost" in kinds and not costs.given:
+        raise UsageError(f"{first['cost'].flag} needs {NEEDS['cost']}.")
+    if costs.given and "cost" not in kinds:
+        raise UsageError("Costs are given and no bound on them: add --max-cost or --min-savings.")
+    if ("rival" in kinds) != (against is not None):
+        if against is None:
+            raise UsageError(f"{first['rival'].flag} needs {NEEDS['rival']}.")
+        raise UsageError(f"--against {against} is given and no bound on it: add --max-worse 0.")
+    if "score" in kinds and threshold is None:
+        raise UsageError(f"{first['score'].flag} needs {NEEDS['score']}.")
+    if "score" not in kinds and (score is not None or threshold is not None):
+        flag = "--score" if score is not None else "--threshold"
+        raise UsageError(
+            f"{flag} is given and no bound on what it finds: add --min-recall, --min-precision or "
+            "--max-missed."
+        )
+    if threshold is not None and not math.isfinite(threshold):
+        raise UsageError(f"--threshold {threshold}: give a finite number.")
+
+
+def _figures(
+    judged: Judged,
+    kinds: set[str],
+    costs: CostFlags,
+    score: str | None,
+    threshold: float | None,
+    method: str,
+    level: float,
+    seed: int,
+) -> tuple[dict[str, dict[str, Estimate]], list[str]]:
+    """Estimates by figure, each by the name that it is shown with; and what to know of them."""
+    figures: dict[str, dict[str, Estimate]] = {}
+    remarks: list[str] = []
+    if judged.left_aside() and kinds - {"score"}:
+        remarks.append(judged.left_aside())
+    if "prob" in kinds:
+        found = judged.evaluate(level)
+        remarks += found.remarks
+        figures["log-loss"] = {"log loss": found.log_loss}
+        figures["brier"] = {"Brier score": found.brier}
+        figures["skill"] = {"skill": found.log_loss_skill}
+        for figure, words, held in (
+            ("calibration", "calibration loss", found.calibration),
+            ("gap", "|given - happened|", [_size(one) for one in found.gap]),
+            ("auc", "AUC", found.auc),
+        ):
+            figures[figure] = {
+                words if len(found.events) == 1 else f"{words} of {event}": one
+                for event, one in zip(found.events, held, strict=True)
+            }
+    if "cost" in kinds:
+        money = cost_figures(judged.labelled(), costs, level, seed, full=False)
+        figures["cost"] = {"mean cost": money["mean_cost"]}
+        figures["savings"] = {"savings": money["savings"].share}
+    if "score" in kinds:
+        found, said = _performance(judged, score, threshold, method, level, seed)
+        remarks += said
+        figures |= {figure: {figure: one} for figure, one in found.items()}
+    return figures, list(dict.fromkeys(remarks))
+
+
+def _rival(
+    files: tuple[Path, ...],
+    prob: tuple[str, ...],
+    against: str,
+    labels: LabelFlags,
+    speaks: SpeaksFor,
+    form: TextForm,
+) -> Judged:
+    """The same rows as judged by what is in use now."""
+    from scarce.cli.scoring import is_model
+
+    if str(files[0] if files else "") == against or prob == (against,):
+        raise UsageError(f"--against {against} is what is judged itself: name what is in use now.")
+    if not files or str(files[-1]) == "-":
+        raise UsageError("--against reads the table twice: write standard input to a file first.")
+    old = is_model(Path(against))
+    return read_judged(
+        [Path(against), files[-1]] if old else [files[-1]],
+        "check",
+        labels=labels,
+        prob=() if old else (against,),
+        speaks=speaks,
+        form=form,
+        quiet=True,
+    )
+
+
+def _performance(
+    judged: Judged, score: str | None, threshold: Any, method: str, level: float, seed: int
+) -> tuple[dict[str, Estimate], list[str]]:
+    """What a threshold finds and misses: counted where every row has a label, else estimated."""
+    from scarce import Estimate, estimate_performance
+    from scarce.tables import number_column
+
+    scores = judged.prob
+    if score is not None:
+        scores = number_column(judged.table, score, where=judged.where)
+    if not judged.unlabelled:
+        cut = threshold_figures(judged, scores, threshold, level)
+        count = float(cut.missed)
+        exact = Estimate(count, count, count, level, "counted", "these rows alone")
+        return {"recall": cut.recall, "precision": cut.precision, "missed": exact}, []
+    if len(judged.classes) != 2:
+        threshold_figures(judged, scores, threshold, level)  # says why not
+    for flag, held in (("--weight", judged.sample_weight), ("--groups", judged.groups)):
+        if held is not None:
+            raise UsageError(
+                f"{flag} is for rows that all have a label, and {judged.unlabelled:,} have none: "
+                "what they hide is estimated row by row. Leave it out."
+            )
+    found = estimate_performance(
+        scores,
+        judged.y,
+        threshold=threshold,
+        inclusion=judged.inclusion,
+        method=method,
+        level=level,
+        random_state=seed,
+    )
+    names = ("recall", "precision", "missed")
+    return {name: getattr(found, name) for name in names}, list(found.warnings)
+
+
+def _size(one: Estimate) -> Estimate:
+    """The size of a figure that may have either sign."""
+    from dataclasses import replace
+
+    ends = sorted((abs(one.low), abs(one.high)))
+    low = 0.0 if one.low <= 0 <= one.high else ends[0]
+    if math.isnan(one.low):
+        low = ends[1] = math.nan
+    return replace(one, value=abs(one.value), low=low, high=ends[1])
+
+
+def _show(result: dict[str, Any]) -> None:
+    for remark in result["remarks"]:
+        click.echo(folded(f"Note: {remark}") + "\n")
+    rows = []
+    for one in result["checks"]:
+        held, sign = one["estimate"], "<=" if one["bound"].startswith("--max") else ">="
+        rows.append(
+            [
+                one["figure"],
+                number(held.value),
+                f"{number(held.low)} to {number(held.high)}",
+                f"{sign} {number(one['limit'])}",
+                one["verdict"],
+            ]
+        )
+    kept = sum(one["holds"] for one in result["checks"])
+    table(
+        rows,
+        columns=["", "value", f"{100 * result['level']:g} % interval", "bound", "verdict"],
+        title=f"{result['table']}: {kept} of {len(rows)} bounds hold (by {result['by']})",
+    )
+
+
+def _plan(files: tuple[Path, ...], bounds: Mapping[Bound, float], by: str) -> dict[str, Any]:
+    return {
+        "reads": ", ".join(map(str, files)) or "standard input",
+        "checks": ", ".join(f"{bound.flag} {limit:g}" for bound, limit in bounds.items()),
+        "by": by,
+        "writes": "standard output; exit code 4 if a bound does not hold",
+    }

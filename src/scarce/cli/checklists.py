@@ -1,0 +1,414 @@
+"""Lists of rows to check: how do their answers find the way back to the scores they came from?
+
+    scores.csv --label--> todo.csv --a person fills in--> estimate scores.csv --audit todo.csv
+
+A list knows its rows by their position (`row`, from 0) or by a column that tells them apart
+(``--id``). Assumes that scores have not changed since: where the list has them they are compared.
+What does not fit is refused. Chooses and estimates nothing; how a list is read: see list_files.py.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scarce.cli.bad_cells import shown, told
+from scarce.cli.list_files import ROW, Entry, read_list, together, without_blanks
+from scarce.cli.options import LabelFlags, typed
+from scarce.cli.output import say
+from scarce.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from scarce.rows import TextForm
+    from scarce.tables import TableSource
+
+JOINED = "inclusion of the list"  # a name that no table has
+APART = "Name a column that tells rows apart, or leave --id out: rows then go by position."
+MANY = 50  # labels beyond which a column is none of labels, and is not remembered
+SAME_SCORE = 1e-6  # relative: spreadsheets round
+
+CARRIED = (
+    *("score", "label", "positive", "negative", "unlabelled", "classes"),
+    *(
+        "threshold",
+        "audit",
+        "id",
+        "auc",
+        "delimiter",
+        "encoding",
+        "decimal",
+        "no_header",
+        "missing",
+        "only_empty",
+    ),
+)
+
+
+def labels_are_numbers(source: TableSource, labels: LabelFlags) -> bool:
+    """Whether the label column can be read as numbers: it looks so, and no flag names a word."""
+    import pyarrow as pa
+
+    if labels.label is None or labels.label not in source.types:
+        return all(not isinstance(typed(word), str) for flags in labels[1:] for word in flags)
+    kind = source.types[labels.label]
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
+    words = any(isinstance(typed(word), str) for flags in labels[1:] for word in flags)
+    return bool(number) and not words
+
+
+class Checklists:
+    """Lists of rows that were checked, to be joined to the table that they were drawn from.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The lists, from the earliest to the last.
+    key : str or None
+        Column that tells rows apart; None to go by position.
+    label, score : str
+        Names of these columns, in the lists as in the table; None if no score is known.
+    unlabelled : sequence of str
+        Labels that mean not labelled, as typed.
+    numbers : bool
+        Whether labels are numbers.
+    where : str
+        The table, for messages.
+    form : TextForm
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        key: str | None,
+        label: str,
+        score: str | None,
+        unlabelled: Sequence[str],
+        numbers: bool,
+        where: str,
+        form: TextForm,
+    ) -> None:
+        import numpy as np
+
+        self._apart = {typed(word) if numbers else word for word in unlabelled}
+        self.key, self.label, self.score, self.where = key, label, score, where
+        self._complaint: DataError | None = None
+        self._known: set[Any] = set()
+        self._padded = ""  # a name in the table that begins with 0
+        lists = [
+            {
+                one: entry._replace(label=None) if entry.label in self._apart else entry
+                for one, entry in read_list(path, key, label, score, numbers, form).items()
+            }
+            for path in paths
+        ]
+        entries, self.notes = together(lists, by=key or ROW)
+        answered = {one for held in lists for one, entry in held.items() if entry.label is not None}
+        self.open = len({one for held in lists for one in held} - answered)
+        self.asked = len({one for held in lists for one in held})
+        if key is None:
+            entries = dict(sorted(entries.items()))
+        self.entries = list(entries.values())
+        self.last = next((e.where for one in lists[::-1] for e in one.values()), where)
+        self.keys = list(entries)
+        self.positions = np.array(self.keys if key is None else [], dtype=np.int64)
+
+    def certain(self, threshold: float) -> tuple[int, int, int]:
+        """Rows below a threshold that were not drawn by lot.
+
+        Those of earlier lists, and of the last one those filled in and those left open.
+        """
+        below = [e for e in self.entries if e.chance >= 1 and not e.score >= threshold]
+        earlier = sum(entry.where != self.last for entry in below)
+        left_open = sum(entry.label is None for entry in below)
+        return earlier, len(below) - earlier - left_open, left_open
+
+    def explained(self, error: DataError) -> DataError:
+        """Return an error about labels that says which of them a list alone has."""
+        told = str(error)
+        for where in dict.fromkeys(entry.where for entry in self.entries):
+            words = {entry.label for entry in self.entries if entry.where == where}
+            strange = {word for word in words - self._known - {None} if shown(word) in told}
+            known = self._known - self._apart - {None}
+            if strange and known:
+                return DataError(
+                    f"{told} {where} was filled in with {_listed(strange)}, where {self.where} has "
+                    f"{_listed(known)}: use the same words in both."
+                )
+        return error
+
+    def join(self, parts: Iterator[Any]) -> Iterator[Any]:
+        """Give the parts of the table with the lists' labels, and their probabilities in JOINED."""
+        import numpy as np
+
+        met = np.zeros(len(self.entries), dtype=np.int64)
+        self._complaint = None
+        start = 0
+        for part in parts:
+            places, which = self._met(part, start)
+            np.add.at(met, which, 1)
+            yield self._filled(part, places, which, start)
+            start += part.num_rows
+        self._refuse_twice(met)
+        if self._complaint is not None:
+            raise self._complaint
+        self._refuse_lost(met, start)
+
+    def _complain(self, error: DataError) -> None:
+        """Raise it, or, where rows go by a name, at the end: it may be that two rows share one."""
+        if self.key is None:
+            raise error
+        self._complaint = self._complaint or error
+
+    def _met(self, part: Any, start: int) -> tuple[Any, Any]:
+        """Places in the part of rows on the lists, and which they are."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.key is None:
+            first, last = np.searchsorted(self.positions, [start, start + part.num_rows])
+            return self.positions[first:last] - start, np.arange(first, last)
+        names = part.column(self.key).cast(pa.string())
+        if not self._padded:
+            padded = names.filter(pc.match_substring_regex(names, "^0[0-9]")).slice(0, 1)
+            self._padded = "".join(padded.to_pylist())
+        at = pc.index_in(names, value_set=pa.array(self.keys, pa.string()), skip_nulls=True)
+        found = at.fill_null(-1).to_numpy()
+        places = np.flatnonzero(found >= 0)
+        return places, found[places]
+
+    def _filled(self, part: Any, places: Any, which: Any, start: int) -> Any:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        chance = np.full(part.num_rows, np.nan)
+        if self.label not in part.column_names:
+            kind = pa.string() if any(isinstance(e.label, str) for e in self.entries) else None
+            part = part.append_column(self.label, pa.nulls(part.num_rows, kind or pa.float64()))
+        elif len(self._known) < MANY:
+            self._known.update(part.column(self.label).unique().to_pylist())
+        if len(places):
+            entries = [self.entries[at] for at in which]
+            self._refuse_moved(part, places, entries, start)
+            labels = part.column(self.label)
+            if pa.types.is_dictionary(labels.type):
+                labels = labels.cast(labels.type.value_type)
+            own = labels.take(pa.array(places)).to_pylist()
+            own = [None if held in self._apart else held for held in own]
+            for place, at, held in zip(places, which, own, strict=True):
+                entry = self.entries[at]
+                if entry.label is not None and held is not None and held != entry.label:
+                    where = f"Row {start + place:,}"
+                    if self.key is not None:
+                        where = f"The row with {self.key} {self.keys[at]}"
+                    said = (
+                        f"{where} is labelled {shown(held)} in {self.where} and "
+                        f"{shown(entry.label)} in {entry.where}: only one can be right. Correct "
+                        "the wrong one."
+                    )
+                    self._complain(DataError(said))
+            answers = [
+                held if entry.label is None else entry.label
+                for entry, held in zip(entries, own, strict=True)
+            ]
+            mask = np.zeros(part.num_rows, dtype=bool)
+            mask[places] = True
+            labels = labels.combine_chunks()
+            labels = pc.replace_with_mask(labels, pa.array(mask), pa.array(answers, labels.type))
+            part = part.set_column(part.column_names.index(self.label), self.label, labels)
+            chance[places] = [entry.chance for entry in entries]
+        return part.append_column(JOINED, pa.array(chance, from_pandas=True))
+
+    def _refuse_moved(self, part: Any, places: Any, entries: list[Entry], start: int) -> None:
+        """Refuse a list whose scores are not those of its rows: rows have moved, or scores have."""
+        import numpy as np
+
+        if self.score is None:
+            return
+
+        listed = np.array([entry.score for entry in entries])
+        own = part.column(self.score).take(places).to_numpy()
+        off = np.abs(own - listed) > SAME_SCORE * np.maximum(1.0, np.abs(listed))
+        if off.any():
+            at = int(np.flatnonzero(off)[0])
+            row = int(places[at]) + start
+            known = f"row {row:,}" if self.key is None else f"row {row:,}, by its {self.key},"
+            cure = "Give the scores that it was drawn from"
+            if self.key is None:
+                cure += ", or name the column that tells rows apart with --id"
+            self._complain(
+                DataError(
+                    f"{entries[at].where} says that {known} of {self.where} scores "
+                    f"{listed[at]:g}, and there it is {own[at]:g}: the list was drawn from other "
+                    f"scores, or their rows have moved. {cure}."
+                )
+            )
+
+    def _refuse_lost(self, met: Any, n_rows: int) -> None:
+        lost = [at for at, times in enumerate(met) if times == 0]
+        if lost:
+            first, more = self.keys[lost[0]], len(lost) - 1
+            rest = f" (and {more:,} more)" if more else ""
+            what = f"row {first:,}" if self.key is None else f"the row with {self.key} {first}"
+            cure = "Give the table that the list was drawn from."
+            if self._padded and str(first).isdecimal() and not str(first).startswith("0"):
+                cure = (
+                    f"There, names begin with 0, such as {self._padded}: were leading zeros lost "
+                    "in a spreadsheet? Put them back into the list."
+                )
+            raise DataError(
+                f"{self.entries[lost[0]].where} asks about {what}{rest}, which {self.where} with "
+                f"its {n_rows:,} rows does not have. {cure}"
+            )
+
+    def _refuse_twice(self, met: Any) -> None:
+        twice = [at for at, times in enumerate(met) if times > 1]
+        if twice:
+            raise DataError(
+                f"--id {self.key}: {self.keys[twice[0]]!r} stands in {int(met[twice[0]])} rows of "
+                f"{self.where}, so that it is not clear which one was checked. Name a column that "
+                "tells rows apart."
+            )
+
+
+def walk_of(
+    source: TableSource,
+    columns: Sequence[str],
+    numbers: Sequence[str],
+    *,
+    lists: Checklists | None,
+    form: TextForm,
+    label: str | None = None,
+    tick: Callable[[int, int], None] | None = None,
+) -> Callable[[], Iterator[Any]]:
+    """Return a walk over the parts of a table, with the labels of the lists joined to them."""
+    exact = lists is not None and lists.key is not None and source.is_text
+    wanted = [name for name in dict.fromkeys(columns) if name in source.types]
+    if lists is not None and lists.key is not None and lists.key not in wanted:
+        wanted.append(lists.key)
+
+    def walk() -> Iterator[Any]:
+        read = [name for name in numbers if name in source.types]
+        parts = source.tables(wanted, numbers=read, exact=exact, progress=tick)
+        if source.is_text:
+            parts = told(source, parts, _read_as_numbers(source, wanted, read), form, label)
+        if lists is None:
+            return parts
+        if exact:
+            parts = (_blanked(part, lists.key, form) for part in parts)
+        return lists.join(parts)
+
+    return walk
+
+
+def _read_as_numbers(
+    source: TableSource, columns: Sequence[str], numbers: Sequence[str]
+) -> list[str]:
+    """Columns of which every cell must be a number: those asked for, and those that look so."""
+    import pyarrow as pa
+
+    number = (pa.types.is_integer, pa.types.is_floating)
+    look = [name for name in columns if any(kind(source.types[name]) for kind in number)]
+    return list(dict.fromkeys((*numbers, *look)))
+
+
+def _blanked(part: Any, key: str | None, form: TextForm) -> Any:
+    others = [name for name in part.column_names if name != key]
+    cleaned = without_blanks(part.select(others), form)
+    return cleaned.append_column(key, part.column(key))
+
+
+def refuse_same(columns: Mapping[str, str | None]) -> None:
+    """Refuse one column under two flags: what is it, then?"""
+    seen: dict[str, str] = {}
+    for flag, name in columns.items():
+        if name is not None and name in seen:
+            raise UsageError(f"{seen[name]} and {flag} both name {name!r}: each is its own column.")
+        if name is not None:
+            seen[name] = flag
+
+
+def refuse_shared_ids(chosen: Any, parts: Sequence[Any], key: str, where: str) -> None:
+    """Refuse to list a row whose name another row bears too; warn where only others share names.
+
+    Parameters
+    ----------
+    chosen : pyarrow.ChunkedArray
+        Names of the rows on the list.
+    parts : sequence of pyarrow.ChunkedArray
+        Names of all rows.
+    key, where : str
+        Their column, and the table, for messages.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = pa.chunked_array([one.cast(pa.string()) for part in parts for one in part.chunks])
+    bare = pc.utf8_trim_whitespace(chosen.cast(pa.string())).fill_null("")
+    if pc.any(pc.equal(bare, "")).as_py():
+        raise DataError(
+            f"--id {key}: a row that was chosen has none in {where}, so that its answer could not "
+            f"find the way back. {APART}"
+        )
+    if pc.count_distinct(names, mode="all").as_py() == len(names):
+        return
+    counted = names.value_counts()
+    often = counted.filter(pc.greater(counted.field("counts"), 1))
+    shared = often.field("values").drop_null()
+    listed = shared.filter(pc.is_in(shared, value_set=chosen.cast(pa.string()).combine_chunks()))
+    if len(listed):
+        raise DataError(
+            f"--id {key}: {shown(listed[0].as_py())} stands in several rows of {where}, and its "
+            f"answer could not find the way back to one. {APART}"
+        )
+    if len(shared):
+        number = f"{len(shared):,} values stand" if len(shared) > 1 else "1 value stands"
+        say(
+            f"warning: --id {key}: {number} in several rows of {where}, such as "
+            f"{shown(shared[0].as_py())}. None of them was chosen now; to be sure of later lists, "
+            "name a column that tells all rows apart."
+        )
+
+
+def refuse_many(name: str, classes: Sequence[Any]) -> None:
+    """Refuse labels of more classes than event and no event."""
+    if len(classes) > 2:
+        held = ", ".join(map(shown, classes[:6]))
+        raise DataError(
+            f"Column {name!r} holds {len(classes)} classes ({held}), and an alert is an event or "
+            "none: name the event with --positive and the others with --negative."
+        )
+
+
+def command_to_paste(
+    verb: str, table: Path | str | None, *more: str, leave: Sequence[str] = ()
+) -> str:
+    """Return a command with the flags of the present one that mean the same to another verb."""
+    ctx = click.get_current_context()
+    words = ["scarce", verb, "FILE" if table is None or str(table) == "-" else str(table)]
+    known = {parameter.name: parameter for parameter in ctx.command.params}
+    for name in CARRIED:
+        source = ctx.get_parameter_source(name)
+        if name not in known or name in leave or source is None or source.name == "DEFAULT":
+            continue
+        value, flag = ctx.params[name], max(known[name].opts, key=len)
+        if isinstance(value, bool):
+            words += [flag] if value else []
+        else:
+            for one in value if isinstance(value, tuple) else (value,):
+                words += [flag, f"{one:.17g}" if isinstance(one, float) else str(one)]
+    return shlex.join([*words, *more])
+
+
+def _listed(values: Collection[Any]) -> str:
+    """Name some values: 'a', 'b' and 'c'."""
+    words = sorted(map(shown, values))
+    if len(words) > 6:
+        words = [*words[:6], "others"]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,0 +1,373 @@
+"""`scarce compare`: which model is better on rows that it did not see, and is that more than noise?
+
+    scarce compare train.csv --label fraud --models rare,bayes        fitted anew on the same folds
+    scarce compare test.csv a.scarce b.scarce --label fraud           as they are, on the same rows
+
+The constant forecast always takes part. Differences are taken row by row, with intervals; what lies
+inside the noise is called that. Folds and figures are the library's: `left_out`, `compare_prob`,
+`savings`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scarce.cli.compare_fits import (
+    MODELS,
+    READING,
+    SEVERAL,
+    WIDENED,
+    ModelFit,
+    OpenedRows,
+    Reading,
+    read_model,
+    suitable_models,
+)
+from scarce.cli.compare_text import CONSTANT, show_comparison, verdict_words
+from scarce.cli.cost_flags import CostFlags, cost_options
+from scarce.cli.judged import Judged, SpeaksFor, read_judged, speaks_for_options
+from scarce.cli.options import (
+    COLUMN,
+    INPUT,
+    LabelFlags,
+    dry_run_option,
+    engine_of,
+    label_options,
+    level_option,
+    show_plan,
+    text_options,
+    threads_option,
+)
+from scarce.cli.output import emit, json_option, progress, say, seed_option
+from scarce.errors import DataError, UsageError, suggest
+
+if TYPE_CHECKING:
+    from scarce.rows import TextForm
+
+LEANS = (
+    "the fits are taken as they are: how they would differ on other training rows is not in the "
+    "intervals"
+)
+
+
+@click.command()
+@click.argument("data", type=INPUT)
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[MODEL]...")
+@click.option(
+    "--models",
+    multiple=True,
+    metavar="NAMES",
+    help="Models to fit, with commas: logistic, rare, maxent, bayes, auto; with settings: "
+    "rare:loss=probit:ridge=1.  [default: what suits the data]",
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    help="Parts that are left out in turn, the same for all models.",
+)
+@label_options
+@click.option("--columns", type=COLUMN, multiple=True, help="Column to learn from (repeatable).")
+@click.option("--drop", type=COLUMN, multiple=True, help="Column to leave out (repeatable).")
+@click.option("--id", "ids", type=COLUMN, multiple=True, help="Column that names rows: left out.")
+@click.option(
+    "--categories",
+    type=COLUMN,
+    multiple=True,
+    help="Column of numbers that are codes (repeatable).",
+)
+@speaks_for_options
+@cost_options
+@level_option
+@seed_option
+@threads_option
+@text_options
+@dry_run_option
+@json_option
+def compare(
+    data: Path,
+    files: tuple[Path, ...],
+    models: tuple[str, ...],
+    folds: int,
+    labels: LabelFlags,
+    columns: tuple[str, ...],
+    drop: tuple[str, ...],
+    ids: tuple[str, ...],
+    categories: tuple[str, ...],
+    speaks: SpeaksFor,
+    costs: CostFlags,
+    level: float,
+    seed: int,
+    threads: int | None,
+    form: TextForm,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    """Compare models on rows that they did not see, with the noise.
+
+    Models are fitted to the same parts of DATA and asked about the rest; or name MODEL files, which
+    are judged as they are on DATA. The constant forecast always takes part. Differences to the best
+    are taken row by row, and called noise where they are; with costs, in money too. Rows without a
+    label are left aside.
+
+    \b
+    scarce compare train.csv --label fraud --positive 1 --models logistic,rare,bayes
+    scarce compare train.csv --label fraud --models rare,bayes --false-alarm 5 --miss 400
+    scarce compare test.csv m.scarce --label fraud --json
+    """
+    costs.check()
+    reading = Reading(columns, drop, ids, categories)
+    named = [name.strip() for text in models for name in text.split(",") if name.strip()]
+    _refuse_flags(data, files, named, labels, reading, speaks)
+    for name in named:
+        kind = name.partition(":")[0]
+        if kind not in MODELS:
+            raise UsageError(
+                f"--models {name}: there is no model {kind!r}.{suggest(kind, MODELS)} They are: "
+                f"{', '.join(MODELS)}."
+            )
+        read_model(name)
+    if dry_run:
+        show_plan(_plan(data, files, named, folds, seed, costs), json=json)
+        return
+    if files:
+        judged, probs = _ask_files(data, files, labels, speaks, costs, form, json)
+        how, aside = "as they are", judged.unlabelled
+    else:
+        judged, probs, aside = _ask_folds(
+            data, named, folds, labels, reading, speaks, costs, seed, threads, form, json
+        )
+        how = f"{folds} folds, seed {seed}"
+    result = _result(judged, probs, costs, level, seed, fitted=not files)
+    result |= {"how": how, "table": judged.where, "unlabelled": aside}
+    emit(result, json=json, show=lambda: show_comparison(result))
+
+
+def _refuse_flags(
+    data: Path,
+    files: tuple[Path, ...],
+    named: list[str],
+    labels: LabelFlags,
+    reading: Reading,
+    speaks: SpeaksFor,
+) -> None:
+    """Refuse what cannot work together, before anything is read."""
+    from scarce.cli.scoring import is_model
+
+    if labels.label is None:
+        raise UsageError(
+            "--label is not given: name the column that says what happened, such as --label fraud."
+        )
+    if is_model(data):
+        raise UsageError(
+            f"The data come first: scarce compare test.csv {data} --label {labels.label}"
+        )
+    if files and named:
+        raise UsageError(
+            f"--models fits models to {data}, and {files[0]} is fitted already, maybe to the same "
+            "rows: the two cannot be set side by side. Give model files or --models."
+        )
+    typed = [option for option, held in zip(READING, reading, strict=True) if held]
+    for path in files:
+        if [other.resolve() for other in files].count(path.resolve()) > 1:
+            raise UsageError(f"{path} is named twice: a model is no better than itself.")
+    if files and typed:
+        raise UsageError(
+            f"{typed[0]} is for fits, and model files know their columns: leave it out."
+        )
+    if not files and str(data) == "-":
+        raise UsageError(
+            "Standard input can be read once, and fits need the rows again: write them to a file "
+            "first."
+        )
+    if not files and speaks.inclusion is not None:
+        raise UsageError(
+            "--inclusion is for model files: to fit models to rows that were drawn, give the "
+            "weights 1 / inclusion as a column, with --weight."
+        )
+
+
+def _ask_files(
+    data: Path,
+    files: tuple[Path, ...],
+    labels: LabelFlags,
+    speaks: SpeaksFor,
+    costs: CostFlags,
+    form: TextForm,
+    json: bool,
+) -> tuple[Judged, dict[str, Any]]:
+    """What models from files say of the same rows."""
+    if str(data) == "-" and len(files) > 1:
+        raise UsageError("Standard input can be read once: write the rows to a file first.")
+    stems = [path.stem for path in files]
+    probs: dict[str, Any] = {}
+    judged: Judged | None = None
+    for path in files:
+        name = path.stem if stems.count(path.stem) == 1 and path.stem != CONSTANT else str(path)
+        found = read_judged(
+            [path, data], "compare", labels=labels, speaks=speaks, costs=costs, form=form,
+            quiet=json or judged is not None,
+        )  # fmt: skip
+        if found.learnt and not json:
+            say(found.learnt)
+        if judged is None:
+            judged = found
+        elif tuple(map(str, found.classes)) != tuple(map(str, judged.classes)):
+            raise DataError(
+                f"{path} knows the classes {', '.join(map(str, found.classes))}, and {files[0]} "
+                f"{', '.join(map(str, judged.classes))}: they answer different questions."
+            )
+        probs[name] = found.prob
+    assert judged is not None  # files is not empty
+    if judged.unlabelled and not json:
+        say(judged.left_aside())
+    return judged, probs
+
+
+def _ask_folds(
+    data: Path,
+    named: list[str],
+    folds: int,
+    labels: LabelFlags,
+    reading: Reading,
+    speaks: SpeaksFor,
+    costs: CostFlags,
+    seed: int,
+    threads: int | None,
+    form: TextForm,
+    json: bool,
+) -> tuple[Judged, dict[str, Any], int]:
+    """What models that are fitted to the other folds say of each row with a label."""
+    from scarce.assess.left_out import deal_folds, left_out
+
+    judged = read_judged(
+        [data], "compare", labels=labels, speaks=speaks, costs=costs, need_prob=False, form=form,
+        quiet=json,
+    )  # fmt: skip
+    if judged.unlabelled and not json:
+        say(f"{judged.unlabelled:,} of {len(judged.y):,} rows are not labelled and left aside.")
+    apart = [*speaks.given.values()]
+    rows_of = OpenedRows(data, labels, reading, apart, form)
+    kept = judged.labelled()
+    dealt = deal_folds(kept.y, folds, groups=kept.groups, random_state=seed)
+    _refuse_several(judged, named)
+    fits = {}
+    for name in named or suitable_models(judged, rows_of.open(False), json):
+        kind, settings = read_model(name)
+        fits[name] = (ModelFit(kind, settings, seed), rows_of.labelled(kind in WIDENED, judged))
+    with progress("Fitting") as tick:
+        probs = left_out(fits, dealt, engine=engine_of(threads), progress=tick)
+    if len(judged.classes) == 2:
+        probs = {name: prob[:, 1] for name, prob in probs.items()}
+    return kept, probs, judged.unlabelled
+
+
+def _refuse_several(judged: Judged, named: list[str]) -> None:
+    """Refuse models of two classes where there are more."""
+    two = [name for name in named if name.partition(":")[0] not in SEVERAL]
+    if len(judged.classes) > 2 and two:
+        raise DataError(
+            f"{judged.where}: the labels have {len(judged.classes)} classes "
+            f"({', '.join(map(str, judged.classes[:5]))}), and {two[0]} is for two. Take --models "
+            f"{','.join(SEVERAL)}, or name the event with --positive and the others with "
+            "--negative."
+        )
+
+
+def _result(
+    judged: Judged,
+    probs: dict[str, Any],
+    costs: CostFlags,
+    level: float,
+    seed: int,
+    *,
+    fitted: bool,
+) -> dict[str, Any]:
+    """Figures of all models, and their differences."""
+    from scarce.assess.comparison import compare_prob
+
+    rows, weight, groups = judged.speaking()
+    found = compare_prob(
+        judged.y[rows],
+        {name: prob[rows] for name, prob in probs.items()},
+        classes=judged.classes,
+        sample_weight=weight,
+        groups=groups,
+        level=level,
+    )
+    order = list(found.evaluations)
+    one = found.evaluations[order[0]]
+    result = {
+        "rows": one.rows,
+        "classes": list(judged.classes),
+        "counts": list(one.counts),
+        "models": order,
+        **found.to_dict(),
+        "assumes": [one.log_loss.assumes, LEANS],
+    }
+    money = _money(judged, probs, order, costs, level, seed)
+    if money:
+        result["cost"] = money
+    result["words"] = verdict_words(found, money, fitted=fitted)
+    return result
+
+
+def _money(
+    judged: Judged,
+    probs: dict[str, Any],
+    order: list[str],
+    costs: CostFlags,
+    level: float,
+    seed: int,
+) -> dict[str, Any]:
+    """Mean cost of each model's cheapest decisions, and how much more than the best."""
+    from dataclasses import replace
+
+    if not costs.given:
+        return {}
+    import numpy as np
+
+    from scarce import decide, mean_cost, savings
+
+    if CONSTANT not in probs:
+        like = next(iter(probs.values()))
+        spoken = judged.evaluate(level)
+        share = [one.value for one in spoken.happened]
+        probs = {**probs, CONSTANT: np.full(like.shape, share if like.ndim == 2 else share[0])}
+    kept = replace(judged, prob=None).labelled()
+    rows = slice(None) if kept is judged or len(kept.y) == len(judged.y) else judged.known
+    matrix = costs.matrix(judged.classes, kept.table if costs.columns else None)
+    truth, how = kept.names(), kept.drawn(level, seed)
+    done = {name: decide(probs[name][rows], matrix) for name in order}
+    mean = {name: mean_cost(truth, done[name], matrix, **how) for name in order}
+    best = min(order, key=lambda name: mean[name].value)
+    behind = {
+        name: savings(truth, done[best], matrix, against=done[name], **how).per_row
+        for name in order
+        if name != best
+    }
+    tied = [name for name, one in behind.items() if not one.low > 0]
+    return {"mean": mean, "best": best, "behind": behind, "tied": tied}
+
+
+def _plan(
+    data: Path,
+    files: tuple[Path, ...],
+    named: list[str],
+    folds: int,
+    seed: int,
+    costs: CostFlags,
+) -> dict[str, Any]:
+    return {
+        "reads": ", ".join(map(str, [data, *files])),
+        "compares": ", ".join([CONSTANT, *(path.stem for path in files), *named])
+        + ("" if files or named else ", and what suits the data"),
+        "fits": 0 if files else folds * len(named),
+        "seed": seed,
+        "costs": ", ".join(costs.columns) or ("numbers" if costs.given else "none"),
+        "writes": "standard output",
+    }

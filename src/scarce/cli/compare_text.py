@@ -1,0 +1,112 @@
+"""What a comparison of models comes to, for a reader: a table and a few sentences.
+
+A difference whose interval takes in 0 is called noise, and then the simpler model will do. Computes
+nothing: see compare.py and assess/comparison.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from scarce.cli.evaluate import folded, number
+from scarce.cli.output import table
+
+CONSTANT = "constant"
+MIX = ": it may have learnt at another share of events; see scarce evaluate."
+OFF = 1.25  # a mean probability that is off by so much is worth a word
+
+
+def verdict_words(found: Any, money: dict[str, Any], *, fitted: bool) -> list[str]:
+    """Return what the figures come to, in sentences."""
+    best, tied = found.best["log_loss"], [name for name in found.tied() if name != CONSTANT]
+    worse = [name for name in found.behind["log_loss"] if name not in found.tied()]
+    said = []
+    if best == CONSTANT or not [name for name in found.evaluations if name != CONSTANT]:
+        said.append("No model has less log loss than the same probability for every row.")
+    elif best in found.no_better():
+        said.append(
+            f"The least log loss is that of {best}, and its gain over the constant forecast is "
+            "inside the noise: these rows do not show that any model is worth having."
+        )
+    elif tied:
+        said.append(
+            f"The least log loss is that of {best}; the difference to {_listed(tied)} is inside "
+            "the noise, so that the simpler one will do."
+        )
+    else:
+        said.append(f"{best} is best in log loss, by more than the noise.")
+    lost = [name for name in found.no_better() if name not in (best, *tied)]
+    if lost and best != CONSTANT:
+        said.append(f"{_listed(lost)}: no better than the constant forecast.")
+    others = [name for name in worse if name not in (CONSTANT, *lost)]
+    if others:
+        said.append(f"Worse by more than the noise: {_listed(others)}.")
+    if money:
+        close = money["tied"]
+        said.append(
+            f"In money the cheapest is {money['best']}"
+            + (f"; inside the noise of it: {_listed(close)}." if close else ", beyond the noise.")
+        )
+    said += _off(found, fitted)
+    return said
+
+
+def _off(found: Any, fitted: bool) -> list[str]:
+    """Say which models are far off on average, and for one from a file, why that may be."""
+    said = []
+    for name, one in found.evaluations.items():
+        given, happened = one.given[0].value, one.happened[0].value
+        if len(one.events) == 1 and 0 < happened < 1 and not 1 / OFF < given / happened < OFF:
+            said.append(
+                f"{name} gives {100 * given:.3g} % on average, and {100 * happened:.3g} % "
+                "happened" + ("." if fitted else MIX)
+            )
+    return said
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def show_comparison(result: dict[str, Any]) -> None:
+    """Write the table of models, the least log loss first, and what it comes to."""
+    behind, money = result["behind"]["log_loss"], result.get("cost")
+    rows = []
+    for name in result["models"]:
+        one = result["evaluations"][name]
+        cells = [
+            name,
+            number(one.log_loss.value),
+            _signed(behind[name]) if name in behind else "best",
+            number(one.brier.value),
+            " ".join(number(held.value) for held in one.calibration[:1]),
+            f"{number(one.given[0].value, ' %')}" if len(one.events) == 1 else "",
+        ]
+        if money:
+            cells.append(number(money["mean"][name].value))
+            cells.append(_signed(money["behind"][name]) if name in money["behind"] else "best")
+        rows.append(cells)
+    several = len(result["classes"]) > 2
+    columns = ["", "log loss", f"behind ({100 * result['level']:g} %)", "Brier", "calibration"]
+    columns.append("" if several else "mean given")
+    if money:
+        columns += ["cost a row", "behind"]
+    counts = ", ".join(
+        f"{count:,} {name}" for name, count in zip(result["classes"], result["counts"], strict=True)
+    )
+    title = f"{result['table']}: {result['rows']:,} rows ({counts}), {result['how']}"
+    table(rows, columns=columns, title=title)
+    click.echo("")
+    for words in result["words"]:
+        click.echo(folded(words))
+    click.echo("\n" + folded("Assumes that " + "; ".join(result["assumes"]) + "."))
+
+
+def _signed(one: Any) -> str:
+    """A difference with its interval, in few digits."""
+    if one.value != one.value:
+        return "unknown"
+    noise = "" if one.low > 0 else " noise"
+    return f"+{one.value:.2g} [{one.low:.2g}, {one.high:.2g}]{noise}"

@@ -1,0 +1,410 @@
+"""Costs on the command line: what may be typed, and the `CostMatrix` that it means.
+
+    --false-alarm 5 --miss "0.8 * amount" --abstain 3        or        --costs costs.toml
+
+One argument, `costs`, for every verb that weighs mistakes. Reads no data: a verb asks which columns
+the costs need, reads them, and hands them back. Does not judge costs: see decisions/costs.py.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scarce.errors import DataError, DataWarning, UsageError, warn_user
+
+if TYPE_CHECKING:
+    from scarce import CostMatrix
+
+FOUR = ("false_alarm", "miss", "hit", "correct_rejection")  # the entries of two classes
+COST_NAMES = (*FOUR, "abstain")
+ACTION_NAMES = ("act", "pass", "abstain_name")
+RIGHT_AND_WRONG = (("correct_rejection", "false_alarm"), ("hit", "miss"))  # of each class
+ENDINGS = (".csv", ".tsv", ".toml")
+Command = Callable[..., Any]
+
+
+class Cost(click.ParamType[str]):
+    """A cost as typed: a number, a column's name or a formula."""
+
+    name = "cost"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """Return the text as typed, or say why it is no cost; words are looked at later."""
+        number = _number(str(value))
+        if number is not None and not math.isfinite(number):
+            self.fail(
+                f"{value} cannot be weighed: give a finite cost; a very large one forbids the "
+                "action.",
+                param,
+                ctx,
+            )
+        return str(value)
+
+
+COST = Cost()
+OPTIONS = (
+    click.option(
+        "--false-alarm", type=COST, metavar="COST", help="Cost of acting where there is no event."
+    ),
+    click.option("--miss", type=COST, metavar="COST", help="Cost of not acting on an event."),
+    click.option(
+        "--hit", type=COST, metavar="COST", help="Cost of acting on an event.  [default: 0]"
+    ),
+    click.option(
+        "--correct-rejection",
+        type=COST,
+        metavar="COST",
+        help="Cost of rightly not acting.  [default: 0]",
+    ),
+    click.option(
+        "--abstain", type=COST, metavar="COST", help="Cost of passing a row on to a person."
+    ),
+    click.option(
+        "--costs",
+        metavar="FILE",
+        help="All costs from a .toml file, or a .csv file with a row per action.",
+    ),
+    click.option("--act", metavar="NAME", help="What acting is called.  [default: act]"),
+    click.option("--pass", metavar="NAME", help="What not acting is called.  [default: pass]"),
+    click.option(
+        "--abstain-name", metavar="NAME", help="What abstaining is called.  [default: abstain]"
+    ),
+)
+
+
+def cost_options(command: Command) -> Command:
+    """Give a command the options of costs as one argument, `costs`: a `CostFlags`."""
+
+    @wraps(command)
+    def take(*args: Any, **kwargs: Any) -> Any:
+        given = {name: kwargs.pop(name) for name in (*COST_NAMES, "costs", *ACTION_NAMES)}
+        given = _typed_wins(given, click.get_current_context())
+        file, let_pass = given.pop("costs"), given.pop("pass")
+        kwargs["costs"] = CostFlags(file=file, let_pass=let_pass, **given)
+        return command(*args, **kwargs)
+
+    for option in reversed(OPTIONS):
+        take = option(take)
+    return take
+
+
+def _typed_wins(given: dict[str, Any], context: click.Context) -> dict[str, Any]:
+    """Drop settings (of scarce.toml, of the environment) that what was typed leaves no room for."""
+    typed = {
+        name
+        for name in given
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    }
+    here = {name for name, value in given.items() if value is not None}
+    dropped: set[str] = set()
+    if "costs" in typed:
+        dropped = here - typed  # a file says everything
+    elif "costs" in here and typed & set(FOUR):
+        dropped = {"costs"}
+    elif "costs" in here and here & set(FOUR):
+        other = min(here & set(FOUR)).replace("_", "-")
+        raise DataError(
+            f"The settings (scarce.toml or the environment) give both costs and {other}, which "
+            "exclude each other. Take one of them away, or type the one that is meant."
+        )
+    if not here - dropped - set(ACTION_NAMES):
+        dropped |= here - typed  # names of actions, and nothing to name
+    return {name: None if name in dropped else value for name, value in given.items()}
+
+
+@dataclass(frozen=True)
+class CostFlags:
+    """Costs as typed: numbers, names of columns or formulas as text, or the path of a file.
+
+    Parameters
+    ----------
+    false_alarm, miss, hit, correct_rejection, abstain : str, optional
+        A number, a column's name, or a multiple of it with an extra ("0.8 * amount + 15").
+    file : str, optional
+        Path of a file that `CostMatrix.read` takes.
+    act, let_pass, abstain_name : str, optional
+        What the actions are called.
+
+    Examples
+    --------
+    >>> flags = CostFlags(false_alarm="5", miss="amount", abstain="3")
+    >>> flags.given, flags.columns, flags.option("amount")
+    (True, ('amount',), '--miss')
+    >>> print(flags.matrix(classes=("legit", "fraud")))
+    cost of each action, by class
+             legit   fraud
+      pass       0  amount
+      act        5       0
+      abstain    3       3
+    columns still to be bound: amount
+    >>> CostFlags().matrix() is None
+    True
+    """
+
+    false_alarm: str | None = None
+    miss: str | None = None
+    hit: str | None = None
+    correct_rejection: str | None = None
+    abstain: str | None = None
+    file: str | None = None
+    act: str | None = None
+    let_pass: str | None = None
+    abstain_name: str | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether there are costs at all; reads nothing and checks nothing."""
+        return any(text is not None for _, text in self._typed()) or self.file is not None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the table that the costs need, each once."""
+        return () if self._plain is None else self._plain.columns
+
+    def check(self) -> None:
+        """Refuse flags that cannot work together, and a file that cannot be read."""
+        self.matrix()
+
+    def among(self, names: Collection[str]) -> CostFlags:
+        """Return the flags for a table: text that is the name of a column means that column.
+
+        So `--miss "Betrag in €"` and `--miss amount-2` need no back quotes where there is such a
+        column.
+
+        Examples
+        --------
+        >>> flags = CostFlags(false_alarm="5", miss="amount-2")
+        >>> flags.columns, flags.among(["id", "amount-2"]).columns
+        (('amount',), ('amount-2',))
+        """
+        quoted = {
+            name: f"`{text}`"
+            for name in COST_NAMES
+            if (text := getattr(self, name)) in names and "`" not in text and _number(text) is None
+        }
+        return replace(self, **quoted) if quoted else self
+
+    def option(self, column: str) -> str:
+        """Return the flag that names a column, for messages."""
+        for flag, text in self._typed():
+            if text is not None and column in _column_of(flag, text):
+                return flag
+        return f"--costs {self.file}"
+
+    def matrix(self, classes: Sequence[Any] | None = None, table: Any = None) -> CostMatrix | None:
+        """Return the costs as a `CostMatrix`, or None where none were given.
+
+        Parameters
+        ----------
+        classes : sequence of names, optional
+            The classes in the order of the probabilities, the negative one first. Class names in a
+            file are matched to them (1 and "1" are one class); costs without class names take them
+            by position.
+        table : mapping or table, optional
+            Holds the columns that costs by row name; without it the matrix is left unbound.
+        """
+        plain = self._plain
+        if plain is None:
+            return None
+        unnamed = bool(plain.positional)
+        if classes is not None:
+            plain = self._for_classes(plain, [_item(name) for name in classes])
+        if table is not None:
+            plain = plain.bind(table)  # before actions are renamed: it looks for mistakes that earn
+        return self._renamed(plain, unnamed)
+
+    def _typed(self) -> list[tuple[str, str | None]]:
+        """Flags that hold a cost, with what was typed."""
+        return [(_flag(name), getattr(self, name)) for name in COST_NAMES]
+
+    @cached_property
+    def _plain(self) -> CostMatrix | None:
+        """The costs with the actions as the library calls them, made and warned about once."""
+        self.refuse_contradictions()
+        if not self.given:
+            return None
+        for flag, text in self._typed():
+            if text is not None:
+                _column_of(flag, text)
+        plain = _from_file(self.file) if self.file is not None else self._from_flags()
+        if self.abstain is None:
+            return plain
+        name = self.abstain_name or "abstain"
+        if name in plain.actions:
+            raise UsageError(
+                f"--abstain {self.abstain}: {self.file} has an action {name!r} already. Take one "
+                "of the two away, or give the second another name with --abstain-name."
+            )
+        return plain.with_abstain(self.abstain, name=name)
+
+    def _from_flags(self) -> CostMatrix:
+        from scarce import CostMatrix
+
+        entries = {name: getattr(self, name) for name in FOUR if getattr(self, name) is not None}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # said below, in flags
+            plain = CostMatrix.binary(**entries)
+        varies = {place for place, _ in plain.amounts}
+        for label, (right, wrong) in enumerate(RIGHT_AND_WRONG):
+            pair = {(label, label), (1 - label, label)}
+            if not pair & varies and plain.costs[label, label] > plain.costs[1 - label, label]:
+                warn_user(
+                    f"{_flag(right)} {plain.costs[label, label]:g} is dearer than "
+                    f"{_flag(wrong)} {plain.costs[1 - label, label]:g}: the mistake would be the "
+                    "better choice. Are they exchanged? Gains are negative costs."
+                )
+        return plain
+
+    def refuse_contradictions(self) -> None:
+        """Refuse flags that cannot work together; reads nothing."""
+        if self.file is not None:
+            for name in FOUR:
+                if getattr(self, name) is not None:
+                    raise UsageError(
+                        f"--costs {self.file} and {_flag(name)} both say what a mistake costs. "
+                        "Give one of the two."
+                    )
+        elif self.given and (self.false_alarm is None or self.miss is None):
+            left_out = [_flag(name) for name in FOUR[:2] if getattr(self, name) is None]
+            are = "is" if len(left_out) == 1 else "are"
+            raise UsageError(
+                f"{' and '.join(left_out)} {are} not given: decisions weigh false alarms against "
+                "misses. Give both, such as --false-alarm 5 --miss 400, or a file: --costs "
+                "costs.toml."
+            )
+        names = {"act": self.act, "pass": self.let_pass, "abstain-name": self.abstain_name}
+        for flag, called in names.items():
+            if called is not None and not self.given:
+                raise UsageError(
+                    f"--{flag} {called!r} names an action, and there are no costs. Give them, such "
+                    "as --false-alarm 5 --miss 400."
+                )
+            if called is not None and not called.strip():
+                raise UsageError(f"--{flag} is empty: give a name, such as --{flag} block.")
+
+    def _for_classes(self, plain: CostMatrix, classes: list[Any]) -> CostMatrix:
+        listed = ", ".join(map(str, classes))
+        if len(classes) != len(plain.classes):
+            if self.file is None:
+                raise UsageError(
+                    f"--false-alarm and --miss are for two classes, and there are {len(classes)}: "
+                    f"{listed}. Give a file with a cost for each: --costs costs.csv."
+                )
+            raise DataError(
+                f"{self.file!r} has costs for {len(plain.classes)} classes "
+                f"({', '.join(map(str, plain.classes))}), and there are {len(classes)}: {listed}. "
+                "Give a cost for each class."
+            )
+        if plain.positional:
+            return plain.with_classes(classes)
+        known = {_key(name): name for name in classes}
+        strange = [name for name in plain.classes if _key(name) not in known]
+        if strange:
+            raise DataError(
+                f"{self.file!r} names the class {str(strange[0])!r}, and the classes are: "
+                f"{listed}. Give the classes the same names in the file of costs."
+            )
+        new = {name: known[_key(name)] for name in plain.classes}
+        actions = tuple(new.get(name, name) for name in plain.actions)
+        classed = replace(plain, classes=tuple(new.values()), actions=actions)
+        return classed.with_classes(classes)
+
+    def _renamed(self, plain: CostMatrix, unnamed: bool) -> CostMatrix:
+        """Call the actions as the user does; those without any name of their own pass and act."""
+        typed = {"--pass": self.let_pass, "--act": self.act}
+        new: dict[Any, Any] = {}
+        if unnamed and len(plain.classes) == 2:
+            new = {plain.classes[0]: self.let_pass or "pass", plain.classes[1]: self.act or "act"}
+        for (flag, name), label in zip(typed.items(), plain.classes, strict=False):
+            if name is None:
+                continue
+            if len(plain.classes) != 2 or label not in plain.actions:
+                raise UsageError(
+                    f"{flag} {name!r}: {self.file} itself names the actions "
+                    f"({', '.join(map(str, plain.actions))}). Rename them there."
+                )
+            new[label] = name
+        if self.abstain_name is not None and self.abstain is None:
+            if "abstain" not in plain.actions:
+                raise UsageError(
+                    f"--abstain-name {self.abstain_name!r}: no action 'abstain' is among the "
+                    "costs. Give what it costs, such as --abstain 3."
+                )
+            new["abstain"] = self.abstain_name
+        actions = tuple(new.get(name, name) for name in plain.actions)
+        for name in actions:
+            if actions.count(name) > 1:
+                raise UsageError(
+                    f"Two actions are called {name!r}: give each its own name with --act, --pass "
+                    "and --abstain-name."
+                )
+        return replace(plain, actions=actions)
+
+
+def _from_file(path: str) -> CostMatrix:
+    """Costs of a file. What a file holds is data, whatever the library calls it."""
+    from scarce import CostMatrix
+
+    if os.path.splitext(path)[1].lower() not in ENDINGS:
+        raise UsageError(
+            f"--costs {path}: the ending says neither .toml nor .csv. Give a .toml file, or a .csv "
+            "file with a row per action."
+        )
+    try:
+        return CostMatrix.read(path)
+    except UsageError as error:
+        raise DataError(str(error)) from None
+    except (RecursionError, OverflowError) as error:
+        what = "nested too deeply" if isinstance(error, RecursionError) else "too great a number"
+        raise DataError(f"Costs in {path!r} cannot be read: {what}.") from None
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _column_of(flag: str, text: str) -> tuple[str, ...]:
+    """The column that a typed cost names, if any; refuses what is no cost."""
+    number = _number(text)
+    if number is None:
+        from scarce import CostMatrix
+
+        try:
+            return CostMatrix.binary(false_alarm=0.0, miss=text).columns
+        except UsageError:
+            raise UsageError(
+                f"{flag} {text!r} is neither a number, nor a column's name, nor a multiple of a "
+                f"column such as '0.8 * amount + 15'. An unusual name goes between back quotes: "
+                f"{flag} '`{text.strip('`')}`'"
+            ) from None
+    if not math.isfinite(number):
+        raise UsageError(f"{flag} {text} cannot be weighed: give a finite cost.")
+    return ()
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _item(name: Any) -> Any:
+    """A name out of a numpy array as a plain one."""
+    return name.item() if hasattr(name, "item") else name
+
+
+def _key(name: Any) -> Any:
+    """What two spellings of one class share: 1, 1.0 and "1"."""
+    try:
+        return float(name)
+    except (TypeError, ValueError):
+        return str(name)

@@ -1,0 +1,290 @@
+"""An estimate of performance on the command line: as a record, and for a reader in a hurry.
+
+Warnings first, then what was found and missed and what that leans on, then what to type next, then
+the figures of every threshold and batch. Computes nothing: see assess/performance.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scarce.cli.checklists import command_to_paste
+from scarce.cli.output import table
+from scarce.cli.wording import in_flags
+
+if TYPE_CHECKING:
+    from scarce import Estimate, Performance
+    from scarce.cli.checklists import Checklists
+
+FIGURES = (
+    *("recall", "precision", "precision_per_recall", "prevalence", "missed"),
+    "alerts_per_event",
+)
+COLUMNS = ("threshold", "alerts", "found", "precision", "missed", "recall", "alerts per event")
+SETTLED = 0.2  # width of recall's interval beyond which more checks are proposed
+CHECKS = 100
+SCATTERED = "labels lie scattered below the threshold"
+HERE = {  # what the library says to somebody who writes Python, and what is said here
+    "Label them, or use choose_labels(...).first(n) if work stopped early.": (
+        "Fill them in; if work went from the top down and stopped early, that is in order."
+    ),
+    "If they were drawn at random, pass their inclusion=.": (
+        "Rows of earlier lists are meant to; for others that were drawn at random give the list "
+        "with --audit, or a column with --inclusion."
+    ),
+    "pass inclusion= with an audit": "draw some with `scarce label` and give the list with --audit",
+    "pass inclusion= with the probability that choose_labels returned for each row": (
+        "name the column of probabilities with --inclusion, or give the list with --audit"
+    ),
+    "threshold_at_time": "threshold_at",
+}
+
+
+def result_of(
+    found: Performance,
+    also: Sequence[float],
+    path: Path | None,
+    score: str,
+    batch: str | None,
+    seed: int,
+    are_prob: bool,
+) -> dict[str, Any]:
+    """Return everything that is known, as `emit` takes it."""
+    result = {
+        **_record(found),
+        "file": None if path is None else str(path),
+        "score": score,
+        "level": found.recall.level,
+        "seed": seed,
+        "effective_size": found.effective_size,
+        "warnings": [
+            _in_flags(text)
+            for text in found.warnings
+            if not (_all_labelled(found) and text.startswith("No positives seen"))
+        ],
+        "also": [_record(found.at(mark)) for mark in also],
+        "next": _next(found, path, are_prob),
+    }
+    if batch is not None:
+        result["batches"] = {str(name): _record(one) for name, one in found.batches.items()}
+    return result
+
+
+def _record(found: Performance) -> dict[str, Any]:
+    return {
+        "threshold": found.threshold,
+        "method": found.method,
+        "counts": found.counts,
+        **{name: getattr(found, name) for name in FIGURES},
+    }
+
+
+def _in_flags(text: str) -> str:
+    options = [
+        one[2:]
+        for parameter in click.get_current_context().command.params
+        for one in parameter.opts
+    ]
+    for words, here in HERE.items():
+        text = text.replace(words, here)
+    return in_flags(text, options)
+
+
+def _next(found: Performance, path: Path | None, are_prob: bool) -> str | None:
+    """Return the command that would help most, or None where nothing is left to find out."""
+    counts = found.counts
+    rows_below = counts.rows - counts.alerts
+    more: tuple[str, ...]
+    if _all_labelled(found):
+        return _for_further_rows(found, path) if are_prob else None
+    if counts.alerts > counts.alerts_labelled:
+        missing = str(counts.alerts - counts.alerts_labelled)
+        more = ("--policy", "tail", "--n", missing, "--out", _free("todo"))
+    elif counts.labelled_below >= rows_below or counts.alerts == 0:
+        return None
+    elif counts.audited == 0:
+        more = ("--policy", "audit", "--n", str(CHECKS), "--out", _free("todo"))
+    elif not found.recall.width <= SETTLED:
+        more = ("--plan",)
+    else:
+        return None
+    if isinstance(found.threshold, tuple):
+        return None  # one list for all batches needs one threshold
+    return command_to_paste("label", path, *more)
+
+
+def _for_further_rows(found: Performance, path: Path | None) -> str | None:
+    """Return the command that gives intervals for further rows, if it can read the same labels."""
+    params = click.get_current_context().params
+    mark = found.threshold
+    if isinstance(mark, tuple) or params["audit"]:
+        return None
+    more = ("--prob", params["score"], "--level", f"{found.recall.level:g}")
+    return command_to_paste("evaluate", path, *more, leave=("score", "auc", "id"))
+
+
+def with_lists(warnings: Sequence[str], found: Performance, lists: Checklists) -> list[str]:
+    """Return warnings without those that lists explain, and with what lists leave open."""
+    if isinstance(found.threshold, tuple):
+        return [*lists.notes, *warnings]
+    earlier, filled, left_open = lists.certain(found.threshold)
+    counts = found.counts
+    if counts.labelled_below - counts.audited - counts.from_outside > earlier + filled:
+        return [*lists.notes, *warnings]  # labels that no list asked for are among them
+    kept = [*lists.notes, *(text for text in warnings if SCATTERED not in text)]
+    if left_open:
+        kept.append(
+            f"{left_open:,} of {filled + left_open:,} rows that {lists.last} takes for certain are "
+            "not filled in: they count as not checked."
+        )
+    return kept
+
+
+def _all_labelled(found: Performance) -> bool:
+    counts = found.counts
+    return counts.alerts_labelled + counts.labelled_below >= counts.rows > 0
+
+
+def _events(number: int) -> str:
+    return "1 event" if number == 1 else f"{number:,} events"
+
+
+def _free(name: str) -> str:
+    """A file name that is not taken: todo.csv, todo-2.csv, ..."""
+    number, free = 1, f"{name}.csv"
+    while Path(free).exists():
+        number += 1
+        free = f"{name}-{number}.csv"
+    return free
+
+
+def show_result(found: Performance, result: dict[str, Any]) -> None:
+    """Write the estimate for a reader on stdout."""
+    for text in result["warnings"]:
+        click.echo(f"warning: {text}")
+    for line in _sentences(found):
+        click.echo(line)
+    if "batches" in result:
+        click.echo(_by_batch(result))
+    leans = dict.fromkeys([found.recall.assumes])
+    if math.isnan(found.recall.value):  # then it says why, and not what the limit leans on
+        leans = dict.fromkeys([found.missed.assumes, found.recall.assumes])
+    click.echo(f"This leans on: {_in_flags('; '.join(leans))}.")
+    if result["next"]:
+        click.echo(f"Next: {result['next']}")
+    click.echo()
+    rows = [_row(result), *(_row(one) for one in result["also"])]
+    table(rows, columns=COLUMNS, simple=True)
+    if "batches" in result:
+        click.echo()
+        named = [(name, *_row(one)) for name, one in result["batches"].items()]
+        table(named, columns=("batch", *COLUMNS), simple=True)
+
+
+def _sentences(found: Performance) -> list[str]:
+    from scarce.records import short
+
+    counts = found.counts
+    level = f"{100 * found.recall.level:g} %"
+    mark = found.threshold
+    at = f"score {mark:g} or more" if not isinstance(mark, tuple) else "their batch's threshold"
+    looked = f", {counts.alerts_labelled:,} of them were looked at"
+    if counts.alerts_labelled == counts.alerts:
+        looked = ", all were looked at" if counts.alerts else ""
+    precise = f"precision {_figure(found.precision)} ({level}, for further alerts)"
+    if not counts.alerts_labelled:
+        precise = "precision is not known, as no alert was looked at"
+    lines = [
+        f"Found: {_events(counts.events_seen)}. {counts.alerts:,} of {counts.rows:,} rows are "
+        f"alerts ({at}){looked}: {precise}."
+    ]
+    missed = _figure(found.missed)
+    if math.isnan(found.missed.value):
+        missed = f"at most {short(found.missed.high)}; there is no best guess"
+    elif found.missed.method.endswith("one-sided limit"):
+        missed = f"at most {short(found.missed.high)}; best guess {short(found.missed.value)}"
+    below, one = "", counts.events_below == 1
+    if counts.labelled_below:
+        below = (
+            f" Of {counts.labelled_below:,} rows checked below, {counts.audited:,} of them drawn "
+            f"by lot, {counts.events_below:,} {'was an event' if one else 'were events'}."
+        )
+    if counts.from_outside:
+        below += f" {counts.from_outside:,} are known from outside."
+    counted = found.missed.method == "counted"
+    how = "counted" if counted else f"{level}, {found.missed.method}"
+    lines.append(f"Missed: {missed} ({how}).{below}")
+    lines.append(_recall(found, level))
+    nothing_below = _all_labelled(found) and not counts.events_below
+    if not math.isnan(found.alerts_per_event.value) and not nothing_below:
+        cost = found.alerts_per_event
+        lines.append(
+            f"Lowering the threshold: about {short(cost.value)} alerts to open per further event "
+            f"(between {short(cost.low)} and {short(cost.high)})."
+        )
+    return lines
+
+
+def _by_batch(result: dict[str, Any]) -> str:
+    """Say why a total of batches is not what the same rows say as one, and what that is."""
+    text = (
+        "By batch: the figures above are of all batches together; each has its own counts, and "
+        "they share the shape of a curve."
+    )
+    if "as_one_batch" not in result:
+        return text
+    missed, recall = (result["as_one_batch"][name] for name in ("missed", "recall"))
+    return (
+        f"{text} Without --batch one curve for all rows is fitted, and says: missed "
+        f"{_cell(missed)}, recall {_cell(recall)}."
+    )
+
+
+def _recall(found: Performance, level: str) -> str:
+    """Recall is a share of the events that these rows hold, whatever further rows will bring."""
+    counts = found.counts
+    if math.isnan(found.recall.value) and found.recall.low == found.recall.high:
+        return f"Recall: {_figure(found.recall)} ({level})."
+    these = f"of the events in these {counts.rows:,} rows"
+    if _all_labelled(found):
+        return (
+            f"Recall: {_figure(found.recall)} {these}: every row is labelled, so it is counted. It "
+            "says nothing of how recall varies in further rows."
+        )
+    return f"Recall: {_figure(found.recall)} ({level}), {these}."
+
+
+def _figure(estimate: Estimate) -> str:
+    from scarce.records import short
+
+    if math.isnan(estimate.value):
+        if math.isnan(estimate.low) or estimate.low == estimate.high:
+            return "not known"
+        return f"between {short(estimate.low)} and {short(estimate.high)}"
+    if estimate.low == estimate.high == estimate.value:
+        return short(estimate.value)
+    return f"{short(estimate.value)}, between {short(estimate.low)} and {short(estimate.high)}"
+
+
+def _row(record: dict[str, Any]) -> tuple[str, ...]:
+    counts = record["counts"]
+    mark = record["threshold"]
+    shown = f"{mark:g}" if not isinstance(mark, tuple) else "by batch"
+    cells = [_cell(record[name]) for name in ("precision", "missed", "recall", "alerts_per_event")]
+    if not counts.alerts_labelled:
+        cells[0] = "?"
+    return (shown, f"{counts.alerts:,}", f"{counts.events_seen:,}", *cells)
+
+
+def _cell(estimate: Estimate) -> str:
+    from scarce.records import short
+
+    value = "?" if math.isnan(estimate.value) else short(estimate.value)
+    if math.isnan(estimate.low) or estimate.low == estimate.high == estimate.value:
+        return value
+    return f"{value} [{short(estimate.low)}, {short(estimate.high)}]"

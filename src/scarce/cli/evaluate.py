@@ -1,0 +1,305 @@
+"""`scarce evaluate`: how good were the probabilities, now that outcomes are known?
+
+    loss beside that of the constant forecast, calibration, ranking, and with costs the money
+
+Every figure with its interval and what it leans on. The figures are the library's: `evaluate_prob`,
+`mean_cost`, `savings`, `cost_confusion`; this file reads rows and writes tables.
+"""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scarce.cli.cost_flags import CostFlags, cost_options
+from scarce.cli.judged import Judged, SpeaksFor, read_judged, speaks_for_options
+from scarce.cli.options import (
+    INPUT,
+    LabelFlags,
+    dry_run_option,
+    label_options,
+    level_option,
+    show_plan,
+    text_options,
+)
+from scarce.cli.output import emit, json_option, say, seed_option, table, terminal_width
+from scarce.cli.prob_columns import USUAL, prob_option
+from scarce.errors import DataError
+
+if TYPE_CHECKING:
+    from scarce.rows import TextForm
+
+TWICE = 1.25  # a mean probability that is off by so much is worth a word
+BRIER = ("Brier score", "Brier score (half the sum)")  # of two classes, of several
+UNITS = {"given": " %", "happened": " %", "gap": " points"}
+AT = ("recall", "precision", "specificity", "alerts")
+OF_EACH = ("calibration", "given", "happened", "gap", "auc")
+SAID = {
+    "calibration": "calibration loss",
+    "given": "mean given",
+    "happened": "happened",
+    "gap": "given - happened",
+    "auc": "AUC",
+    "recall": "recall (sensitivity)",
+}
+
+
+@click.command()
+@click.argument("files", nargs=-1, type=INPUT, metavar="[MODEL] TABLE")
+@prob_option
+@label_options
+@speaks_for_options
+@cost_options
+@click.option(
+    "--threshold",
+    type=float,
+    metavar="SCORE",
+    help="Score at or above which a row is an alert.",
+)
+@level_option
+@seed_option
+@text_options
+@dry_run_option
+@json_option
+def evaluate(
+    files: tuple[Path, ...],
+    prob: tuple[str, ...],
+    labels: LabelFlags,
+    speaks: SpeaksFor,
+    costs: CostFlags,
+    threshold: float | None,
+    level: float,
+    seed: int,
+    form: TextForm,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    """Judge probabilities by what happened, with intervals.
+
+    TABLE holds probabilities and outcomes; or name a MODEL file first, and its probabilities for
+    TABLE are judged. Log loss, Brier score, calibration and AUC stand beside the constant forecast,
+    which gives every row the share of events; with --threshold also recall and precision, with
+    costs what the cheapest decisions would have cost and saved. Rows without a label are left aside
+    and counted out loud.
+
+    \b
+    scarce evaluate p.csv --prob prob --label fraud
+    scarce evaluate m.scarce test.csv --label fraud --false-alarm 5 --miss 400
+    scarce evaluate p.csv --label fraud --threshold 0.2 --costs costs.toml --json
+    """
+    costs.check()
+    if dry_run:
+        show_plan(_plan(files, prob, labels, speaks, costs), json=json)
+        return
+    judged = read_judged(
+        files, "evaluate", labels=labels, prob=prob, speaks=speaks, costs=costs, form=form,
+        quiet=json,
+    )  # fmt: skip
+    if not json and judged.unlabelled:
+        say(judged.left_aside())
+    found = judged.evaluate(level)
+    cut = None if threshold is None else threshold_figures(judged, judged.prob, threshold, level)
+    money = cost_figures(judged.labelled(), costs, level, seed)
+    result = _result(judged, found, cut, money)
+    if cut is not None:
+        result["at_threshold"] = {"threshold": threshold, **cut._asdict()}
+    emit(result, json=json, show=lambda: _show(judged, found, money, result))
+
+
+def threshold_figures(judged: Judged, score: Any, threshold: float, level: float) -> Any:
+    """Return what a threshold finds among the rows with a label, an `AtThreshold`."""
+    from scarce.assess.at_threshold import at_threshold
+
+    if len(judged.classes) != 2:
+        raise DataError(
+            f"{judged.where}: a threshold tells two classes apart, and the labels have "
+            f"{len(judged.classes)}. Name the event with --positive and the others with --negative."
+        )
+    rows, weight, groups = judged.speaking()
+    return at_threshold(
+        judged.y[rows],
+        score[rows],
+        threshold,
+        sample_weight=weight,
+        groups=groups,
+        level=level,
+    )
+
+
+def cost_figures(
+    judged: Judged, costs: CostFlags, level: float, seed: int, *, full: bool = True
+) -> dict[str, Any]:
+    """Return what the cheapest decisions cost: empty without costs.
+
+    Parameters
+    ----------
+    judged : Judged
+        Rows with a label, or all rows where labels were drawn by lot.
+    costs : CostFlags
+    level, seed
+        Of the intervals.
+    full : bool
+        Whether to count rows and cost by action and class, too.
+    """
+    matrix = costs.matrix(judged.classes, judged.table if costs.columns else None)
+    if matrix is None:
+        return {}
+    from scarce import cost_confusion, decide, savings
+
+    done = decide(judged.prob, matrix)
+    how = judged.drawn(level, seed)
+    truth = judged.names()
+    saved = savings(truth, done, matrix, **how)
+    money = {"mean_cost": saved.cost, "savings": saved, "actions": list(matrix.actions)}
+    if full:
+        money["confusion"] = cost_confusion(truth, done, matrix, **how)
+    return money
+
+
+def _result(judged: Judged, found: Any, cut: Any, money: dict[str, Any]) -> dict[str, Any]:
+    figures = {
+        name: getattr(found, name)
+        for name in ("log_loss", "brier", "log_loss_skill", "brier_skill")
+    }
+    each = {
+        str(event): {name: getattr(found, name)[at] for name in OF_EACH}
+        for at, event in enumerate(found.events)
+    }
+    if len(found.events) == 1:
+        figures |= each[str(found.events[0])]
+    result: dict[str, Any] = {
+        "table": judged.where,
+        "model": judged.model or None,
+        "rows": found.rows,
+        "unlabelled": judged.unlabelled,
+        "classes": list(found.classes),
+        "counts": list(found.counts),
+        "figures": figures,
+        "constant": {"log_loss": found.constant_log_loss, "brier": found.constant_brier},
+        "remarks": [
+            *([judged.learnt] if judged.learnt else []),
+            *_advice(judged, found),
+            *found.remarks,
+        ],
+    }
+    if judged.unlabelled:
+        result["remarks"].insert(0, judged.left_aside())
+    if len(found.events) > 1:
+        result["by_class"] = each
+    if money:
+        result["cost"] = money
+    leans = [one.assumes for one in figures.values() if one.value == one.value]
+    if money and judged.inclusion is not None:
+        leans.append("each row was labelled with its stated probability, by lot")
+    result["assumes"] = list(dict.fromkeys(leans))
+    return result
+
+
+def _advice(judged: Judged, found: Any) -> list[str]:
+    """What to do about a mean probability that is far from what happened."""
+    if len(found.events) != 1 or found.gap[0].low <= 0 <= found.gap[0].high:
+        return []
+    if found.auc[0].high < 0.5:  # the classes are exchanged: moving the share mends nothing
+        return []
+    given, happened = found.given[0].value, found.happened[0].value
+    if not (given > TWICE * happened or happened > TWICE * given) or not 0 < happened < 1:
+        return []
+    from_model = judged.model.partition(" (")[0]
+    command = shlex.quote(from_model or judged.where)
+    if not from_model:
+        if judged.columns != (USUAL,):
+            command += "".join(f" --prob {shlex.quote(name)}" for name in judged.columns)
+        command += " --trained-at SHARE"
+    return [
+        f"On average {100 * given:.3g} % was given and {100 * happened:.3g} % happened, "
+        f"{given / happened:.2g} times as much as was right. If the model learnt at another share "
+        f"of events, move it: scarce correct {command} --now-at {happened:.3g}"
+    ]
+
+
+def _show(judged: Judged, found: Any, money: dict[str, Any], result: dict[str, Any]) -> None:
+    beside = {"log_loss": found.constant_log_loss, "brier": found.constant_brier}
+    rows = [
+        _line("log loss (nats)", found.log_loss, beside["log_loss"]),
+        _line(BRIER[len(found.classes) > 2], found.brier, beside["brier"]),
+        _line("saved of constant's log loss", found.log_loss_skill, unit=" %"),
+        _line("saved of constant's Brier", found.brier_skill, unit=" %"),
+    ]
+    for at, event in enumerate(found.events):
+        suffix = f" of {event}" if len(found.events) > 1 else ""
+        rows += [
+            _line(SAID[name] + suffix, getattr(found, name)[at], unit=UNITS.get(name, ""))
+            for name in OF_EACH
+        ]
+    cut = result.get("at_threshold", {})
+    for name in AT if cut else ():
+        rows.append(_line(f"{SAID.get(name, name)} at {cut['threshold']:g}", cut[name], unit=" %"))
+    for remark in result["remarks"][1 if judged.unlabelled else 0 :]:
+        click.echo(folded(f"Note: {remark}") + "\n")
+    columns = ["", "value", f"{100 * found.level:g} % interval", "constant"]
+    table(rows, columns=columns, title=_title(judged, found))
+    if money:
+        cost = money["mean_cost"]
+        click.echo(
+            f"\nMean cost of a row: {number(cost.value)} ({number(cost.low)} to "
+            f"{number(cost.high)}). {money['savings']}\n\n{money['confusion']}"
+        )
+    click.echo("\n" + folded("Assumes that " + "; and that ".join(result["assumes"]) + "."))
+
+
+def folded(text: str) -> str:
+    """Return text in lines of the terminal's width, 79 at most; commands to paste stay whole."""
+    words, mark, command = text.partition(": scarce ")
+    width = max(20, min(79, terminal_width() - 1))
+    lines = textwrap.fill(words + (":" if mark else ""), width, break_long_words=False)
+    return f"{lines}\n  scarce {command}" if mark else lines
+
+
+def _title(judged: Judged, found: Any) -> str:
+    counts = ", ".join(
+        f"{count:,} {name}" for name, count in zip(found.classes, found.counts, strict=True)
+    )
+    by = f" by {judged.model}" if judged.model else ""
+    rows = "1 row" if found.rows == 1 else f"{found.rows:,} rows"
+    return f"{judged.where}: {rows} judged{by} ({counts})"
+
+
+def _line(name: str, one: Any, beside: Any = None, *, unit: str = "") -> list[str]:
+    value, low, high = (number(x, unit) for x in (one.value, one.low, one.high))
+    return [name, value, f"{low} to {high}", "" if beside is None else number(beside.value)]
+
+
+def number(value: float, unit: str = "") -> str:
+    """Write a figure for a table: four digits, as a share or in hundredths with their unit.
+
+    Examples
+    --------
+    >>> number(0.0123456), number(0.0123456, " %"), number(float("nan")), number(-0.00001)
+    ('0.01235', '1.235 %', 'unknown', '-1e-05')
+    """
+    if value != value:
+        return "unknown"
+    if unit:
+        return f"{100 * value:.4g}{unit}"
+    return f"{value:,.0f}" if 10_000 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def _plan(
+    files: tuple[Path, ...],
+    prob: tuple[str, ...],
+    labels: LabelFlags,
+    speaks: SpeaksFor,
+    costs: CostFlags,
+) -> dict[str, Any]:
+    money = ["mean cost, savings, cost by action and class"] if costs.given else []
+    named = [f"{flag} {column}" for flag, column in speaks.given.items()]
+    return {
+        "reads": ", ".join(map(str, files)) or "standard input",
+        "columns": ", ".join([*(prob or ["prob"]), str(labels.label), *named, *costs.columns]),
+        "computes": ", ".join(["log loss, Brier, skill, calibration, AUC", *money]),
+        "writes": "standard output",
+    }

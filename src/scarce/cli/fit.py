@@ -1,0 +1,393 @@
+"""`scarce fit`: from a table to a model file, with what was understood and chosen said out loud.
+
+    rare      regression for a rare class (RareClassifier)
+    maxent    labels revealed at unknown rates, values missing (MaxentClassifier)
+    bayes     a Gaussian for each class, values missing (GaussianBayes)
+    auto      one of these or a stack of models (AutoClassifier), and why
+
+Does not judge the model on new rows: see `scarce evaluate` and `scarce compare`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scarce.cli.fit_choices import (
+    MODELS,
+    choose,
+    class_of,
+    identifiers,
+    refuse_holes,
+    refuse_labels,
+    settings_of,
+)
+from scarce.cli.options import (
+    COLUMN,
+    INPUT,
+    LabelFlags,
+    dry_run_option,
+    engine_of,
+    force_option,
+    label_options,
+    refuse_table_ending,
+    show_plan,
+    text_options,
+    threads_option,
+    typed,
+)
+from scarce.cli.output import emit, json_option, progress, say, seed_option, table
+from scarce.cli.wording import in_flags
+from scarce.errors import DataError, UsageError
+
+
+@click.command()
+@click.argument("data", type=INPUT)
+@label_options
+@click.option(
+    "--model",
+    type=click.Choice(MODELS),
+    default="auto",
+    show_default=True,
+    help="What to fit; auto looks at the labels and the holes, and says why.",
+)
+@click.option("--columns", type=COLUMN, multiple=True, help="Column to learn from (repeatable).")
+@click.option("--drop", type=COLUMN, multiple=True, help="Column to leave out (repeatable).")
+@click.option("--id", "ids", type=COLUMN, multiple=True, help="Column that names rows: left out.")
+@click.option("--weight", type=COLUMN, help="Column with the weight of each row.")
+@click.option(
+    "--categories",
+    type=COLUMN,
+    multiple=True,
+    help="Column of numbers that are codes (repeatable).",
+)
+@click.option(
+    "--max-levels",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Most levels of a text column.  [default: 1000; rare, bayes: 100]",
+)
+@click.option("--loss", help="rare: gev-canonical, logistic, probit, cloglog, loglog or gev-log.")
+@click.option("--shape", help="rare: shape of the GEV link, a number or auto.")
+@click.option("--ridge", help="rare: strength of the penalty, a number or auto.")
+@click.option(
+    "--objective", type=click.Choice(["entropy", "robust"]), help="maxent: what is maximised."
+)
+@click.option("--default-prevalence", type=float, help="maxent: share of events before any data.")
+@click.option("--width-scale", help="maxent: how closely to follow the labels, a number or auto.")
+@click.option(
+    "--covariance",
+    type=click.Choice(["diag", "shared-diag", "full", "shared", "shrunk"]),
+    help="bayes: what a class's Gaussian may look like.",
+)
+@click.option(
+    "--set",
+    "more",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Any other parameter of the model, as in Python (repeatable).",
+)
+@text_options
+@click.option("--out", "-o", type=click.Path(path_type=Path), help="Model file to write.")
+@force_option
+@seed_option
+@threads_option
+@dry_run_option
+@json_option
+def fit(
+    data: Path,
+    labels: LabelFlags,
+    model: str,
+    columns: tuple[str, ...],
+    drop: tuple[str, ...],
+    ids: tuple[str, ...],
+    weight: str | None,
+    categories: tuple[str, ...],
+    max_levels: int | None,
+    more: tuple[str, ...],
+    form: Any,
+    out: Path | None,
+    force: bool,
+    seed: int,
+    threads: int | None,
+    dry_run: bool,
+    json: bool,
+    **own: Any,
+) -> None:
+    """Learn a model from a table and write it to a file.
+
+    DATA is CSV, TSV, Parquet or Arrow (- for standard input). Rows without a label are never taken
+    for negatives. Text columns become categories. --model auto looks at the labels and the holes,
+    chooses, and says why.
+
+    \b
+    scarce fit train.csv --label fraud --positive 1 --model rare --out m2.scarce
+    scarce fit train.csv --label fraud --drop id --model rare --ridge 0.01 --out m3.scarce
+    scarce fit sightings.csv --label seen --drop site --model maxent --out w.scarce
+    """
+    from scarce.tables import open_table, refuse_existing
+
+    if labels.label is None:
+        raise UsageError("Which column holds the labels? Name it: --label COLUMN")
+    if out is None:
+        raise UsageError("Where should the model go? Name a file: --out m.scarce")
+    refuse_existing(out, force)
+    refuse_table_ending(out)
+    source = open_table(data, form)
+    source.column(labels.label, "--label")
+    if weight is not None:
+        source.column(weight, "--weight")
+    for option, names in (
+        ("--columns", columns),
+        ("--drop", drop),
+        ("--id", ids),
+        ("--categories", categories),
+    ):
+        for name in names:
+            source.column(name, option)
+    left_out = [*drop, *ids, *([] if columns else identifiers(source, labels, drop, ids))]
+    settings = settings_of(model, own, more)
+    plan: dict[str, Any] = {
+        "reads": f"{source.where}: {len(source.names)} columns",
+        "label": labels.label,
+        "features": [
+            name
+            for name in (columns or source.names)
+            if name not in (labels.label, weight, *left_out)
+        ],
+        "model": model,
+        "parameters": settings,
+        "seed": seed,
+        "writes": str(out),
+    }
+    if dry_run:
+        show_plan(plan, json=json)
+        return
+    rows, table_in = open_labelled(
+        source,
+        labels,
+        form,
+        indicators=model in ("rare", "bayes"),
+        weight=weight,
+        columns=list(columns) or None,
+        drop=left_out or None,
+        categories=list(categories),
+        max_levels=max_levels,
+        engine=engine_of(threads),
+    )
+    counts = _say_labels(rows, labels)
+    chosen, why = model, ""
+    if model == "auto":
+        chosen, settings, why = choose(rows, counts)
+    refuse_labels(chosen, rows, counts)
+    if why:
+        say(f"--model auto: {why}")
+    if chosen == "bayes" and model == "auto" and _has_categories(rows):
+        rows = _reopen_with_indicators(rows, table_in)
+    for column, levels in rows.schema.indicators.items():
+        say(
+            f"Text column {column!r}: {len(levels)} levels as columns of 0 and 1, beside "
+            f"{levels[0]!r}."
+        )
+    if chosen == "rare":
+        refuse_holes(rows)
+    fitted = _fit(chosen, rows, settings, seed, engine_of(threads))
+    from scarce import save
+
+    save(fitted, out)
+    result = _result(fitted, rows, counts, out)
+    emit(result, json=json, show=lambda: _show(result, fitted))
+    if json or not hasattr(fitted, "summary"):  # a summary holds them
+        for warning in result["report"]["warnings"]:
+            say(f"scarce: warning: {in_flags(warning, _options())}")
+    if chosen == "auto":
+        _say_if_worthless(fitted)
+    if chosen == "maxent":
+        _say_prevalence(fitted, counts)
+    if not json:
+        say(f"\nNext: scarce predict {out} NEW-ROWS.csv --out p.csv")
+
+
+def open_labelled(
+    source: Any, labels: LabelFlags, form: Any, *, indicators: bool, **reading: Any
+) -> tuple[Any, dict[str, Any]]:
+    """Open the rows with the labels read as the flags say."""
+    from scarce import open_rows
+    from scarce.cli.columns import label_meanings
+
+    missing = [*form.missing, *(typed(word) for word in form.missing)]
+    arguments = {
+        "label": labels.label,
+        **label_meanings(labels, source.types[labels.label]),
+        "missing": [value for place, value in enumerate(missing) if value not in missing[:place]],
+        **{name: value for name, value in reading.items() if value is not None},
+    }
+    plain = source.path is not None and _named_well(source) and not form.only_empty
+    data: Any = source.path if plain else None
+    if data is None:
+        with progress("Reading"):
+            data = source.read()
+    else:
+        arguments |= {
+            "delimiter": form.delimiter,
+            "encoding": form.encoding,
+            "decimal": form.decimal,
+            "header": form.header,
+        }
+    source.refuse_open_quote()
+    with progress("Reading") as tick:
+        rows = open_rows(data, indicators=indicators, progress=tick, **arguments)
+    return rows, {"data": data, **arguments}
+
+
+def _named_well(source: Any) -> bool:
+    """Whether a file's name says what is inside, which is what `open_rows` goes by."""
+    from scarce.tables import format_of
+
+    try:
+        kind, packing = format_of(source.path)
+    except UsageError:
+        return False
+    return source.kind == kind and (packing is None) == (not source.packed)
+
+
+def _reopen_with_indicators(rows: Any, opened: dict[str, Any]) -> Any:
+    from scarce import open_rows
+
+    arguments = dict(opened)
+    return open_rows(arguments.pop("data"), indicators=True, **arguments)
+
+
+def _has_categories(rows: Any) -> bool:
+    return any(column.kind == "category" for column in rows.schema.columns)
+
+
+def _say_labels(rows: Any, labels: LabelFlags) -> dict[str, Any]:
+    from scarce.cli.columns import describe_counts
+
+    weights, unlabelled = rows.label_counts()
+    counts = rows.fold(_count_rows, len(rows.classes))
+    say(describe_counts(str(labels.label), rows.classes, counts.tolist(), unlabelled, labels))
+    return {
+        "rows": len(rows),
+        "labelled": {str(k): int(n) for k, n in zip(rows.classes, counts, strict=True)},
+        "unlabelled": unlabelled,
+        "weight": weights.tolist(),
+    }
+
+
+def _count_rows(block: Any, n_classes: int) -> Any:
+    import numpy as np
+
+    return np.bincount(block.y[~np.isnan(block.y)].astype(np.intp), minlength=n_classes)
+
+
+def _fit(chosen: str, rows: Any, settings: dict[str, Any], seed: int, engine: Any) -> Any:
+    import warnings
+
+    cls = class_of(chosen)
+    known = cls().get_params(deep=False)
+    arguments: dict[str, Any] = {"engine": engine}
+    if "random_state" in known:
+        arguments["random_state"] = seed
+    with progress("Fitting") as tick, said_clearly(cls.__name__):
+        if "progress" in known:
+            arguments["progress"] = tick
+        model = cls(**{**arguments, **settings})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", category=UserWarning)  # they are in the report
+            return model.fit(rows)
+
+
+@contextmanager
+def said_clearly(model: str) -> Iterator[None]:
+    """A value that scikit-learn or a model refuses with ValueError is a usage error in words."""
+    from scarce.errors import ScarceError
+
+    try:
+        yield
+    except ScarceError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{model} cannot be fitted to these rows: {error}") from error
+
+
+def _result(fitted: Any, rows: Any, counts: dict[str, Any], out: Path) -> dict[str, Any]:
+    chosen = {
+        name: getattr(fitted, f"{name}_")
+        for name in ("loss", "shape", "ridge", "width_scale")
+        if isinstance(value := getattr(fitted, f"{name}_", None), (float, int, str))
+        and value == value  # a loss without a shape has NaN there
+    }
+    return {
+        "model": type(fitted).__name__,
+        "rows": counts["rows"],
+        "labelled": counts["labelled"],
+        "unlabelled": counts["unlabelled"],
+        "features": list(rows.names),
+        "classes": list(rows.classes),
+        "chosen": chosen,
+        "report": fitted.report_.to_dict(),
+        "data": rows.fingerprint,
+        "out": str(out),
+    }
+
+
+def _show(result: dict[str, Any], fitted: Any) -> None:
+    lines = [
+        ("model", result["model"]),
+        ("learnt from", _learnt_from(result)),
+        ("features", _short_list(result["features"])),
+    ]
+    if not hasattr(fitted, "summary"):
+        lines.append(("fit", str(fitted.report_).splitlines()[0]))
+    for name, value in result["chosen"].items():
+        words = f"{value:.4g}" if isinstance(value, float) else str(value)
+        lines.append((name.replace("_", " "), words))
+    lines.append(("written to", result["out"]))
+    if hasattr(fitted, "summary"):
+        click.echo(in_flags(str(fitted.summary()), _options()) + "\n")
+    table(lines)
+
+
+def _options() -> list[str]:
+    return [name[2:] for one in fit.params for name in one.opts if name.startswith("--")]
+
+
+def _learnt_from(result: dict[str, Any]) -> str:
+    labelled = f"{result['rows'] - result['unlabelled']:,} labelled rows"
+    if result["model"] == "MaxentClassifier" and result["unlabelled"]:
+        return f"{labelled} against all {result['rows']:,} as background"
+    return labelled
+
+
+def _say_if_worthless(fitted: Any) -> None:
+    """Warn where held-out rows do not show that the model beats the constant forecast."""
+    scores = fitted.comparison_
+    if "auto" in scores and scores["auto"]["log_loss"] >= scores["constant"]["log_loss"]:
+        say(
+            f"scarce: warning: on held-out rows the log loss is {scores['auto']['log_loss']:.4g}, "
+            f"beside {scores['constant']['log_loss']:.4g} for the same probability in every row: "
+            "these rows do not show that a model is worth having."
+        )
+
+
+def _say_prevalence(fitted: Any, counts: dict[str, Any]) -> None:
+    """Say which share of events maxent's probabilities rest on: labels cannot tell it."""
+    event = fitted.classes_[-1]
+    labelled = {name: n for name, n in counts["labelled"].items() if n}
+    share = labelled.get(str(event), 0) / max(1, sum(labelled.values()))
+    among = f" (of the labelled rows it is {share:.3g})" if len(labelled) > 1 else ""
+    say(
+        f"Probabilities rest on a share of {fitted.class_prior_[-1]:.3g} for {event}{among}, which "
+        "such labels cannot tell. To move them: scarce correct MODEL --now-at SHARE --out NEW"
+    )
+
+
+def _short_list(names: list[str]) -> str:
+    shown = ", ".join(names[:8])
+    return f"{len(names)}: {shown}" + (", ..." if len(names) > 8 else "")

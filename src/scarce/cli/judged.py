@@ -1,0 +1,414 @@
+"""Rows to be judged: what a model said of them, what happened, and whom each of them speaks for.
+
+    p.csv with a column of probabilities     or     m.scarce and a table that it has not seen
+
+What evaluate, check and compare read, in one place. Rows without a label are left aside and counted
+out loud, unless --inclusion says how likely each row was to be labelled. Computes no figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scarce.cli.class_order import as_in_columns, as_in_model, read_classes
+from scarce.cli.options import COLUMN, LabelFlags
+from scarce.cli.output import progress
+from scarce.cli.prob_columns import find_prob, prob_values, table_or_stdin
+from scarce.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from scarce.cli.cost_flags import CostFlags
+    from scarce.rows import TextForm
+
+Command = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class SpeaksFor:
+    """Which columns say whom a row speaks for, as typed."""
+
+    weight: str | None = None
+    inclusion: str | None = None
+    groups: str | None = None
+
+    @property
+    def given(self) -> dict[str, str]:
+        """Flag and column of those that were typed."""
+        flags = {"--weight": self.weight, "--inclusion": self.inclusion, "--groups": self.groups}
+        return {flag: column for flag, column in flags.items() if column is not None}
+
+
+def speaks_for_options(command: Command) -> Command:
+    """Add --weight, --inclusion and --groups; the command gets one argument `speaks`."""
+    from functools import wraps
+
+    @wraps(command)
+    def gathered(*args: Any, **more: Any) -> Any:
+        names = ("weight", "inclusion", "groups")
+        speaks = SpeaksFor(**{name: more.pop(name) for name in names})
+        return command(*args, speaks=speaks, **more)
+
+    for option in (
+        click.option(
+            "--groups",
+            type=COLUMN,
+            help="Column of what rows belong together: card, patient, site.",
+        ),
+        click.option(
+            "--inclusion",
+            type=COLUMN,
+            help="Column with the probability of being drawn.",
+        ),
+        click.option("--weight", type=COLUMN, help="Column with the weight of each row."),
+    ):
+        gathered = option(gathered)
+    return gathered
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Rows of a table with what was said of them and what happened.
+
+    Parameters
+    ----------
+    where : str
+        The table, for messages.
+    y : float64 array of shape (n,)
+        Position of each row's class, NaN where not labelled.
+    classes : tuple
+        Negative first, where there are two.
+    prob : float64 array of shape (n,) or (n, n_classes), or None
+        Of the event, or of each class.
+    sample_weight, inclusion, groups : arrays of shape (n,), or None
+        As the columns say; groups are numbered from 0 on.
+    table : pyarrow.Table
+        The columns that costs or scores need.
+    model : str
+        What said it, for the reader; "" for a table of probabilities.
+    columns : tuple of str
+        The columns of probabilities; empty where a model said them.
+    learnt : str
+        A sentence, where the model learnt from this very file.
+    """
+
+    where: str
+    y: Any
+    classes: tuple[Any, ...]
+    prob: Any
+    sample_weight: Any
+    inclusion: Any
+    groups: Any
+    table: Any
+    model: str = ""
+    columns: tuple[str, ...] = ()
+    learnt: str = ""
+
+    @property
+    def known(self) -> Any:
+        """Which rows have a label."""
+        return self.y == self.y
+
+    @property
+    def unlabelled(self) -> int:
+        """How many rows have none."""
+        return int((~self.known).sum())
+
+    def labelled(self) -> Judged:
+        """Return the rows that figures are made of: all if drawn, else those with a label."""
+        import numpy as np
+        import pyarrow as pa
+
+        if self.inclusion is not None or not self.unlabelled:
+            return self
+        rows = np.flatnonzero(self.known)
+        named = ("y", "prob", "sample_weight", "groups")
+        kept = {name: getattr(self, name) for name in named}
+        kept = {name: None if held is None else held[rows] for name, held in kept.items()}
+        if kept["groups"] is not None:
+            kept["groups"] = np.unique(kept["groups"], return_inverse=True)[1]
+        return replace(self, table=self.table.take(pa.array(rows)), **kept)
+
+    def speaking(self) -> tuple[Any, Any, Any]:
+        """Return the positions of the rows with a label, their weights and their groups."""
+        import numpy as np
+
+        from scarce.assess.evaluation import drawn_weights
+
+        rows, weight, groups = np.flatnonzero(self.known), self.sample_weight, self.groups
+        if self.inclusion is not None:
+            spoken = drawn_weights(self.known, self.inclusion)
+            weight = spoken if weight is None else weight * spoken
+        if groups is not None:
+            groups = np.unique(groups[rows], return_inverse=True)[1]
+        return rows, None if weight is None else weight[rows], groups
+
+    def evaluate(self, level: float) -> Any:
+        """Return the figures of the probabilities, an `Evaluation`."""
+        from scarce.assess.evaluation import evaluate_prob
+
+        rows, weight, groups = self.speaking()
+        return evaluate_prob(
+            self.y[rows],
+            self.prob[rows],
+            classes=self.classes,
+            sample_weight=weight,
+            groups=groups,
+            level=level,
+        )
+
+    def worse_than(self, other: Judged, level: float) -> Any:
+        """Return how much more log loss this has than another on the same rows, an `Estimate`."""
+        from scarce.assess.comparison import loss_difference
+
+        rows, weight, groups = self.speaking()
+        return loss_difference(
+            self.y[rows],
+            self.prob[rows],
+            other.prob[rows],
+            sample_weight=weight,
+            groups=groups,
+            level=level,
+        )
+
+    def names(self) -> Any:
+        """Return the class of each row by its name, None where not labelled."""
+        import numpy as np
+
+        held = np.empty(len(self.y), dtype=object)
+        for place, name in enumerate(self.classes):
+            held[self.y == place] = name
+        return held
+
+    def drawn(self, level: float, seed: int) -> dict[str, Any]:
+        """Return what figures of costs are asked for with."""
+        return {
+            "sample_weight": self.sample_weight,
+            "inclusion": self.inclusion,
+            "groups": self.groups,
+            "level": level,
+            "random_state": seed,
+        }
+
+    def left_aside(self) -> str:
+        """Say how many rows say nothing, "" where all do."""
+        n = self.unlabelled
+        if n == 0:
+            return ""
+        if self.inclusion is not None:
+            return (
+                f"{n:,} of {len(self.y):,} rows are not labelled: those that are speak for them "
+                "by --inclusion."
+            )
+        return (
+            f"{n:,} of {len(self.y):,} rows are not labelled and left aside: the figures speak for "
+            "the labelled rows alone. If those were drawn by lot, say how: --inclusion COLUMN; if "
+            "only alerts were looked at, ask how much was missed: scarce estimate."
+        )
+
+
+def read_judged(
+    files: Sequence[Path],
+    verb: str,
+    *,
+    labels: LabelFlags,
+    prob: Sequence[str] = (),
+    speaks: SpeaksFor,
+    costs: CostFlags | None = None,
+    extra: Sequence[tuple[str, str]] = (),
+    need_prob: bool = True,
+    form: TextForm,
+    quiet: bool = False,
+) -> Judged:
+    """Read a table of probabilities, or let a model say what they are.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        One table (none: standard input), or a model file and a table.
+    verb : str
+        For messages.
+    labels, prob, speaks, costs, form
+        As typed.
+    extra : sequence of (flag, column)
+        Further number columns that the verb needs.
+    need_prob : bool
+        Whether probabilities are needed at all.
+    quiet : bool
+        Say nothing on stderr.
+    """
+    from scarce.cli.scoring import is_model, load_model
+    from scarce.tables import open_table
+
+    model, data = _model_and_table(files, verb, is_model)
+    if model is not None and prob:
+        raise UsageError(
+            f"--prob {prob[0]} names a column of probabilities, and {model} is a model that gives "
+            "them itself. Leave one of the two out."
+        )
+    if labels.label is None:
+        raise UsageError(
+            "--label is not given: name the column that says what happened, such as --label fraud."
+        )
+    loaded = None if model is None else load_model(model)
+    source = open_table(table_or_stdin(data, verb), form)
+    label = source.column(labels.label, option="--label")
+    pairs = [*speaks.given.items(), *extra]
+    if costs is not None:
+        pairs += [(costs.option(name), name) for name in costs.columns]
+    named = [source.column(column, option=flag) for flag, column in pairs]
+    numbers = [column for flag, column in pairs if flag != "--groups"]
+    found = find_prob(source, prob) if need_prob and loaded is None else None
+    keep = list(dict.fromkeys([label, *named, *(found.columns if found else ())]))
+    with progress("Reading") as tick:
+        if loaded is not None and need_prob:
+            table, said = _stream(loaded, source, keep, numbers, tick)
+        else:
+            table = source.read(
+                keep, numbers=[*numbers, *(found.columns if found else ())], progress=tick
+            )
+            said = None
+    if table.num_rows == 0:
+        raise DataError(f"{source.where} has a header and no rows: there is nothing to judge.")
+    y, classes = read_classes(table.column(label), label, labels, source.where, loaded, quiet)
+    if found is not None:
+        said = prob_values(table, found, where=source.where, form=form, start=0)
+        y, classes = as_in_columns(y, classes, found, label, source.where)
+    elif loaded is not None:
+        y, classes = as_in_model(y, classes, loaded, label, source.where)
+        if said is not None and len(classes) == 2:
+            said = said[:, 1]
+    return Judged(
+        where=source.where,
+        y=y,
+        classes=classes,
+        prob=said,
+        sample_weight=_column(table, speaks.weight, "--weight", source.where),
+        inclusion=_inclusion(table, speaks.inclusion, source.where),
+        groups=_groups(table, speaks.groups, source.where),
+        table=table,
+        model="" if loaded is None else f"{loaded.path} ({loaded.kind})",
+        columns=() if found is None else found.columns,
+        learnt="" if loaded is None else _learnt(loaded, source),
+    )
+
+
+def _learnt(loaded: Any, source: Any) -> str:
+    """Say that the model learnt from this very file, by the mark that it carries; else nothing."""
+    from scarce.rows.files import stamp
+
+    held = loaded.model
+    while held is not None and not hasattr(held, "data_fingerprint_"):
+        held = getattr(held, "estimator_", None)
+    if held is None or source.path is None or held.data_fingerprint_ != stamp([source.path]):
+        return ""
+    return (
+        f"{loaded.path} learnt from {source.where} itself: on rows that it knows every model looks "
+        "better than it is. Judge it on rows that it has not seen."
+    )
+
+
+def _model_and_table(
+    files: Sequence[Path], verb: str, is_model: Callable[[Path], bool]
+) -> tuple[Path | None, Path | None]:
+    if len(files) > 2:
+        raise UsageError(
+            f"{len(files)} files were given: scarce {verb} takes a table of probabilities, or a "
+            "model file and a table."
+        )
+    if len(files) == 2:
+        if is_model(files[1]) and not is_model(files[0]):
+            raise UsageError(
+                f"The model comes first: scarce {verb} {files[1]} {files[0]} --label COLUMN"
+            )
+        return files[0], files[1]
+    if files and is_model(files[0]):
+        raise UsageError(
+            f"{files[0]} is a model: name the table with the outcomes too, such as: scarce {verb} "
+            f"{files[0]} test.csv --label fraud"
+        )
+    return None, files[0] if files else None
+
+
+def _stream(loaded: Any, source: Any, keep: list[str], numbers: list[str], tick: Any) -> Any:
+    """The kept columns of a table and what the model says of its rows."""
+    import numpy as np
+    import pyarrow as pa
+
+    from scarce.tables import number_column
+
+    parts, said, start = [], [], 0
+    for part, prob in loaded.stream(source, keep, exact=False, progress=tick):
+        for name in numbers:
+            values = number_column(part, name, where=source.where, start=start)
+            at = part.column_names.index(name)
+            part = part.set_column(at, name, pa.array(values, from_pandas=True))
+        parts.append(part)
+        said.append(prob)
+        start += part.num_rows
+    return pa.concat_tables(parts, promote_options="permissive"), np.concatenate(said)
+
+
+def _column(table: Any, name: str | None, flag: str, where: str) -> Any:
+    """A number column without holes, finite and from 0 on."""
+    if name is None:
+        return None
+    import numpy as np
+
+    from scarce.tables import number_column
+
+    values = number_column(table, name, where=where)
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(
+            f"{where}, column {name!r} ({flag}): {values[row]:g} at row {row:,}. A weight is a "
+            "finite number from 0 on, in every row."
+        )
+    if not values.any():
+        raise DataError(f"{where}, column {name!r} ({flag}): all weights are 0.")
+    return values
+
+
+def _inclusion(table: Any, name: str | None, where: str) -> Any:
+    if name is None:
+        return None
+    from scarce.tables import number_column
+
+    return number_column(table, name, where=where)
+
+
+def _groups(table: Any, name: str | None, where: str) -> Any:
+    """The number of each row's group, from 0 on."""
+    if name is None:
+        return None
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = table.column(name)
+    if pa.types.is_dictionary(values.type):  # which may differ from chunk to chunk
+        values = values.cast(values.type.value_type)
+    if pa.types.is_nested(values.type):
+        raise DataError(
+            f"{where}, column {name!r} (--groups) holds {values.type}, and one name or number per "
+            "row is needed. Name another column."
+        )
+    if values.null_count:
+        row = int(np.argmax(pc.is_null(values).to_numpy(zero_copy_only=False)))
+        raise DataError(
+            f"{where}, column {name!r} (--groups): no value at row {row:,}. Every row belongs to "
+            "some group; give rows that stand alone a name of their own."
+        )
+    coded = pc.dictionary_encode(values).combine_chunks()
+    codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.intp)
+    if codes.max() == 0:
+        raise DataError(
+            f"{where}, column {name!r} (--groups): all rows are in one group, so that how groups "
+            "differ cannot be seen. Leave --groups out, or give rows of more groups."
+        )
+    return codes

@@ -1,0 +1,145 @@
+"""`scarce predict`: probabilities for new rows, as a stream.
+
+    row -> columns that the model reads -> probability of the event
+
+Rows are read, scored and written part by part: memory does not grow with the file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scarce.cli.options import (
+    COLUMN,
+    INPUT,
+    dry_run_option,
+    force_option,
+    out_option,
+    rows_need_a_file,
+    show_plan,
+    text_options,
+    threads_option,
+    to_option,
+)
+from scarce.cli.output import emit, json_option, progress, say
+from scarce.errors import DataError, UsageError
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=INPUT, default="-")
+@click.option(
+    "--id",
+    "keep",
+    type=COLUMN,
+    multiple=True,
+    help="Column to hand on beside prob (repeatable); all columns without it.",
+)
+@click.option(
+    "--unknown",
+    type=click.Choice(["error", "missing"]),
+    default="error",
+    show_default=True,
+    help="For a category that the model never saw.",
+)
+@text_options
+@out_option
+@to_option
+@force_option
+@threads_option
+@dry_run_option
+@json_option
+def predict(
+    model: Path,
+    data: Path,
+    keep: tuple[str, ...],
+    unknown: str,
+    form: Any,
+    out: Path | None,
+    to: str | None,
+    force: bool,
+    threads: int | None,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    """Write the probability of the event for each row.
+
+    MODEL is a file from scarce fit, DATA a table with the columns that the model learnt from (- or
+    nothing: standard input). Adds the column prob (several classes: prob_CLASS) to the columns of
+    DATA. Memory does not grow with DATA.
+
+    \b
+    scarce predict m.scarce new.parquet --out p2.csv
+    scarce predict m.scarce test.csv --id id --out p3.parquet
+    scarce predict m.scarce new.parquet | scarce decide --false-alarm 5 --miss 400
+    """
+    from dataclasses import replace
+
+    from scarce.cli.scoring import is_model, load_model
+    from scarce.cli.typed_parts import as_written
+    from scarce.tables import open_table, refuse_existing, write_tables
+    from scarce.tables.sink import sink_format
+
+    if not dry_run:
+        rows_need_a_file(out, json, "p.csv")
+    refuse_existing(out, force)
+    kind, _ = sink_format(out, to)
+    if is_model(data) and not is_model(model):
+        raise UsageError(f"The model comes first: scarce predict {data} {model}")
+    loaded = load_model(model)
+    loaded = replace(loaded, schema=replace(loaded.schema, unknown=unknown))
+    source = open_table(data, form)
+    kept = [source.column(name, "--id") for name in dict.fromkeys(keep)] or list(source.names)
+    names = loaded.prob_names
+    for name in names:
+        if name in kept:
+            raise DataError(
+                f"{source.where} has a column {name!r} already, which is what predict adds. Rename "
+                "it, or name the columns to hand on with --id."
+            )
+    if dry_run:
+        show_plan(
+            {
+                "model": f"{loaded.path}: {loaded.kind}, classes {list(loaded.classes)}",
+                "reads": f"{source.where}: {', '.join(loaded.columns)}",
+                "writes": f"{out or 'standard output'} ({kind}): {', '.join([*kept, *names])}",
+            },
+            json=json,
+        )
+        return
+    _use_threads(threads)
+    shape = as_written(source, out, to, form, set(loaded.numbers) & set(kept))
+    count, total = 0, 0.0
+    with progress("Predicting") as tick, write_tables(out, to=to, force=force, form=form) as write:
+        for part, prob in loaded.stream(source, kept, progress=tick):
+            part = shape(part)
+            columns = [prob[:, -1]] if len(names) == 1 else list(prob.T)
+            for name, column in zip(names, columns, strict=True):
+                part = part.append_column(name, [column])
+            write(part)
+            count += part.num_rows
+            total += float(prob[:, -1].sum())
+    summary = {
+        "rows": count,
+        "model": loaded.kind,
+        "classes": list(loaded.classes),
+        "columns": [*kept, *names],
+        "mean_prob": total / count if count else float("nan"),
+        "out": None if out is None else str(out),
+    }
+    if json:
+        emit(summary, json=True)
+    elif out is not None and str(out) != "-":
+        event = loaded.classes[-1]
+        mean = f"; mean probability of {event}: {total / count:.4g}" if count else ""
+        say(f"{count:,} rows written to {out}{mean}.")
+
+
+def _use_threads(threads: int | None) -> None:
+    if threads is not None:
+        import pyarrow as pa
+
+        pa.set_cpu_count(threads)

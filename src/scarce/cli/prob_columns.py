@@ -1,0 +1,178 @@
+"""Which columns of somebody's table are probabilities, and of which class is each?
+
+One column is the probability of the event; several, a column per class, are known by their names:
+`prob_legit` is of the class legit. Values are read from the text as it is written, so that a table
+can be handed on unchanged, and checked: a probability that is none is refused with file, column and
+row. Does not use them: see decide.py and correct.py.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scarce.cli.options import COLUMN
+from scarce.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from scarce.rows import TextForm
+    from scarce.tables import TableSource
+
+USUAL = "prob"  # what `scarce predict` calls its column, or the beginning of its columns
+SUM_TOLERANCE = 1e-4  # as in decisions/cheapest.py
+
+prob_option = click.option(
+    "--prob",
+    multiple=True,
+    type=COLUMN,
+    help="Column of probabilities; for several classes one --prob for each, or a pattern such as "
+    "'prob_*'.  [default: prob, or prob_*]",
+)
+
+
+@dataclass(frozen=True)
+class ProbColumns:
+    """Columns that hold probabilities.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        One, the probability of the event; or one per class.
+    classes : tuple of str
+        What the names of several columns say of their classes; empty for one column.
+    in_order : bool
+        Whether the user listed them one by one, so that their order may be meant.
+    """
+
+    columns: tuple[str, ...]
+    classes: tuple[str, ...] = ()
+    in_order: bool = False
+
+
+def table_or_stdin(table: Path | None, verb: str) -> Path | str:
+    """Return the table that was named, or standard input where something can come from it."""
+    if table is not None:
+        return table
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError(
+            f"There is nothing to read: name a table, such as `scarce {verb} p.csv`, or pipe rows "
+            f"into it: scarce predict m.scarce new.parquet | scarce {verb}"
+        )
+    return "-"
+
+
+def find_prob(source: TableSource, typed: Sequence[str]) -> ProbColumns:
+    """Return the columns of probabilities: those named, or those that bear the usual name."""
+    patterned = [text for text in typed if "*" in text and text not in source.names]
+    if patterned and len(typed) > 1:
+        raise UsageError(
+            f"--prob {patterned[0]!r} stands for several columns already: give no other --prob."
+        )
+    if patterned or not typed:
+        if not typed and USUAL in source.names:
+            return ProbColumns((USUAL,))
+        pattern = patterned[0] if patterned else f"{USUAL}_*"
+        return _matching(source, pattern, usual=not typed)
+    columns = tuple(source.column(text, option="--prob") for text in typed)
+    for name in columns:
+        if columns.count(name) > 1:
+            raise UsageError(f"--prob {name} is given twice: each class has a column of its own.")
+    if len(columns) == 1:
+        return ProbColumns(columns)
+    usual = all(name.startswith(f"{USUAL}_") and name != f"{USUAL}_" for name in columns)
+    classes = tuple(name.removeprefix(f"{USUAL}_") for name in columns) if usual else columns
+    return ProbColumns(columns, classes, in_order=True)
+
+
+def _matching(source: TableSource, pattern: str, *, usual: bool) -> ProbColumns:
+    head, _, tail = pattern.partition("*")
+    size = len(head) + len(tail)
+    hits = [n for n in source.names if len(n) > size and n.startswith(head) and n.endswith(tail)]
+    if len(hits) > 1:
+        classes = tuple(name[len(head) : len(name) - len(tail)] for name in hits)
+        return ProbColumns(tuple(hits), classes)
+    if usual:
+        source.column(USUAL, option="--prob")  # says that there is none, and what there is
+    seen = f"only {hits[0]!r} does" if hits else "none does"
+    raise DataError(
+        f"{source.where}: --prob {pattern!r} is for a column per class, and {seen}. The columns "
+        f"are: {', '.join(source.names[:12])}."
+    )
+
+
+def number_values(part: Any, name: str, *, where: str, form: TextForm, start: int) -> Any:
+    """Return a column of a part of a table as float64, NaN where missing, whatever spells it.
+
+    Parameters
+    ----------
+    part : pyarrow.Table
+        Its text is as written: decimal commas and words for missing values are not read yet.
+    name : str
+    where : str
+        The table, for messages.
+    form : TextForm
+    start : int
+        Number of the part's first row, for messages.
+    """
+    from scarce.tables import number_column
+
+    return number_column(part, name, where=where, start=start, form=form)
+
+
+def prob_values(part: Any, prob: ProbColumns, *, where: str, form: TextForm, start: int) -> Any:
+    """Return probabilities, (n,) of one column or (n, n_classes) of several, or refuse them."""
+    import numpy as np
+
+    held = []
+    for name in prob.columns:
+        values = number_values(part, name, where=where, form=form, start=start)
+        bad = ~((values >= 0.0) & (values <= 1.0))  # NaN too
+        if bad.any():
+            raise _strange(values, int(bad.argmax()), name, where, start)
+        held.append(values)
+    if len(held) == 1:
+        return held[0]
+    table = np.column_stack(held)
+    total = table.sum(axis=1)
+    off = np.abs(total - 1.0) > SUM_TOLERANCE
+    if off.any():
+        row = int(off.argmax())
+        raise DataError(
+            f"{where}, columns {', '.join(prob.columns)}: they sum to {total[row]:.4g} at row "
+            f"{start + row:,}, and the probabilities of all classes of a row are 1 together. Name "
+            "a column for every class with --prob."
+        )
+    return table
+
+
+def _strange(values: Any, row: int, name: str, where: str, start: int) -> DataError:
+    place = f"{where}, column {name!r}"
+    value = values[row]
+    if value != value:
+        return DataError(
+            f"{place}: the probability at row {start + row:,} is missing "
+            f"({int((values != values).sum()):,} of the {len(values):,} rows around it), and "
+            "nothing follows from no probability. Leave such rows out, or predict them again."
+        )
+    hint = "If these are scores, let a model turn them into probabilities first: scarce predict."
+    if 1.0 < value <= 100.0:
+        hint = "If these are percentages, divide them by 100 first."
+    return DataError(
+        f"{place}: {value:g} at row {start + row:,} is no probability, which lies between 0 and 1. "
+        f"{hint}"
+    )
+
+
+def refuse_taken(source: TableSource, names: Sequence[str], option: str) -> None:
+    """Refuse to write a column under a name that the table has already."""
+    for name in names:
+        if name in source.names:
+            raise DataError(
+                f"{source.where} has a column {name!r} already, and this would be a second one. "
+                f"Give the new columns another name: {option} NAME"
+            )

@@ -1,0 +1,424 @@
+"""What stands on the page of `scarce report`, part by part, in the order in which it is read.
+
+Asks the library for each figure and hands it to scarce.report, which shows it. What is chosen here
+is presentation alone: bins of pictures, which classes fit into one, which sentence comes first.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from scarce.cli import report_pictures as pictures
+from scarce.cli.column_summary import summarise
+from scarce.cli.wording import in_flags
+from scarce.report import Report
+
+if TYPE_CHECKING:
+    from scarce.cli.cost_flags import CostFlags
+    from scarce.cli.judged import Judged
+    from scarce.cli.options import LabelFlags
+    from scarce.rows import TextForm
+
+FAR = 1.25  # times as much given as happened, from which on it is worth a warning
+MOST_COLUMNS = 60
+
+
+class Page(Report):
+    """A page for someone who types: what a fit remarks is said in flags of `scarce fit`."""
+
+    _flags: tuple[str, ...] = ()
+
+    @contextmanager
+    def in_words_of_fit(self) -> Iterator[None]:
+        """Turn arguments into flags in warnings given meanwhile."""
+        from scarce.cli.fit import fit
+
+        self._flags = tuple(name[2:] for one in fit.params for name in one.opts if name[:2] == "--")
+        try:
+            yield
+        finally:
+            self._flags = ()
+
+    def warn(self, text: str) -> Self:
+        """Add a warning; all are shown first, each once."""
+        turned = in_flags(text, self._flags)
+        if turned != text:
+            turned = f"{turned.removesuffix('.')} (flags of `scarce fit`)."
+        return super().warn(turned)
+
+
+class Story:
+    """The parts of a page, and what they share.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        As typed.
+    judged : Judged
+        Rows with probabilities and outcomes.
+    prob : sequence of str
+        Columns of probabilities, as typed.
+    labels, costs, form
+        As typed.
+    level : float
+    seed : int
+    """
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        judged: Judged,
+        prob: Sequence[str],
+        labels: LabelFlags,
+        costs: CostFlags,
+        form: TextForm,
+        level: float,
+        seed: int,
+    ) -> None:
+        self.files, self.judged, self.prob = files, judged, prob
+        self.labels, self.costs = labels, costs
+        self.form, self.level, self.seed = form, level, seed
+        self.found = judged.evaluate(level)
+        self.money: dict[str, Any] = {}
+        self.spread: dict[str, float] = {}
+
+    @cached_property
+    def model(self) -> Any:
+        """The model, where the first file is one."""
+        from scarce import load
+
+        return load(self.files[0])
+
+    @cached_property
+    def learnt(self) -> bool:
+        """Whether the table is the very file that the model learnt from."""
+        return len(self.files) == 2 and _learnt_from(self.model, self.files[1])
+
+    @property
+    def seen_only(self) -> bool:
+        """Whether the only labels are those of the event, beside rows without any."""
+        counts = self.found.counts
+        return len(counts) == 2 and counts[0] == 0 and self.judged.unlabelled > 0
+
+    @property
+    def title(self) -> str:
+        """Made of the names of the files, without their folders."""
+        names = [Path(path).name for path in self.files] or ["standard input"]
+        return " on ".join(names)
+
+    @property
+    def subtitle(self) -> str:
+        """What was judged, in a line."""
+        rows = _rows(self.found.rows)
+        return f"Probabilities of {self._events()}, judged on {rows} with a label."
+
+    def tell(self, page: Page) -> None:
+        """Put everything on the page."""
+        from scarce.cli.evaluate import cost_figures
+
+        if not self.seen_only:
+            self.money = cost_figures(self.judged.labelled(), self.costs, self.level, self.seed)
+        self._warn(page)
+        self._in_short(page)
+        self._data(page)
+        if len(self.files) == 2:
+            self._model(page)
+        if self.seen_only:
+            self._presence(page)
+        else:
+            self._numbers(page)
+            self._reliability(page)
+            if self.money:
+                self._decisions(page)
+        self._leans(page)
+
+    # --- first things -----------------------------------------------------------------------------
+
+    def _events(self) -> str:
+        return " and ".join(str(name) for name in self.found.events[:3]) + (
+            " and others" if len(self.found.events) > 3 else ""
+        )
+
+    def _warn(self, page: Report) -> None:
+        if self.seen_only:
+            page.warn(
+                f"Every label says {self.found.events[0]}: these are events, and of the other rows "
+                "nothing is known. How right the probabilities are cannot be judged by them"
+                + (", nor what decisions cost." if self.costs.given else ".")
+            )
+        elif self.judged.unlabelled:
+            page.warn(
+                f"{self.judged.unlabelled:,} of {len(self.judged.y):,} rows are not labelled. "
+                "Every figure here speaks for the labelled rows alone: if they were picked, by an "
+                "alert or by hand, the others may be quite different. How much was missed: "
+                "`scarce estimate`; which rows to look at next: `scarce label`."
+            )
+        if self.learnt:
+            page.warn(
+                f"{Path(self.files[1]).name} is the file that the model learnt from, so every "
+                "figure here is too good: a model knows the rows it has seen. Give rows that it "
+                "has not."
+            )
+        for warning in self._mix():
+            page.warn(warning)
+
+    def _mix(self) -> list[str]:
+        """Say that probabilities are off on average, and what moves them."""
+        said = []
+        for given, happened, gap, name in zip(
+            self.found.given, self.found.happened, self.found.gap, self.found.events, strict=True
+        ):
+            if not (gap.low > 0 or gap.high < 0) or not happened.value > 0:  # NaN: one class only
+                continue
+            times = given.value / happened.value
+            if 1 / FAR < times < FAR:
+                continue
+            # with exchanged classes (AUC below 0.5) moving the share mends nothing
+            mends = len(self.found.events) == 1 and not self.found.auc[0].high < 0.5
+            way = self._correction(happened.value) if mends else ""
+            said.append(
+                f"On average {_percent(given.value)} was given for {name} and "
+                f"{_percent(happened.value)} happened: the probabilities are {times:.3g} times as "
+                f"large.{way}"
+            )
+        return said[:3]
+
+    def _correction(self, share: float) -> str:
+        """Return the command that moves the probabilities to a share of events."""
+        first = str(self.files[0]) if self.files else "-"
+        words = ["scarce", "correct", "p.csv" if first == "-" else first]
+        if len(self.files) < 2:
+            words += [part for name in self.prob for part in ("--prob", name)]
+            words += ["--trained-at", "SHARE"]
+        words += ["--now-at", f"{share:.3g}"]
+        return f" If the model learnt at another share of events, move it: `{shlex.join(words)}`."
+
+    def _in_short(self, page: Report) -> None:
+        found = self.found
+        counts = ", ".join(
+            f"{count:,} {'is' if count == 1 else 'are'} {name}"
+            for name, count in zip(found.classes, found.counts, strict=True)
+        )
+        page.section("In short", f"Of {_rows(found.rows)} with a label {counts}.")
+        page.data("evaluation", found)
+        if self.seen_only:
+            page.text(
+                f"{_rows(self.judged.unlabelled)} have no label: these figures compare the two, "
+                "and cannot say how often it happens."
+            )
+            return
+        skill = found.log_loss_skill
+        if skill.low > 0:
+            gain = f"{_told(skill, percent=True)} of that loss is saved."
+        elif skill.high < 0:
+            gain = "worse than giving every row the same."
+        elif skill.high != skill.high:
+            gain = "nothing can be said of a gain, for all rows are of one class."
+        else:
+            gain = "a gain that cannot be told from noise."
+        page.text(
+            f"Log loss {_told(found.log_loss)}, beside {_told(found.constant_log_loss)} for the "
+            f"same probability in every row: {gain}"
+        )
+        if len(found.events) == 1:
+            page.text(
+                f"On average {_told(found.given[0], percent=True)} was given and "
+                f"{_told(found.happened[0], percent=True)} happened."
+            )
+        if self.money:
+            saved = self.money["savings"]
+            known = saved.share.value == saved.share.value
+            share = f"{_told(saved.share, percent=True)} of what always {saved.best!s} costs"
+            page.text(
+                f"Taking the cheapest action for each row costs {_told(saved.cost)} a row, and "
+                f"saves {share if known else f'nothing: always {saved.best!s} costs 0'}."
+            )
+
+    def _data(self, page: Report) -> None:
+        found, judged = self.found, self.judged
+        page.section("The data")
+        total = len(judged.y)
+        counts = [(str(name), n) for name, n in zip(found.classes, found.counts, strict=True)]
+        counts += [("not labelled", judged.unlabelled), ("all", total)]
+        page.table(
+            [str(self.labels.label), "rows", "share"],
+            [(name, n, n / total) for name, n in counts],
+            caption=f"Labels in {judged.where}",
+            percent=["share"],
+        )
+        path = self.files[-1] if self.files else None
+        if path is None or str(path) == "-":
+            page.text("Read from a pipe: what is missing in its columns was not counted.")
+            return
+        columns = summarise(path, self.form)
+        self.spread = {one["name"]: one["spread"] for one in columns if one["spread"]}
+        holes = [one for one in columns if one["missing"]]
+        said = f"{len(columns):,} columns, {len(holes):,} of them with missing values."
+        page.text(said if holes else f"{len(columns):,} columns, none with a missing value.")
+        if len(columns) > MOST_COLUMNS:
+            columns = sorted(columns, key=lambda one: -one["missing"])[:MOST_COLUMNS]
+            page.text(f"The {MOST_COLUMNS} with most missing values:")
+        page.table(
+            ["column", "missing", "share missing", "least", "mean", "greatest"],
+            [
+                (
+                    one["name"],
+                    one["missing"],
+                    one["missing"] / max(one["rows"], 1),
+                    one["low"],
+                    one["mean"],
+                    one["high"],
+                )
+                for one in columns
+            ],
+            caption="Columns",
+            percent=["share missing"],
+        )
+
+    def _model(self, page: Page) -> None:
+        from scarce.report import show_model
+
+        page.section("The model", f"From the file {self.files[0]}.")
+        with page.in_words_of_fit():
+            show_model(page, self.model, level=self.level, spread=self.spread)
+
+    # --- figures ----------------------------------------------------------------------------------
+
+    def _numbers(self, page: Report) -> None:
+        from scarce.report import show_evaluation
+
+        show_evaluation(page.section("Honest numbers"), self.found)
+
+    def _reliability(self, page: Report) -> None:
+        from scarce.report import show_reliability
+
+        rows = self.judged.labelled()
+        page.section("Reliability")
+        if len(self.found.events) > pictures.MOST_SERIES:
+            page.text(
+                f"The {pictures.MOST_SERIES} classes with most rows, each against all others."
+            )
+        show_reliability(page, pictures.reliabilities(rows, self.found, self.level))
+        page.figure(*pictures.given_by_outcome(rows, self.found))
+
+    def _presence(self, page: Report) -> None:
+        """What rows of one class, among others of which nothing is known, can say."""
+        from scarce.assess.ranking import auc
+
+        known, prob, event = self.judged.known, self.judged.prob, self.found.events[0]
+        page.section(
+            "What labelled events alone can say",
+            f"Rows are labelled {event} or not at all. How often it happens, and so whether the "
+            "probabilities are right, cannot be known from these rows; whether they are higher "
+            "for labelled rows, can.",
+        )
+        page.numbers(
+            [
+                (
+                    "AUC, labelled against the rest",
+                    auc(known.astype(float), prob, level=self.level),
+                    f"how often a row labelled {event} outranks one without a label; 0.5 is chance",
+                ),
+                ("mean given, labelled", float(prob[known].mean()), f"rows labelled {event}"),
+                ("mean given, the rest", float(prob[~known].mean()), "rows without a label"),
+            ],
+            percent=["mean given, labelled", "mean given, the rest"],
+        )
+        page.text(
+            "Rows without a label may be of either kind, so this AUC cannot reach 1: the more "
+            "events are among them, the lower it is, however good the model."
+        )
+        page.figure(*pictures.given_by_state(self.judged, event))
+
+    def _decisions(self, page: Report) -> None:
+        import numpy as np
+
+        from scarce import decision_curve, mean_cost
+        from scarce.report import show_confusion, show_costs, show_decision_curve, show_savings
+
+        rows = self.judged.labelled()
+        matrix = self.costs.matrix(rows.classes, rows.table if self.costs.columns else None)
+        assert matrix is not None
+        page.section("Decisions", "The cheapest action for each row, by these costs:")
+        binary = matrix.shape[1] == 2
+        bands = matrix.thresholds() if binary and matrix.n_rows is None else None
+        show_costs(page, matrix, bands)
+        truth, how = rows.names(), rows.drawn(self.level, self.seed)
+        single = {
+            name: mean_cost(truth, _every(name, len(truth)), matrix, **how)
+            for name in matrix.actions
+        }
+        show_savings(page, self.money["savings"], single)
+        show_confusion(page, self.money["confusion"])
+        if binary and rows.prob.ndim == 1 and len(np.unique(rows.y)) == 2:
+            act = matrix.actions[1]
+            at = bands[act][0] if bands is not None and act in bands else None
+            points = pictures.thresholds(float(rows.y.mean()), at)
+            curve = decision_curve(
+                rows.y, rows.prob, at=points, level=self.level, random_state=self.seed
+            )
+            show_decision_curve(page, curve, at)
+
+    def _leans(self, page: Report) -> None:
+        from scarce.report import leans_on
+
+        found = self.found
+        values = [found.log_loss, found.brier, *found.calibration, *found.auc, *found.given]
+        if self.money:
+            values.append(self.money["savings"].cost)
+        told = leans_on(values)
+        if self.seen_only:
+            told = ["The labelled events are a fair sample of all events."]
+        page.section("What this leans on").assumes(
+            [
+                *told,
+                "The labels are right.",
+                *([] if self.learnt else ["The model and its settings saw none of these rows."]),
+                "Rows to come are like these: the same world, the same share of events, the same "
+                "way of measuring.",
+            ]
+        )
+
+
+def _learnt_from(model: Any, table: Path) -> bool:
+    """Whether a model carries the mark of this very file."""
+    from scarce.rows.files import stamp
+
+    held = model
+    while held is not None and not hasattr(held, "data_fingerprint_"):
+        held = getattr(held, "estimator_", None)
+    if held is None or not table.is_file():
+        return False
+    return bool(held.data_fingerprint_ == stamp([table]))
+
+
+def _every(name: Any, n: int) -> Any:
+    """One action for every row; objects, so that a name of any type stays what it is."""
+    import numpy as np
+
+    held = np.empty(n, dtype=object)
+    held[:] = name
+    return held
+
+
+def _rows(count: int) -> str:
+    from scarce.records import in_rows  # with numpy, which is heavy
+
+    return in_rows(count)
+
+
+def _percent(share: float) -> str:
+    from scarce.report.values import number
+
+    return number(share, percent=True)
+
+
+def _told(one: Any, *, percent: bool = False) -> str:
+    from scarce.report.values import cell
+
+    return cell(one, percent=percent)

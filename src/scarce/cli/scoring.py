@@ -1,0 +1,209 @@
+"""From a model file and a table to probabilities, part by part: what several verbs need.
+
+The model's own schema says which columns are read and how, so a file is never guessed anew: text
+that spells numbers, categories and code books are read as they were when the model learnt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from scarce.errors import DataError, StoreError, UsageError
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model from a file, and what it reads.
+
+    Parameters
+    ----------
+    path : Path
+    model : classifier
+    schema : Schema
+        Columns, code books and classes of the data that it learnt from.
+    classes : tuple
+        In the order of the probabilities; of two, the event last.
+    """
+
+    path: Path
+    model: Any
+    schema: Any
+    classes: tuple[Any, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a table that it needs."""
+        sources: tuple[str, ...] = self.schema.sources
+        return sources
+
+    @property
+    def numbers(self) -> list[str]:
+        """Those of its columns that are numbers."""
+        words = {
+            column.source or column.name
+            for column in self.schema.columns
+            if any(isinstance(level, str) for level in column.levels)
+        }
+        return [name for name in self.columns if name not in words]
+
+    @property
+    def prob_names(self) -> list[str]:
+        """What the columns of probabilities are called: prob, or prob_CLASS for several classes."""
+        return ["prob"] if len(self.classes) == 2 else [f"prob_{name}" for name in self.classes]
+
+    @property
+    def kind(self) -> str:
+        """The model's class, and what it wraps."""
+        inner = getattr(self.model, "estimator_", None)
+        name = type(self.model).__name__
+        return name if inner is None else f"{name}({type(inner).__name__})"
+
+    def prob(self, table: Any, start: int = 0, *, where: str = "", engine: Any = None) -> Any:
+        """Return the probability of each class for the rows of an Arrow table: (n, K)."""
+        import numpy as np
+
+        from scarce.rows import ArrayRows
+
+        if table.num_rows == 0:
+            return np.empty((0, len(self.classes)))
+        try:
+            X, _, _ = self.schema.code(table, start)
+            self._refuse_holes(X, start)
+            rows = ArrayRows(X, schema=self.schema, engine=engine, check=False)
+            return self.model.predict_proba(rows)
+        except DataError as error:
+            raise DataError(f"{where}: {error}" if where else str(error)) from None
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            raise _no_valid_model(self.path, self.model, error) from error
+
+    def _refuse_holes(self, X: Any, start: int) -> None:
+        """Say which values are missing when the model needs them all."""
+        import numpy as np
+        from sklearn.utils import get_tags
+
+        if get_tags(self.model).input_tags.allow_nan or not np.isnan(X).any():
+            return
+        row, place = (int(one) for one in np.argwhere(np.isnan(X))[0])
+        column = self.schema.columns[place]
+        raise DataError(
+            f"Column {column.source or column.name!r}: a value is missing at row {start + row:,}, "
+            f"and {self.kind} needs them all. Fill it in, or fit a model that takes holes: scarce "
+            "fit --model maxent (or bayes)."
+        )
+
+    def stream(
+        self, source: Any, keep: Sequence[str] = (), *, exact: bool = True, progress: Any = None
+    ) -> Iterator[tuple[Any, Any]]:
+        """Walk a table: parts of it with the kept columns, and the probabilities of their rows.
+
+        Parameters
+        ----------
+        source : TableSource
+        keep : sequence of str
+            Columns to hand on, beside the probabilities.
+        exact : bool
+            Whether text that is handed on stays as it is written.
+        progress : callable (done, total), optional
+        """
+        for name in self.columns:
+            self._need(source, name)
+        wanted = list(dict.fromkeys([*self.columns, *keep]))
+        handed_on = set(keep) & set(self.numbers) if exact or not source.is_text else set()
+        numbers = [name for name in self.numbers if name not in handed_on]
+        words = [name for name in self.columns if name not in self.numbers]
+        start = 0
+        for part in source.tables(wanted, numbers=numbers, exact=exact, progress=progress):
+            read = source.without_blanks(part, words) if exact and source.is_text else part
+            for name in handed_on:  # as it is written to whoever comes next, as a number here
+                place = read.column_names.index(name)
+                read = read.set_column(place, name, [source.numbers(part, name, start)])
+            yield part.select(list(keep)), self.prob(read, start, where=source.where)
+            start += part.num_rows
+
+    def _need(self, source: Any, name: str) -> None:
+        try:
+            source.column(name)
+        except DataError as error:
+            raise DataError(
+                f"{str(error).rstrip('.')}. The model {self.path.name} reads: "
+                f"{', '.join(self.columns)}."
+            ) from None
+
+
+def load_model(path: Path) -> LoadedModel:
+    """Load a model file that can give probabilities."""
+    from scarce import load
+    from scarce.rows import Column, Schema
+
+    model = load(path)
+    if not hasattr(model, "predict_proba"):
+        raise DataError(
+            f"{path} holds a {type(model).__name__}, which gives no probabilities of rows. Give a "
+            "model from scarce fit."
+        )
+    if not hasattr(model, "classes_"):
+        raise DataError(
+            f"{path} holds a {type(model).__name__} that was never fitted. Fit it: scarce fit."
+        )
+    fields = _found(model, "schema_")
+    if fields is not None:
+        try:
+            schema = Schema.from_dict(fields)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise _no_valid_model(path, model, error) from error
+    else:
+        names = _found(model, "feature_names_in_")
+        if names is None:
+            names = [f"x{place}" for place in range(model.n_features_in_)]
+        schema = Schema(tuple(Column(str(name)) for name in names))
+    if len(schema.columns) != model.n_features_in_ or (
+        (named := _found(model, "feature_names_in_")) is not None
+        and list(schema.names) != [str(name) for name in named]
+    ):
+        raise _no_valid_model(
+            path, model, ValueError("its schema and its features have different names")
+        )
+    classes = tuple(value.item() if hasattr(value, "item") else value for value in model.classes_)
+    return LoadedModel(Path(path), model, replace(schema, label=None, weight=None), classes)
+
+
+def _no_valid_model(path: Path, model: Any, error: Exception) -> StoreError:
+    return StoreError(
+        f"{str(path)!r}: what it holds is no valid {type(model).__name__} ({type(error).__name__}: "
+        f"{error}). Fit it again: scarce fit."
+    )
+
+
+def is_model(path: Path) -> bool:
+    """Whether a path names a model file, by its ending or by what is inside.
+
+    Examples
+    --------
+    >>> is_model(Path("m.scarce")), is_model(Path("no-such-file.csv"))
+    (True, False)
+    """
+    if path.suffix == ".scarce":
+        return True
+    if str(path) == "-" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(9)
+    return head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 2**31
+
+
+def refuse_stdin_twice(*paths: Path) -> None:
+    """Refuse two inputs on one stream."""
+    if sum(str(path) == "-" for path in paths) > 1:
+        raise UsageError("Standard input (-) can stand for one input only.")
+
+
+def _found(model: Any, name: str) -> Any:
+    """Look for a fitted attribute on a model, then on the one that it wraps."""
+    while model is not None:
+        if hasattr(model, name):
+            return getattr(model, name)
+        model = getattr(model, "estimator_", None)
+    return None

@@ -1,0 +1,183 @@
+"""Settings that are typed every time: `scarce.toml` in the current folder.
+
+    [scarce]                 for every verb that has the option
+    label = "fraud"
+    positive = 1
+
+    [decide]                 for one verb
+    false-alarm = 5
+
+A flag wins over the environment (SCARCE_DECIDE_MISS=400), which wins over the file. Names that are
+no option are refused, with the one that was probably meant. What was taken is said on stderr.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scarce.errors import DataError, suggest
+
+FILE = "scarce.toml"
+COMMON = "scarce"
+
+
+def read_settings(path: Path, verbs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Read the file into sections by verb, and refuse sections that are none.
+
+    Parameters
+    ----------
+    path : Path
+        The file; without one there are no settings.
+    verbs : mapping
+        Names of the verbs.
+    """
+    import tomllib
+
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be read ({error.strerror}). Check its permissions."
+        ) from None
+    try:
+        held = tomllib.loads(text.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(
+            f"{path} is not TOML ({error}). Mend that place, or move the file away."
+        ) from None
+    for name, section in held.items():
+        if name != COMMON and name not in verbs:
+            near = suggest(name, [COMMON, *verbs])
+            raise DataError(
+                f"{path}: [{name}] is no verb.{near} Sections are [{COMMON}] for all verbs, or "
+                "the name of a verb."
+            )
+        if not isinstance(section, dict):
+            raise DataError(
+                f"{path}: {name} = {section!r} stands outside a section. Put settings under "
+                f"[{COMMON}] or under a verb, such as [decide]."
+            )
+    return held
+
+
+def defaults_for(
+    command: click.Command,
+    name: str,
+    held: Mapping[str, Mapping[str, Any]],
+    path: Path,
+    every_option: Callable[[], Collection[str]],
+) -> dict[str, Any]:
+    """Return the settings that one verb takes, as click's defaults, checked for their names.
+
+    Parameters
+    ----------
+    command, name : click.Command and str
+        The verb.
+    held : mapping
+        The sections, from `read_settings`.
+    path : Path
+        The file, for messages.
+    every_option : callable
+        Names the options of all verbs; asked only for a name in [scarce] that this verb lacks.
+    """
+    options = {
+        option.lstrip("-"): parameter
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        for option in parameter.opts
+        if option.startswith("--")
+    }
+    taken: dict[str, Any] = {}
+    for section in (COMMON, name):
+        for key, value in held.get(section, {}).items():
+            parameter = options.get(key.replace("_", "-"))
+            if parameter is None or parameter.name is None:
+                known = every_option() if section == COMMON else options
+                if section == COMMON and key.replace("_", "-") in known:
+                    continue
+                of = "any verb" if section == COMMON else f"scarce {name}"
+                raise DataError(
+                    f"{path}, [{section}]: {key!r} is no option of {of}.{suggest(key, known)} See: "
+                    f"scarce {'VERB' if section == COMMON else name} --help"
+                )
+            taken[parameter.name] = _default(parameter, value, f"{path}, [{section}]: {key}")
+    return taken
+
+
+def _default(parameter: click.Option, value: Any, place: str) -> Any:
+    """Check one setting as click would check what is typed."""
+    if isinstance(value, dict):
+        raise DataError(f"{place} is a table; give one value, as the option takes it.")
+    if parameter.is_flag:
+        if not isinstance(value, bool):
+            raise DataError(f"{place} = {value!r}: give true or false.")
+        return value
+    given = value if isinstance(value, list) else [value]
+    if any(isinstance(one, (dict, list)) for one in given):
+        raise DataError(f"{place} = {value!r}: give one value, or a plain list of values.")
+    if isinstance(value, list) and not parameter.multiple:
+        raise DataError(f"{place} = {value!r}: give one value, as the option takes it.")
+    words = [str(one).lower() if isinstance(one, bool) else str(one) for one in given]
+    try:
+        for word in words:
+            read = parameter.type.convert(word, parameter, None)
+            if isinstance(read, float) and not math.isfinite(read):
+                raise DataError(f"{place} = {word}: give a plain number.")
+    except click.BadParameter as error:
+        raise DataError(f"{place}: {in_plain_words(error.message).rstrip('.')}.") from None
+    return words if parameter.multiple else words[0]
+
+
+def settings_taken(ctx: click.Context) -> dict[str, list[str]]:
+    """Return the options of a verb that were set and not typed, by the place that set them."""
+    taken: dict[str, list[str]] = {}
+    places = {
+        click.core.ParameterSource.DEFAULT_MAP: FILE,
+        click.core.ParameterSource.ENVIRONMENT: "the environment",
+    }
+    for parameter in ctx.command.params:
+        place = places.get(ctx.get_parameter_source(parameter.name or ""))  # type: ignore[arg-type]
+        if place is None:
+            continue
+        value = ctx.params.get(parameter.name or "")
+        words = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        name = parameter.opts[-1].lstrip("-")
+        flag = isinstance(parameter, click.Option) and parameter.is_flag
+        taken.setdefault(place, []).append(name if flag else f"{name} {words}")
+    return taken
+
+
+def in_plain_words(message: str) -> str:
+    """Say what click says of a value without its names of types.
+
+    Examples
+    --------
+    >>> in_plain_words("'x' is not a valid integer range.")
+    "'x' is not a whole number."
+    """
+    for kind, words in (
+        ("valid integer range", "whole number"),
+        ("valid integer", "whole number"),
+        ("valid float range", "number"),
+        ("valid float", "number"),
+    ):
+        message = message.replace(f"is not a {kind}", f"is not a {words}")
+    return message
+
+
+def common_options(verbs: Iterable[click.Command]) -> set[str]:
+    """Return every option that some verb has: what [scarce] may hold."""
+    return {
+        option.lstrip("-")
+        for command in verbs
+        for parameter in command.params
+        for option in parameter.opts
+        if option.startswith("--")
+    }

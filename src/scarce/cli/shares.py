@@ -1,0 +1,155 @@
+"""Class shares as typed: one number for the event, or a share for each class by name.
+
+    --now-at 0.015                    --now-at a=0.2 --now-at b=0.3   (the class left out: the rest)
+
+Rates at which rows were kept are typed in the same way, and turn into shares:
+
+    now_at[y]  is proportional to  trained_at[y] / kept[y]
+
+Does not move probabilities: see prior/shift.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from scarce.errors import UsageError, suggest
+
+Shares = list[float]
+
+
+class Share(click.ParamType[str]):
+    """A share as typed, NUMBER or CLASS=NUMBER; refused as soon as it cannot be one."""
+
+    name = "share"
+
+    def __init__(self, *, whole: bool) -> None:
+        self.whole = whole  # whether 1 is allowed
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """Return the text as typed, or say why it is no share."""
+        text = str(value)
+        number = text.rpartition("=")[2]
+        try:
+            share = float(number)
+        except ValueError:
+            self.fail(f"{number!r} is not a number. Give one such as 0.015.", param, ctx)
+        if not (0.0 < share < 1.0 or (self.whole and share == 1.0)):
+            hint = f" {share:g} % is {share / 100:g}." if 1.0 < share < 100.0 else ""
+            hint = " Every tenth row is 0.1." if self.whole else hint
+            most = "at most 1" if self.whole else "below 1"
+            self.fail(f"{text}: a share of rows is above 0 and {most}.{hint}", param, ctx)
+        return text
+
+
+SHARE = Share(whole=False)
+RATE = Share(whole=True)
+trained_at_option = click.option(
+    "--trained-at",
+    multiple=True,
+    type=SHARE,
+    metavar="SHARE",
+    help="Share of events that the model was trained at; CLASS=SHARE for several classes.",
+)
+now_at_option = click.option(
+    "--now-at",
+    multiple=True,
+    type=SHARE,
+    metavar="SHARE",
+    help="Share of events where it is used now; CLASS=SHARE for several classes.",
+)
+
+
+def read_shares(typed: Sequence[str], classes: Sequence[Any], option: str) -> Shares | None:
+    """Return one share per class, in the order of the classes; None where nothing was typed.
+
+    Parameters
+    ----------
+    typed : sequence of str
+        One number, the share of the last of two classes; or "CLASS=SHARE" for all classes or all
+        but one.
+    classes : sequence
+        Names of the classes.
+    option : str
+        The flag, for messages.
+
+    Examples
+    --------
+    >>> read_shares(["0.25"], ["legit", "fraud"], "--now-at")
+    [0.75, 0.25]
+    >>> read_shares(["c=0.25", "a=0.5"], ["a", "b", "c"], "--now-at")
+    [0.5, 0.25, 0.25]
+    >>> read_shares(["a=0.75", "b=0.5"], ["a", "b", "c"], "--now-at")
+    Traceback (most recent call last):
+    ...
+    scarce.errors.UsageError: --now-at: the shares add up to 1.25, and together ...
+    """
+    if not typed:
+        return None
+    found = _by_class(typed, classes, option)
+    left_out = [place for place in range(len(classes)) if place not in found]
+    shares = [found.get(place, 0.0) for place in range(len(classes))]
+    total = math.fsum(shares)
+    if len(left_out) > 1:
+        listed = ", ".join(str(classes[place]) for place in left_out)
+        raise UsageError(f"{option} leaves out the classes {listed}: give a share for each.")
+    if left_out:
+        shares[left_out[0]] = 1.0 - total
+    if (left_out and not total < 1.0) or (not left_out and abs(total - 1.0) > 1e-9):
+        raise UsageError(
+            f"{option}: the shares add up to {total:.6g}, and together those of all classes are 1. "
+            "Leave one class out, and it gets the rest."
+        )
+    return shares
+
+
+def shares_of_kept(
+    typed: Sequence[str], classes: Sequence[Any], trained_at: Shares | None
+) -> tuple[Shares, Shares]:
+    """Return the mix of training and that of the world, from the rates at which rows were kept.
+
+    Without the mix of training both are for a training on equal shares: what moves a probability is
+    their ratio alone, which is right.
+
+    Examples
+    --------
+    >>> shares_of_kept(["0.1"], [0, 1], [0.5, 0.5])[1]
+    [0.9090909090909091, 0.09090909090909091]
+    """
+    option = "--undersample"
+    kept = _by_class(typed, classes, option, last=False)
+    before = trained_at or [1.0 / len(classes)] * len(classes)
+    raw = [b / kept.get(k, 1.0) for k, b in enumerate(before)]
+    return before, [value / math.fsum(raw) for value in raw]
+
+
+def _by_class(
+    typed: Sequence[str], classes: Sequence[Any], option: str, *, last: bool = True
+) -> dict[int, float]:
+    """What was typed, by position of the class; one bare number is for the last or first of two."""
+    if len(typed) == 1 and "=" not in typed[0]:
+        if len(classes) != 2:
+            raise UsageError(
+                f"{option} {typed[0]} is one number, and there are {len(classes)} classes: give "
+                f"them by name, such as {option} {classes[0]}=0.2 {option} {classes[1]}=0.3."
+            )
+        return {1 if last else 0: float(typed[0])}
+    names = [str(name) for name in classes]
+    found: dict[int, float] = {}
+    for text in typed:
+        name, mark, number = text.rpartition("=")
+        if not mark:
+            raise UsageError(f"{option} {text}: give a class and a number, such as {names[0]}=0.2.")
+        if name not in names:
+            raise UsageError(
+                f"{option} {text}: there is no class {name!r}.{suggest(name, names)} The classes "
+                f"are: {', '.join(names)}."
+            )
+        if names.index(name) in found:
+            raise UsageError(f"{option} names the class {name!r} twice: give it once.")
+        found[names.index(name)] = float(number)
+    return found

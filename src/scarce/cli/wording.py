@@ -1,0 +1,77 @@
+"""How is an error of the library, which speaks of arguments, said to someone who types flags?
+
+    open_rows(..., drop=['city'])  ->  --drop city           positive='yes'  ->  --positive yes
+
+Only names of options of the verb that was run are turned; the rest is left as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+CALL = re.compile(r"\b(?:open_rows|estimate_performance|choose_labels)\((?:\.\.\.,\s*)?([^()]*)\)")
+LIST = r"\[(?P<list>[^\[\]]*)\]"
+WORD = r"'(?P<word>[^']*)'|\"(?P<other>[^\"]*)\""
+PLAIN = r"(?P<plain>-?\w+(?:[.-]\w+)*)"
+BARE = re.compile(r"\b(?P<name>[a-z_]+)=(?:" + LIST + "|" + WORD + "|" + PLAIN + r")?")
+FOREIGN = re.compile(r"; if [^;.]*, pass (\w+)=\[\.\.\.\]")  # advice that this verb has no flag for
+AFTER_FLAG = re.compile(r"--[\w-]+[ =]$")
+RENAMED = {"random_state": "seed", "header": "no-header", "label_source": "label-source"}
+NEGATED = {"header=False": "--no-header"}
+
+
+def in_flags(message: str, options: Collection[str]) -> str:
+    """Return a message with Python arguments turned into flags of the verb.
+
+    Parameters
+    ----------
+    message : str
+        What the library says.
+    options : collection of str
+        Names of the verb's options, such as "positive" or "no-header".
+
+    Examples
+    --------
+    >>> known = ["drop", "positive", "unlabelled", "delimiter", "no-header", "missing"]
+    >>> in_flags("Leave it out with open_rows(..., drop=['city']).", known)
+    'Leave it out with --drop city.'
+    >>> in_flags("Say which one is the event: positive='no' or positive='yes'.", known)
+    'Say which one is the event: --positive no or --positive yes.'
+    >>> in_flags("pass missing=[...]; if it is a code, pass categories=[...].", known)
+    'pass --missing VALUE.'
+    >>> in_flags("Give --budget drop=200.", known)  # the value of a flag is left alone
+    'Give --budget drop=200.'
+    >>> in_flags("if it means missing, pass missing=[...]; pass header=False; pass alpha=3", known)
+    'if it means missing, pass --missing VALUE; pass --no-header; pass alpha=3'
+    """
+
+    def flag(match: re.Match[str]) -> str:
+        if AFTER_FLAG.search(match.string, 0, match.start()):
+            return match[0]
+        if match[0] in NEGATED and NEGATED[match[0]][2:] in options:
+            return NEGATED[match[0]]
+        name = RENAMED.get(match["name"], match["name"]).replace("_", "-")
+        if name not in options:
+            return match[0]
+        value = match["word"] if match["word"] is not None else match["other"]
+        if value is None:
+            value = match["plain"]
+        if match["list"] is not None:
+            parts = [part.strip().strip("'\"") for part in match["list"].split(",")]
+            if parts == ["..."]:
+                return f"--{name} VALUE"
+            return " ".join(f"--{name} {_quoted(part)}" for part in parts if part)
+        if value == "True":
+            return f"--{name}"
+        return f"--{name}" + (f" {_quoted(value)}" if value is not None else "")
+
+    message = FOREIGN.sub(
+        lambda match: match[0] if match[1].replace("_", "-") in options else "", message
+    )
+    opened = CALL.sub(lambda match: match[1] or match[0], message)
+    return BARE.sub(flag, opened)
+
+
+def _quoted(value: str) -> str:
+    return value if re.fullmatch(r"[\w.:/+-]+", value) else f"'{value}'"

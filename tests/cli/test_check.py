@@ -1,0 +1,406 @@
+"""`scarce check`: bounds against the library's figures, exit codes, what cannot be known."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pytest
+from click.testing import CliRunner, Result
+
+from scarce import (
+    CostMatrix,
+    Estimate,
+    RareClassifier,
+    calibration_loss,
+    decide,
+    estimate_performance,
+    mean_cost,
+    open_rows,
+    save,
+    savings,
+)
+from scarce.assess.at_threshold import at_threshold
+from scarce.assess.comparison import loss_difference
+from scarce.assess.evaluation import evaluate_prob
+from scarce.cli.bounds import BOUNDS, verdict
+from scarce.cli.check import _size
+from scarce.cli.main import scarce
+from scarce.datasets import make_trial_scores
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(scarce, ["check", *map(str, args)], prog_name="scarce")
+
+
+def checks(*args: object, code: int = 0) -> dict:
+    done = run(*args, "--json")
+    assert done.exit_code == code, done.output
+    record = json.loads(done.stdout)
+    assert record["ok"] is (code == 0)
+    assert record["result"]["holds"] is (code == 0)
+    return {one["figure"]: one for one in record["result"]["checks"]} | {"": record["result"]}
+
+
+def refused(code: int, *args: object) -> str:
+    done = run(*args)
+    assert done.exit_code == code, done.output
+    assert done.stdout == ""
+    return done.stderr
+
+
+def close(found: dict, one: Estimate) -> bool:
+    held = found["estimate"]
+    return (held["value"], held["low"], held["high"]) == pytest.approx(
+        (one.value, one.low, one.high), rel=1e-9
+    )
+
+
+def bound(figure: str):
+    return next(one for one in BOUNDS if one.figure == figure)
+
+
+@pytest.fixture
+def data(rng):
+    prob = rng.beta(1, 6, 500)
+    return {
+        "prob": prob,
+        "old": np.clip(prob * 1.4, 0, 1),
+        "fraud": (rng.random(500) < prob).astype(int),
+    }
+
+
+@pytest.fixture
+def table(tmp_path, data):
+    pacsv.write_csv(pa.table(data), tmp_path / "p.csv")
+    return tmp_path / "p.csv"
+
+
+@pytest.fixture(scope="module")
+def trial():
+    return make_trial_scores(random_state=0)
+
+
+@pytest.fixture
+def scores(tmp_path, trial):
+    label = pa.array(trial.y, from_pandas=True).cast(pa.int8())
+    pacsv.write_csv(pa.table({"score": trial.scores, "label": label}), tmp_path / "scores.csv")
+    return tmp_path / "scores.csv"
+
+
+# --- figures and verdicts -------------------------------------------------------------------------
+
+
+def test_every_figure_of_probabilities_is_the_librarys(table, data):
+    y, prob = data["fraud"], data["prob"]
+    wide = ("--max-log-loss", 9, "--max-brier", 1, "--max-calibration", 1, "--max-gap", 1)
+    found = checks(table, "--label", "fraud", *wide, "--min-skill", -9, "--min-auc", 0)
+    library = evaluate_prob(y, prob)
+    assert close(found["log loss"], library.log_loss)
+    assert close(found["Brier score"], library.brier)
+    assert close(found["calibration loss"], calibration_loss(y, prob))
+    assert close(found["skill"], library.log_loss_skill)
+    assert close(found["AUC"], library.auc[0])
+    gap = library.gap[0]
+    size = found["|given - happened|"]["estimate"]
+    assert size["value"] == pytest.approx(abs(gap.value))
+    assert size["high"] == pytest.approx(max(abs(gap.low), abs(gap.high)))
+
+
+def test_the_size_of_a_gap_of_either_sign():
+    for one, size in (
+        (Estimate(-0.01, -0.03, 0.02), (0.01, 0.0, 0.03)),
+        (Estimate(-0.05, -0.07, -0.02), (0.05, 0.02, 0.07)),
+        (Estimate(0.05, 0.02, 0.07), (0.05, 0.02, 0.07)),
+    ):
+        found = _size(one)
+        assert (found.value, found.low, found.high) == size
+    assert np.isnan(_size(Estimate(0.1, np.nan, np.nan)).high)
+
+
+def test_costs_are_the_librarys(table, data):
+    flags = ("--false-alarm", 5, "--miss", 90, "--max-cost", 90, "--min-savings", -9)
+    found = checks(table, "--label", "fraud", *flags)
+    costs = CostMatrix.binary(false_alarm=5, miss=90)
+    done = decide(data["prob"], costs)
+    assert close(found["mean cost"], mean_cost(data["fraud"], done, costs))
+    assert close(found["savings"], savings(data["fraud"], done, costs).share)
+
+
+def test_partly_labelled_scores_are_the_librarys(scores, trial):
+    flags = ("--score", "score", "--label", "label", "--threshold", 9.1)
+    wide = ("--min-recall", 0, "--min-precision", 0, "--max-missed", 1e9)
+    found = checks(scores, *flags, *wide)
+    library = estimate_performance(trial.scores, trial.y, threshold=9.1)
+    for figure in ("recall", "precision", "missed"):
+        assert close(found[figure], getattr(library, figure))
+    assert found[""]["remarks"] == list(library.warnings)
+    shown = run(scores, *flags, *wide)
+    assert "left aside" not in shown.stdout + shown.stderr  # here rows without a label count
+
+
+def test_the_end_that_must_hold(scores, trial):
+    library = estimate_performance(trial.scores, trial.y, threshold=9.1).recall
+    flags = ("--score", "score", "--label", "label", "--threshold", 9.1, "--min-recall")
+    between = (library.low + library.value) / 2
+    assert "not shown" in checks(scores, *flags, between, code=4)["recall"]["verdict"]
+    assert checks(scores, *flags, between, "--by", "worst", code=4)["recall"]["by"] == "low"
+    assert checks(scores, *flags, between, "--by", "low", code=4)
+    assert checks(scores, *flags, between, "--by", "value")["recall"]["verdict"] == "holds"
+    above = (library.high + library.value) / 2
+    assert checks(scores, *flags, above, "--by", "value", code=4)
+    assert checks(scores, *flags, above, "--by", "high")
+    missed = (*flags[:-1], "--max-missed", 10**6)
+    assert checks(scores, *missed)["missed"]["by"] == "high"
+
+
+def test_the_bound_itself_is_inside():
+    one = Estimate(0.5, 0.25, 0.75)
+    assert verdict(bound("recall"), 0.25, "recall", one, "worst")["holds"]
+    assert not verdict(bound("recall"), 0.2500001, "recall", one, "worst")["holds"]
+    assert verdict(bound("brier"), 0.75, "Brier", one, "worst")["holds"]
+    assert not verdict(bound("brier"), 0.7499999, "Brier", one, "worst")["holds"]
+    assert verdict(bound("brier"), 0.2, "Brier", one, "worst")["verdict"] == "does not hold"
+    assert verdict(bound("brier"), 0.5, "Brier", one, "value")["holds"]
+    assert verdict(bound("brier"), 0.3, "Brier", one, "low")["holds"]
+
+
+@pytest.mark.parametrize("by", ["worst", "value", "low", "high"])
+def test_what_is_not_known_does_not_pass(by):
+    nan = float("nan")
+    one = Estimate(nan, nan, nan, method="m", assumes="no label says so")
+    for name, limit in (("recall", -1e9), ("brier", 1e9)):
+        found = verdict(bound(name), limit, name, one, by)
+        assert not found["holds"]
+        assert found["verdict"] == "unknown: no label says so"
+
+
+def test_a_limit_can_be_known_where_the_value_is_not():
+    one = Estimate(float("nan"), 0.0, 7.0)
+    assert verdict(bound("missed"), 10, "missed", one, "worst")["holds"]
+    assert not verdict(bound("missed"), 10, "missed", one, "value")["holds"]
+
+
+def test_exit_4_with_the_whole_table_on_stdout(table):
+    done = run(table, "--label", "fraud", "--max-log-loss", 0.001, "--min-auc", 0.1)
+    assert done.exit_code == 4
+    assert "1 of 2 bounds hold (by worst)" in done.stdout
+    assert "<= 0.001" in done.stdout
+    assert "does not hold" in done.stdout
+
+
+# --- model files, what is in use, several classes -------------------------------------------------
+
+
+@pytest.fixture
+def models(tmp_path, rng):
+    X = rng.normal(size=(500, 1))
+    y = (rng.random(500) < 1 / (1 + np.exp(2 - X[:, 0]))).astype(int)
+    table = pa.table({"a": X[:, 0], "fraud": y})
+    rows = open_rows(table, label="fraud")
+    probs = {}
+    for name, ridge in (("new", 0.0), ("old", 2000.0)):
+        model = RareClassifier("logistic", ridge=ridge).fit(rows)
+        save(model, tmp_path / f"{name}.scarce")
+        probs[name] = model.predict_proba(open_rows(table.select(["a"])))[:, 1]
+    pacsv.write_csv(table, tmp_path / "test.csv")
+    return tmp_path, probs, y
+
+
+def test_a_model_file_and_its_own_scores(models):
+    folder, probs, y = models
+    flags = ("--label", "fraud", "--threshold", 0.2, "--min-recall", 0.1, "--max-log-loss", 1)
+    found = checks(folder / "new.scarce", folder / "test.csv", *flags)
+    assert close(found["log loss"], evaluate_prob(y, probs["new"]).log_loss)
+    caught = (y[probs["new"] >= 0.2]).sum() / y.sum()
+    assert found["recall"]["estimate"]["value"] == pytest.approx(caught)
+    assert close(found["recall"], at_threshold(y, probs["new"], 0.2).recall)
+
+
+def test_recall_of_labelled_rows_is_not_known_for_the_next_ones(tmp_path):
+    """7 of 13 found: the exact 90 % interval is 0.29 to 0.78, and 0.5 is not shown."""
+    path = tmp_path / "t.csv"
+    rows = ["0.1,0"] * 687 + ["0.9,0"] * 200 + ["0.1,1"] * 6 + ["0.9,1"] * 7
+    path.write_text("\n".join(["prob,sick", *rows]))
+    flags = ("--label", "sick", "--threshold", 0.5, "--min-recall", 0.5)
+    found = checks(path, *flags, code=4)["recall"]
+    assert "not shown" in found["verdict"]
+    assert found["estimate"]["low"] == pytest.approx(0.287, abs=0.02)
+    assert checks(path, *flags, "--by", "value")
+    missed = checks(path, "--label", "sick", "--threshold", 0.5, "--max-missed", 6)["missed"]
+    assert missed["estimate"]["high"] == 6  # of these rows
+
+
+def test_groups_reach_recall_where_every_row_has_a_label(tmp_path, data, rng):
+    card = np.arange(500) // 5
+    path = tmp_path / "t.csv"
+    pacsv.write_csv(pa.table({**data, "card": card}), path)
+    flags = ("--label", "fraud", "--threshold", 0.2, "--min-recall", 0, "--groups", "card")
+    found = checks(path, *flags)["recall"]
+    assert close(found, at_threshold(data["fraud"], data["prob"], 0.2, groups=card).recall)
+    label = pa.array([None if row < 9 else int(y) for row, y in enumerate(data["fraud"])])
+    pacsv.write_csv(pa.table({**data, "fraud": label, "card": card}), path)
+    assert "--groups is for rows that all have a label" in refused(2, path, *flags)
+
+
+def test_an_audit_reaches_recall(tmp_path, trial, rng):
+    y, below = trial.y.copy(), trial.scores < 9.1
+    drawn = below & (rng.random(len(y)) < 0.05)
+    y[drawn] = trial.y_true[drawn]
+    chance = np.where(drawn, 0.05, np.where(~below, 1.0, np.nan))
+    label = pa.array(y, from_pandas=True).cast(pa.int8())
+    table = {"score": trial.scores, "label": label, "p": pa.array(chance, from_pandas=True)}
+    pacsv.write_csv(pa.table(table), tmp_path / "a.csv")
+    flags = ("--score", "score", "--label", "label", "--threshold", 9.1, "--inclusion", "p")
+    found = checks(tmp_path / "a.csv", *flags, "--min-recall", 0, "--max-missed", 1e9)
+    library = estimate_performance(trial.scores, y, threshold=9.1, inclusion=chance)
+    assert close(found["missed"], library.missed)
+    assert close(found["recall"], library.recall)
+
+
+def test_no_worse_than_what_is_in_use(models):
+    folder, probs, y = models
+    new, old, test = folder / "new.scarce", folder / "old.scarce", folder / "test.csv"
+    found = checks(new, test, "--label", "fraud", "--against", old, "--max-worse", 0)
+    ours = loss_difference(y, probs["new"], probs["old"])
+    assert close(found[f"log loss beyond {old}"], ours)
+    assert ours.high < 0
+    checks(old, test, "--label", "fraud", "--against", new, "--max-worse", 0, code=4)
+    assert "judged itself" in refused(
+        2, new, test, "--label", "fraud", "--against", new, "--max-worse", 0
+    )
+
+
+def test_against_a_column(table, data):
+    found = checks(table, "--label", "fraud", "--against", "old", "--max-worse", 0.5)
+    ours = loss_difference(data["fraud"], data["prob"], data["old"])
+    assert close(found["log loss beyond old"], ours)
+    assert "Did you mean 'old'" in refused(
+        3, table, "--label", "fraud", "--against", "olt", "--max-worse", 1
+    )
+
+
+def test_a_gate_on_training_rows_is_refused(tmp_path, models):
+    folder = models[0]
+    rows = open_rows(folder / "test.csv", label="fraud")
+    save(RareClassifier("logistic", ridge=1.0).fit(rows), folder / "known.scarce")
+    said = refused(
+        3, folder / "known.scarce", folder / "test.csv", "--label", "fraud", "--max-log-loss", 1
+    )
+    assert "learnt from" in said
+
+
+def test_each_of_several_classes_must_hold(tmp_path, rng):
+    prob = rng.dirichlet([2, 1, 1], 300)
+    y = np.array([rng.choice(3, p=p) for p in prob])
+    columns = {f"prob_{name}": prob[:, k] for k, name in enumerate("abc")}
+    path = tmp_path / "p.csv"
+    pacsv.write_csv(pa.table({"kind": np.array(list("abc"))[y], **columns}), path)
+    found = checks(path, "--label", "kind", "--min-auc", 0.99, code=4)
+    assert {"AUC of a", "AUC of b", "AUC of c"} <= set(found)
+    assert "two classes apart" in refused(
+        3, path, "--label", "kind", "--score", "prob_a", "--threshold", 0.5, "--min-recall", 0.1
+    )
+
+
+# --- odd data -------------------------------------------------------------------------------------
+
+
+def test_one_class_alone_closes_the_gate(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("prob,fraud\n" + "0.01,0\n" * 40)
+    found = checks(path, "--label", "fraud", "--max-log-loss", 1, "--min-auc", 0, code=4)
+    assert "one class only" in found["log loss"]["verdict"]
+    assert found["AUC"]["verdict"].startswith("unknown: there are rows of one class only")
+    assert checks(path, "--label", "fraud", "--max-log-loss", 1, "--by", "value")
+
+
+def test_unlabelled_rows_are_left_aside_out_loud(tmp_path, data):
+    label = pa.array([None if row % 3 else int(y) for row, y in enumerate(data["fraud"])])
+    path = tmp_path / "p.csv"
+    pacsv.write_csv(pa.table({"prob": data["prob"], "fraud": label}), path)
+    found = checks(path, "--label", "fraud", "--max-log-loss", 9)
+    library = evaluate_prob(data["fraud"][::3], data["prob"][::3])
+    assert close(found["log loss"], library.log_loss)
+    assert found[""]["unlabelled"] == 333
+    assert "left aside" in run(path, "--label", "fraud", "--max-log-loss", 9).stdout
+
+
+def test_exchanged_classes_are_suspected(table):
+    done = run(table, "--label", "fraud", "--positive", "0", "--min-auc", "0.5", "--json")
+    assert done.exit_code == 4
+    remarks = json.loads(done.stdout)["result"]["remarks"]
+    assert any("are the classes exchanged" in said for said in remarks)
+
+
+def test_words_as_labels(tmp_path, data):
+    path = tmp_path / "p.csv"
+    words = np.where(data["fraud"] == 1, "yes", "no")
+    pacsv.write_csv(pa.table({"prob": data["prob"], "paid": words}), path)
+    assert "--positive" in refused(3, path, "--label", "paid", "--max-log-loss", 9)
+    found = checks(path, "--label", "paid", "--positive", "yes", "--max-log-loss", 9)
+    assert close(found["log loss"], evaluate_prob(data["fraud"], data["prob"]).log_loss)
+
+
+def test_impossible_outcomes_do_not_pass(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("prob,fraud\n0,1\n0.5,0\n0.5,1\n")
+    for by in ("worst", "value", "low"):
+        checks(path, "--label", "fraud", "--max-log-loss", 1e300, "--by", by, code=4)
+
+
+@pytest.mark.parametrize("text", ["", "prob,fraud\n"])
+def test_empty_files_are_bad_data_not_a_failed_check(tmp_path, text):
+    path = tmp_path / "p.csv"
+    path.write_text(text)
+    refused(3, path, "--label", "fraud", "--max-log-loss", 1)
+
+
+# --- flags ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ([], "no bound to check"),
+        (["--max-log-loss", "nan"], "--max-log-loss nan: give a finite number"),
+        (["--min-auc", 80], "between 0 and 1, so that the bound decides nothing. 80 % is 0.8."),
+        (["--min-recall", -1, "--threshold", 1], "between 0 and 1"),
+        (["--max-log-loss", -1], "at least 0"),
+        (["--min-skill", 1.5], "at most 1"),
+        (["--max-cost", 1], "--max-cost needs costs"),
+        (["--max-brier", 1, "--false-alarm", 1, "--miss", 2], "add --max-cost"),
+        (["--min-recall", 0.5], "--min-recall needs --threshold"),
+        (["--max-brier", 1, "--threshold", 1], "no bound on what it finds"),
+        (["--min-recall", 0.5, "--threshold", "inf"], "--threshold inf"),
+        (["--max-worse", 0], "--max-worse needs"),
+        (["--max-brier", 1, "--against", "old"], "add --max-worse 0"),
+    ],
+)
+def test_flags_that_cannot_work_are_said_before_anything_is_read(tmp_path, flags, said):
+    assert said in refused(2, tmp_path / "nowhere.csv", "--label", "fraud", *flags)
+
+
+def test_bounds_from_the_folder_of_the_job(table, monkeypatch):
+    monkeypatch.chdir(table.parent)
+    settings = table.parent / "scarce.toml"
+    settings.write_text('[scarce]\nlabel = "fraud"\n[check]\nmax-log-loss = 0.001\n')
+    assert run("p.csv").exit_code == 4
+    assert run("p.csv", "--max-log-loss", "9").exit_code == 0
+    settings.write_text('[scarce]\nlabel = "fraud"\n[check]\nmax-log-los = 0.001\n')
+    assert "max-log-loss" in refused(3, "p.csv")
+
+
+def test_dry_run(tmp_path):
+    done = run(tmp_path / "nowhere.csv", "--label", "y", "--max-brier", 0.1, "--dry-run", "--json")
+    assert done.exit_code == 0
+    assert "--max-brier 0.1" in json.loads(done.stdout)["result"]["checks"]
+
+
+def test_every_bound_has_a_flag_and_a_test_of_its_need():
+    command = scarce.get_command(None, "check")
+    flags = {option for parameter in command.params for option in parameter.opts}
+    assert {one.flag for one in BOUNDS} <= flags
+    assert len({one.figure for one in BOUNDS}) == len(BOUNDS)

@@ -1,0 +1,420 @@
+"""`scarce compare`: the same folds for all, the library's figures, and noise called noise."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from scarce import (
+    CostMatrix,
+    GaussianBayes,
+    RareClassifier,
+    decide,
+    mean_cost,
+    open_rows,
+    save,
+    savings,
+)
+from scarce.assess.comparison import compare_prob
+from scarce.assess.evaluation import evaluate_prob
+from scarce.assess.left_out import deal_folds, left_out
+from scarce.cli.main import scarce
+
+QUICK = "logistic:ridge=1"
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(scarce, ["compare", *map(str, args)], prog_name="scarce")
+
+
+def figures(*args: object) -> dict:
+    done = run(*args, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)["result"]
+
+
+def refused(code: int, *args: object) -> str:
+    done = run(*args)
+    assert done.exit_code == code, done.output
+    assert done.stdout == ""
+    return done.stderr
+
+
+def same(found: dict, one: object) -> bool:
+    return (found["value"], found["low"], found["high"]) == pytest.approx(
+        (one.value, one.low, one.high), rel=1e-9, abs=1e-13
+    )
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.normal(size=(400, 2))
+    y = (rng.random(400) < 1 / (1 + np.exp(2 - 1.5 * X[:, 0]))).astype(int)
+    return {"id": rng.permutation(400), "a": X[:, 0], "b": X[:, 1], "fraud": y}
+
+
+@pytest.fixture
+def table(tmp_path, data):
+    pacsv.write_csv(pa.table(data), tmp_path / "train.csv")
+    return tmp_path / "train.csv"
+
+
+def rows_of(data):
+    return open_rows(pa.table({name: data[name] for name in ("a", "b", "fraud")}), label="fraud")
+
+
+# --- fits on the same folds -----------------------------------------------------------------------
+
+
+def test_figures_are_those_of_the_librarys_left_out_rows(table, data):
+    found = figures(table, "--label", "fraud", "--models", f"bayes,{QUICK}", "--folds", 4)
+    rows, y = rows_of(data), data["fraud"]
+    fits = {
+        "bayes": (GaussianBayes().fit, rows),
+        QUICK: (RareClassifier("logistic", ridge=1, random_state=0).fit, rows),
+    }
+    probs = left_out(fits, deal_folds(y, 4, random_state=0))
+    library = compare_prob(y, {name: prob[:, 1] for name, prob in probs.items()})
+    assert found["models"] == list(library.evaluations)
+    for name, one in library.evaluations.items():
+        told = found["evaluations"][name]
+        assert same(told["log_loss"], one.log_loss)
+        assert same(told["brier"], one.brier)
+        assert same(told["calibration"][0], one.calibration[0])
+    for name, one in library.behind["log_loss"].items():
+        assert same(found["behind"]["log_loss"][name], one)
+    assert found["best"] == library.best
+    assert found["rows"] == 400
+
+
+def test_the_constant_always_takes_part(table):
+    assert "constant" in figures(table, "--label", "fraud", "--models", "bayes")["models"]
+
+
+def test_the_same_seed_is_the_same_answer_with_any_threads(table):
+    flags = (table, "--label", "fraud", "--models", f"bayes,{QUICK}", "--json")
+    one, again, threads = run(*flags), run(*flags), run(*flags, "--threads", 2)
+    assert one.stdout == again.stdout == threads.stdout
+    other = json.loads(run(*flags, "--seed", 1).stdout)["result"]["evaluations"]
+    assert other != json.loads(one.stdout)["result"]["evaluations"]  # other folds
+
+
+def test_weights_reach_fits_and_figures(tmp_path, data, rng):
+    weight = 1.0 + 4.0 * rng.random(400) * data["fraud"]
+    path = tmp_path / "t.csv"
+    pacsv.write_csv(pa.table({**data, "w": weight}), path)
+    found = figures(path, "--label", "fraud", "--models", "bayes", "--weight", "w")
+    table = pa.table({name: data[name] for name in ("a", "b", "fraud")})
+    rows = open_rows(table, label="fraud", weight=weight)
+    probs = left_out({"bayes": (GaussianBayes().fit, rows)}, deal_folds(data["fraud"], 5))
+    library = compare_prob(
+        data["fraud"],
+        {name: prob[:, 1] for name, prob in probs.items()},
+        sample_weight=weight,
+    )
+    for name in ("bayes", "constant"):
+        assert same(found["evaluations"][name]["log_loss"], library.evaluations[name].log_loss)
+
+
+def test_equal_models_are_inside_the_noise(table):
+    flags = ("--models", f"{QUICK},logistic:ridge=1.0001")
+    found = figures(table, "--label", "fraud", *flags)
+    assert len(found["tied"]["log_loss"]) == 1
+    assert "inside the noise" in found["words"][0]
+    shown = run(table, "--label", "fraud", *flags).stdout
+    assert "noise" in shown
+
+
+def test_a_model_without_signal_is_no_better_than_the_constant(tmp_path, rng):
+    path = tmp_path / "t.csv"
+    y = (rng.random(300) < 0.2).astype(int)
+    pacsv.write_csv(pa.table({"a": rng.normal(size=300), "fraud": y}), path)
+    found = figures(path, "--label", "fraud", "--models", "bayes")
+    assert found["no_better_than_constant"]["log_loss"] == ["bayes"]
+    assert "No model" in found["words"][0] or "inside the noise" in found["words"][0]
+
+
+def test_costs_are_paired(table, data):
+    flags = ("--models", f"bayes,{QUICK}", "--false-alarm", 5, "--miss", 60)
+    money = figures(table, "--label", "fraud", *flags)["cost"]
+    rows, y = rows_of(data), data["fraud"]
+    fits = {
+        "bayes": (GaussianBayes().fit, rows),
+        QUICK: (RareClassifier("logistic", ridge=1, random_state=0).fit, rows),
+    }
+    probs = left_out(fits, deal_folds(y, 5, random_state=0))
+    costs = CostMatrix.binary(false_alarm=5, miss=60)
+    done = {name: decide(prob[:, 1], costs) for name, prob in probs.items()}
+    for name in done:
+        assert same(money["mean"][name], mean_cost(y, done[name], costs))
+    best = money["best"]
+    assert best == min(done, key=lambda name: mean_cost(y, done[name], costs).value)
+    for name in set(done) - {best}:
+        assert same(
+            money["behind"][name], savings(y, done[best], costs, against=done[name]).per_row
+        )
+    assert "cost a row" in run(table, "--label", "fraud", *flags).stdout
+
+
+def test_what_names_rows_or_groups_is_not_learnt_from(tmp_path, data, rng):
+    """A column that gives the answer away must not help as an id, a weight or a group."""
+    leak = data["fraud"] * 1000 + np.arange(400)
+    columns = {**data, "group": [f"g{n}" for n in leak], "w": 1.0 + data["fraud"]}
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({**columns, "id": leak}), path)
+    plain = figures(
+        path, "--label", "fraud", "--models", "bayes", "--columns", "a", "--columns", "b"
+    )
+    for flags in (
+        ("--drop", "group", "--drop", "w"),  # id names rows
+        ("--groups", "group", "--drop", "w"),
+        ("--id", "group", "--weight", "w"),
+    ):
+        found = figures(path, "--label", "fraud", "--models", "bayes", *flags)
+        loss = found["evaluations"]["bayes"]["log_loss"]["value"]
+        assert loss > 0.5 * plain["evaluations"]["bayes"]["log_loss"]["value"]
+    assert (
+        "Column 'id' has another value in every row"
+        in run(
+            path, "--label", "fraud", "--models", "bayes", "--drop", "group", "--drop", "w"
+        ).stderr
+    )
+
+
+def test_groups_stay_together_and_widen_the_intervals(tmp_path, rng):
+    group = np.repeat(np.arange(50), 8)
+    a = rng.normal(size=50)[group] + 0.1 * rng.normal(size=400)
+    y = (rng.random(50) < 1 / (1 + np.exp(1 - a[::8]))).astype(int)[group]
+    path = tmp_path / "t.csv"
+    pacsv.write_csv(pa.table({"a": a, "card": group, "fraud": y}), path)
+    alone = figures(path, "--label", "fraud", "--models", "bayes", "--drop", "card")
+    grouped = figures(path, "--label", "fraud", "--models", "bayes", "--groups", "card")
+
+    def width(found):
+        one = found["evaluations"]["bayes"]["log_loss"]
+        return one["high"] - one["low"]
+
+    assert width(grouped) > 1.5 * width(alone)
+    assert "of groups" in grouped["evaluations"]["bayes"]["log_loss"]["method"]
+    assert (
+        grouped["evaluations"]["bayes"]["log_loss"]["value"]
+        > (alone["evaluations"]["bayes"]["log_loss"]["value"])
+    )  # rows of a card that was seen in the fit are easier
+
+
+def test_categories_reach_every_model_in_its_own_way(tmp_path, rng):
+    city = rng.choice(["Ulm", "Bonn", "Kiel"], 300)
+    y = (rng.random(300) < np.where(city == "Ulm", 0.7, 0.15)).astype(int)
+    path = tmp_path / "t.csv"
+    pacsv.write_csv(pa.table({"city": city, "a": rng.normal(size=300), "fraud": y}), path)
+    found = figures(path, "--label", "fraud", "--models", f"{QUICK},maxent", "--folds", 3)
+    for name in (QUICK, "maxent"):
+        assert found["evaluations"][name]["auc"][0]["value"] > 0.7
+
+
+def test_unlabelled_rows_are_left_aside(tmp_path, data):
+    label = pa.array([None if row % 4 == 0 else int(y) for row, y in enumerate(data["fraud"])])
+    path = tmp_path / "t.csv"
+    pacsv.write_csv(pa.table({**data, "fraud": label}), path)
+    found = figures(path, "--label", "fraud", "--models", "bayes")
+    assert (found["rows"], found["unlabelled"]) == (300, 100)
+    kept = np.arange(400) % 4 != 0
+    part = {name: np.asarray(values)[kept] for name, values in data.items()}
+    rows = rows_of(part)
+    probs = left_out({"bayes": (GaussianBayes().fit, rows)}, deal_folds(part["fraud"], 5))
+    assert same(
+        found["evaluations"]["bayes"]["log_loss"],
+        evaluate_prob(part["fraud"], probs["bayes"][:, 1]).log_loss,
+    )
+    assert (
+        "100 of 400 rows are not labelled and left aside"
+        in run(path, "--label", "fraud", "--models", "bayes").stderr
+    )
+
+
+def test_words_as_labels_and_several_classes(tmp_path, rng):
+    y = rng.integers(0, 3, 240)
+    names = np.array(["ant", "bee", "cat"])
+    path = tmp_path / "t.csv"
+    X = rng.normal(size=(240, 2)) + np.array([[0, 0], [3, 0], [0, 3]])[y]
+    pacsv.write_csv(pa.table({"u": X[:, 0], "v": X[:, 1], "kind": names[y]}), path)
+    found = figures(path, "--label", "kind", "--models", "bayes", "--folds", 3)
+    assert found["classes"] == ["ant", "bee", "cat"]
+    assert found["evaluations"]["bayes"]["log_loss"]["value"] < 0.5
+    constant = found["evaluations"]["constant"]["log_loss"]["value"]
+    assert constant == pytest.approx(np.log(3), abs=0.05)
+    assert "take --models bayes,maxent" in refused(
+        3, path, "--label", "kind", "--models", "bayes,rare"
+    ).replace("Take", "take")
+    two = figures(
+        path, "--label", "kind", "--positive", "bee", "--negative", "ant", "--negative", "cat",
+        "--models", "bayes",
+    )  # fmt: skip
+    assert two["counts"] == [int((y != 1).sum()), int((y == 1).sum())]
+
+
+def test_without_models_those_that_suit_are_taken(tmp_path, rng):
+    y = (rng.random(200) < 0.4).astype(int)
+    a = rng.normal(size=200) + y
+    holes = pa.array(np.where(rng.random(200) < 0.2, np.nan, a), from_pandas=True)
+    path = tmp_path / "t.csv"
+    pacsv.write_csv(pa.table({"a": holes, "fraud": y}), path)
+    shown = run(path, "--label", "fraud", "--folds", 2)
+    assert shown.exit_code == 0
+    assert "Compared are bayes, maxent, auto, because values are missing" in shown.stderr
+    assert all(f"\n  {name} " in shown.stdout for name in ("bayes", "maxent", "auto"))
+
+
+def test_maxent_is_put_at_the_share_of_the_labelled_rows(tmp_path, rng):
+    y = (rng.random(600) < 0.1).astype(int)
+    path = tmp_path / "t.csv"
+    pacsv.write_csv(pa.table({"a": rng.normal(size=600) + 1.5 * y, "fraud": y}), path)
+    half = "maxent:default_prevalence=0.5"
+    found = figures(path, "--label", "fraud", "--models", f"{half},maxent", "--folds", 3)
+    assert found["models"] == ["maxent", "constant", half]  # the least log loss first
+
+
+# --- models from files ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path, data, rng):
+    rows = rows_of(data)
+    models = {
+        "good": RareClassifier("logistic", ridge=1.0).fit(rows),
+        "stiff": RareClassifier("logistic", ridge=5000.0).fit(rows),
+    }
+    for name, model in models.items():
+        save(model, tmp_path / f"{name}.scarce")
+    X = rng.normal(size=(300, 2))
+    y = (rng.random(300) < 1 / (1 + np.exp(2 - 1.5 * X[:, 0]))).astype(int)
+    test = pa.table({"a": X[:, 0], "b": X[:, 1], "fraud": y})
+    pacsv.write_csv(test, tmp_path / "test.csv")
+    probs = {
+        name: model.predict_proba(open_rows(test.select(["a", "b"])))[:, 1]
+        for name, model in models.items()
+    }
+    return tmp_path, probs, y
+
+
+def test_model_files_are_judged_as_they_are(files):
+    folder, probs, y = files
+    paths = [folder / f"{name}.scarce" for name in probs]
+    found = figures(folder / "test.csv", *paths, "--label", "fraud")
+    library = compare_prob(y, probs)
+    assert found["models"] == list(library.evaluations)
+    assert same(found["behind"]["log_loss"]["stiff"], library.behind["log_loss"]["stiff"])
+    assert same(found["ahead"]["brier"]["good"], library.ahead["brier"]["good"])
+    assert found["how"] == "as they are"
+    costs = CostMatrix.binary(false_alarm=5, miss=60)
+    money = figures(
+        folder / "test.csv", *paths, "--label", "fraud", "--false-alarm", 5, "--miss", 60
+    )["cost"]
+    assert same(money["mean"]["good"], mean_cost(y, decide(probs["good"], costs), costs))
+    constant = decide(np.full(300, y.mean()), costs)
+    assert same(money["mean"]["constant"], mean_cost(y, constant, costs))
+
+
+def test_drawn_labels_in_a_common_test_set(files, rng):
+    folder, probs, y = files
+    known = rng.random(300) < 0.5
+    label = pa.array(np.where(known, y, np.nan), from_pandas=True).cast(pa.int8())
+    test = pacsv.read_csv(folder / "test.csv").drop_columns("fraud")
+    drawn = pa.array(np.where(known, 0.5, np.nan), from_pandas=True)
+    test = test.append_column("fraud", label).append_column("p", drawn)
+    pacsv.write_csv(test, folder / "part.csv")
+    flags = ("--label", "fraud", "--inclusion", "p", "--false-alarm", 5, "--miss", 60)
+    found = figures(folder / "part.csv", folder / "good.scarce", *flags)
+    assert same(
+        found["evaluations"]["good"]["log_loss"],
+        evaluate_prob(y[known], probs["good"][known]).log_loss,
+    )
+    costs = CostMatrix.binary(false_alarm=5, miss=60)
+    library = mean_cost(
+        np.where(known, y, np.nan),
+        decide(probs["good"], costs),
+        costs,
+        inclusion=np.where(known, 0.5, np.nan),
+    )
+    assert same(found["cost"]["mean"]["good"], library)
+
+
+def test_a_model_that_is_off_on_average_is_named(files):
+    folder, _, y = files
+    test = pacsv.read_csv(folder / "test.csv")
+    kept = np.flatnonzero((y == 0) | (np.cumsum(y) % 6 == 0))
+    pacsv.write_csv(test.take(pa.array(kept)), folder / "rare.csv")
+    found = figures(folder / "rare.csv", folder / "good.scarce", "--label", "fraud")
+    assert any("good gives" in words and "scarce evaluate" in words for words in found["words"])
+
+
+# --- what cannot work -----------------------------------------------------------------------------
+
+
+def test_flags_that_exclude_each_other(tmp_path, table, files):
+    folder = files[0]
+    model = folder / "good.scarce"
+    assert "--label is not given" in refused(2, table)
+    assert "The data come first" in refused(2, model, table, "--label", "fraud")
+    assert "side by side" in refused(2, table, model, "--label", "fraud", "--models", "bayes")
+    assert "--drop is for fits" in refused(2, table, model, "--label", "fraud", "--drop", "a")
+    assert "write them to a file" in refused(2, "-", "--label", "fraud", "--models", "bayes")
+    assert "--weight" in refused(2, table, "--label", "fraud", "--inclusion", "p")
+    assert "Did you mean 'bayes'" in refused(2, table, "--label", "fraud", "--models", "bayer")
+    assert "no parameter 'rigde'. Did you mean 'ridge'" in refused(
+        2, table, "--label", "fraud", "--models", "rare:rigde=1"
+    )
+    assert "named twice" in refused(2, table, model, model, "--label", "fraud")
+
+
+def test_columns_that_are_not_there(table):
+    assert "Did you mean 'fraud'" in refused(3, table, "--label", "frad", "--models", "bayes")
+    assert "--drop" in refused(3, table, "--label", "fraud", "--drop", "zz", "--models", "bayes")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "t.csv"),
+        ("a,fraud\n", "no rows"),
+        ("a,fraud\n1,0\n2,0\n3,0\n", "are of one class"),
+        ("a,fraud\n" + "1,0\n" * 9 + "2,1\n3,1\n", "rarest class has 2 rows"),
+        ("a,fraud\n" + "1,0\n" * 9 + "2,1\n", "Label more of it."),
+        ("a,fraud\n1,\n2,\n", "t.csv"),
+    ],
+)
+def test_data_that_cannot_tell_models_apart(tmp_path, text, said):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    assert said in refused(3, path, "--label", "fraud", "--models", "bayes")
+
+
+def test_a_model_that_cannot_be_fitted_says_so(tmp_path, rng):
+    path = tmp_path / "t.csv"
+    y = (rng.random(60) < 0.5).astype(int)
+    holes = pa.array([None if row == 7 else float(row) for row in range(60)])
+    pacsv.write_csv(pa.table({"a": holes, "fraud": y}), path)
+    said = refused(3, path, "--label", "fraud", "--models", QUICK)
+    assert "missing" in said or "NaN" in said
+
+
+def test_dry_run_fits_nothing(tmp_path):
+    found = figures(tmp_path / "no.csv", "--label", "y", "--models", "rare,auto", "--dry-run")
+    assert found["fits"] == 10
+    assert found["compares"] == "constant, rare, auto"
+
+
+def test_a_person_reads_a_table_and_sentences(table):
+    shown = run(table, "--label", "fraud", "--models", f"bayes,{QUICK}")
+    lines = shown.stdout.splitlines()
+    assert "400 rows" in lines[0]
+    assert "5 folds, seed 0" in lines[0]
+    assert any(line.startswith("  constant") for line in lines)
+    assert any("log loss" in line for line in lines[4:])
+    assert lines[-1].endswith("not in the intervals.")

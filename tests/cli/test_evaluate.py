@@ -1,0 +1,560 @@
+"""`scarce evaluate`: the library's figures, whatever the file looks like; nothing guessed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from scarce import (
+    CostMatrix,
+    PriorCorrected,
+    RareClassifier,
+    brier_score,
+    calibration_loss,
+    cost_confusion,
+    decide,
+    log_loss,
+    mean_cost,
+    open_rows,
+    save,
+    savings,
+)
+from scarce.assess.at_threshold import at_threshold
+from scarce.assess.evaluation import drawn_weights, evaluate_prob
+from scarce.assess.ranking import auc
+from scarce.cli.evaluate import folded
+from scarce.cli.main import scarce
+
+
+def run(*args: object, stdin: str | bytes | None = None) -> Result:
+    words = ["evaluate", *map(str, args)]
+    return CliRunner().invoke(scarce, words, prog_name="scarce", input=stdin)
+
+
+def figures(*args: object, **more: object) -> dict:
+    done = run(*args, "--json", **more)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)["result"]
+
+
+def refused(code: int, *args: object, **more: object) -> str:
+    done = run(*args, **more)
+    assert done.exit_code == code, done.output
+    assert done.stdout == ""
+    return done.stderr
+
+
+def close(found: dict, one: object) -> bool:
+    return (found["value"], found["low"], found["high"]) == pytest.approx(
+        (one.value, one.low, one.high), rel=1e-9, abs=1e-12
+    )
+
+
+def write(path, **columns):
+    table = pa.table(columns)
+    pq.write_table(table, path) if path.suffix == ".parquet" else pacsv.write_csv(table, path)
+    return path
+
+
+@pytest.fixture
+def data(rng):
+    prob = rng.beta(1, 6, 400)
+    y = (rng.random(400) < prob).astype(int)
+    return {
+        "prob": prob,
+        "fraud": y,
+        "amount": rng.lognormal(3, 1, 400),
+        "card": np.arange(400) // 8,
+    }
+
+
+@pytest.fixture
+def table(tmp_path, data):
+    return write(tmp_path / "p.csv", **data)
+
+
+@pytest.fixture
+def model(tmp_path, rng):
+    X = rng.normal(size=(600, 2))
+    y = (rng.random(600) < 1 / (1 + np.exp(2 - X[:, 0]))).astype(int)
+    rows = open_rows(pa.table({"a": X[:, 0], "b": X[:, 1], "fraud": y}), label="fraud")
+    path = tmp_path / "m.scarce"
+    save(RareClassifier("logistic", ridge=1.0).fit(rows), path)
+    return path
+
+
+# --- the library as the witness -------------------------------------------------------------------
+
+
+def test_figures_are_the_librarys(table, data):
+    found = figures(table, "--prob", "prob", "--label", "fraud", "--level", "0.8")
+    y, prob = data["fraud"], data["prob"]
+    told = found["figures"]
+    library = evaluate_prob(y, prob, level=0.8)
+    assert close(told["log_loss"], library.log_loss)
+    assert close(told["brier"], library.brier)
+    assert told["log_loss"]["value"] == pytest.approx(log_loss(y, prob).value)
+    assert told["brier"]["value"] == pytest.approx(brier_score(y, prob).value)
+    assert close(told["calibration"], calibration_loss(y, prob, level=0.8))
+    assert close(told["auc"], auc(y, prob, level=0.8))
+    constant = np.full(400, y.mean())
+    assert found["constant"]["log_loss"]["value"] == pytest.approx(log_loss(y, constant).value)
+    assert told["log_loss_skill"]["value"] == pytest.approx(
+        1 - log_loss(y, prob).value / log_loss(y, constant).value
+    )
+    assert told["gap"]["value"] == pytest.approx(prob.mean() - y.mean())
+    assert (found["rows"], found["unlabelled"], found["classes"]) == (400, 0, [0, 1])
+    assert found["assumes"] == ["the rows are independent draws from the population of interest"]
+
+
+def test_the_column_prob_is_found_by_itself(table):
+    assert figures(table, "--label", "fraud") == figures(
+        table, "--prob", "prob", "--label", "fraud"
+    )
+
+
+def test_a_model_is_judged_as_its_predictions_are(tmp_path, model, rng):
+    from scarce import load
+
+    X = rng.normal(size=(300, 2))
+    y = (rng.random(300) < 0.2).astype(int)
+    test = write(tmp_path / "test.csv", id=np.arange(300), b=X[:, 1], a=X[:, 0], fraud=y)
+    prob = load(model).predict_proba(open_rows(pa.table({"a": X[:, 0], "b": X[:, 1]})))[:, 1]
+    found = figures(model, test, "--label", "fraud")
+    assert close(found["figures"]["log_loss"], evaluate_prob(y, prob).log_loss)
+    assert found["model"] == f"{model} (RareClassifier)"
+    wrapped = tmp_path / "w.scarce"
+    rows = open_rows(pa.table({"a": X[:, 0], "b": X[:, 1], "fraud": y}), label="fraud")
+    save(PriorCorrected(RareClassifier("logistic", ridge=1.0), prior=0.01).fit(rows), wrapped)
+    assert "PriorCorrected(RareClassifier)" in figures(wrapped, test, "--label", "fraud")["model"]
+
+
+def test_costs_are_the_librarys(table, data):
+    found = figures(table, "--label", "fraud", "--false-alarm", 5, "--miss", 90, "--abstain", 4)
+    costs = CostMatrix.binary(false_alarm=5, miss=90).with_abstain(4, name="abstain")
+    done = decide(data["prob"], costs)
+    money = found["cost"]
+    assert close(money["mean_cost"], mean_cost(data["fraud"], done, costs))
+    assert close(money["savings"]["share"], savings(data["fraud"], done, costs).share)
+    counts = cost_confusion(data["fraud"], done, costs).counts.tolist()
+    assert money["confusion"]["counts"] == counts
+    assert money["actions"] == ["pass", "act", "abstain"]
+
+
+def test_costs_by_row_and_from_a_file(tmp_path, table, data):
+    found = figures(table, "--label", "fraud", "--false-alarm", 5, "--miss", "2 * amount")
+    costs = CostMatrix.binary(false_alarm=5, miss=2 * data["amount"])
+    done = decide(data["prob"], costs)
+    assert close(found["cost"]["mean_cost"], mean_cost(data["fraud"], done, costs))
+    file = tmp_path / "costs.toml"
+    file.write_text("false_alarm = 5\nmiss = 90\n")
+    assert (
+        figures(table, "--label", "fraud", "--costs", file)["cost"]["mean_cost"]
+        == figures(table, "--label", "fraud", "--false-alarm", 5, "--miss", 90)["cost"]["mean_cost"]
+    )
+
+
+def test_groups_and_weights_are_the_librarys(tmp_path, data, rng):
+    weight = rng.random(400)
+    path = write(tmp_path / "p.parquet", **data, w=weight)
+    names = pa.array([f"card {n}" for n in data["card"]]).dictionary_encode()
+    named = write(tmp_path / "n.parquet", **{**data, "card": names}, w=weight)
+    found = figures(path, "--label", "fraud", "--groups", "card", "--weight", "w")
+    library = evaluate_prob(data["fraud"], data["prob"], groups=data["card"], sample_weight=weight)
+    assert close(found["figures"]["log_loss"], library.log_loss)
+    assert close(found["figures"]["calibration"], library.calibration[0])
+    assert found["assumes"] == [library.log_loss.assumes]
+    again = figures(named, "--label", "fraud", "--groups", "card", "--weight", "w")
+    assert again["figures"] == found["figures"]
+    money = figures(path, "--label", "fraud", "--groups", "card", "--false-alarm", 5, "--miss", 90)[
+        "cost"
+    ]["mean_cost"]
+    costs = CostMatrix.binary(false_alarm=5, miss=90)
+    done = decide(data["prob"], costs)
+    assert close(money, mean_cost(data["fraud"], done, costs, groups=data["card"]))
+
+
+# --- labels in three states -----------------------------------------------------------------------
+
+
+def holed(data, rng):
+    y = data["fraud"].astype(float)
+    chance = np.where(data["prob"] > 0.2, 1.0, 0.4)
+    known = rng.random(400) < chance
+    return pa.array(np.where(known, y, np.nan), from_pandas=True).cast(pa.int64()), known, chance
+
+
+def test_unlabelled_rows_are_left_aside_and_counted_out_loud(tmp_path, data, rng):
+    labels, known, _ = holed(data, rng)
+    path = write(tmp_path / "p.csv", **{**data, "fraud": labels})
+    found = figures(path, "--label", "fraud", "--false-alarm", 5, "--miss", "amount")
+    y, prob = data["fraud"][known], data["prob"][known]
+    assert close(found["figures"]["log_loss"], evaluate_prob(y, prob).log_loss)
+    assert found["unlabelled"] == (~known).sum()
+    assert "left aside" in found["remarks"][0]
+    costs = CostMatrix.binary(false_alarm=5, miss=data["amount"][known])
+    assert close(found["cost"]["mean_cost"], mean_cost(y, decide(prob, costs), costs))
+    said = run(path, "--label", "fraud")
+    assert f"{(~known).sum()} of 400 rows are not labelled and left aside" in said.stderr
+    assert "--inclusion" in said.stderr
+    assert "scarce estimate" in said.stderr
+
+
+def test_drawn_labels_speak_for_the_others(tmp_path, data, rng):
+    labels, known, chance = holed(data, rng)
+    drawn = pa.array(np.where(known, chance, np.nan), from_pandas=True)
+    path = write(tmp_path / "p.csv", **{**data, "fraud": labels}, chance=drawn)
+    flags = ("--label", "fraud", "--inclusion", "chance", "--false-alarm", 5, "--miss", 90)
+    found = figures(path, *flags)
+    weight = drawn_weights(known, np.where(known, chance, np.nan))
+    library = evaluate_prob(data["fraud"][known], data["prob"][known], sample_weight=weight[known])
+    assert close(found["figures"]["brier"], library.brier)
+    costs = CostMatrix.binary(false_alarm=5, miss=90)
+    seen = np.where(known, data["fraud"], np.nan)
+    money = mean_cost(seen, decide(data["prob"], costs), costs, inclusion=np.where(known, chance, np.nan))  # fmt: skip  # noqa: E501
+    assert close(found["cost"]["mean_cost"], money)
+    assert "by lot" in found["assumes"][-1]
+    certain = write(tmp_path / "c.csv", **{**data, "fraud": labels}, chance=np.ones(400))
+    assert "for certain" in refused(3, certain, "--label", "fraud", "--inclusion", "chance")
+
+
+def test_words_need_a_word_on_which_is_the_event(tmp_path, data):
+    words = np.where(data["fraud"] == 1, "yes", "no")
+    path = write(tmp_path / "p.csv", prob=data["prob"], paid=words)
+    said = refused(3, path, "--label", "paid")
+    assert "--positive yes" in said
+    assert "positive=" not in said
+    found = figures(path, "--label", "paid", "--positive", "yes")
+    library = evaluate_prob(data["fraud"], data["prob"])
+    assert close(found["figures"]["log_loss"], library.log_loss)
+    assert found["classes"] == ["no", "yes"]
+    turned = figures(path, "--label", "paid", "--positive", "no")
+    assert turned["counts"] == found["counts"][::-1]
+
+
+def test_minus_one_has_two_readings(tmp_path, data):
+    path = write(tmp_path / "p.csv", prob=data["prob"], fraud=np.where(data["fraud"] == 1, 1, -1))
+    said = refused(3, path, "--label", "fraud")
+    assert "--negative -1" in said
+    assert "--unlabelled -1" in said
+    assert figures(path, "--label", "fraud", "--negative", "-1")["unlabelled"] == 0
+    alone = figures(path, "--label", "fraud", "--unlabelled", "-1")
+    assert alone["unlabelled"] == (data["fraud"] == 0).sum()
+
+
+def test_a_model_reads_its_labels_as_it_learnt_them(tmp_path, rng):
+    X = rng.normal(size=(300, 1))
+    words = np.where(rng.random(300) < 1 / (1 + np.exp(1 - X[:, 0])), "bad", "good")
+    train = pa.table({"a": X[:, 0], "end": words})
+    path = tmp_path / "m.scarce"
+    model = RareClassifier("logistic", ridge=1.0)
+    save(model.fit(open_rows(train, label="end", positive="bad")), path)
+    test = write(tmp_path / "t.csv", a=X[:, 0], end=words, coded=(words == "bad").astype(int))
+    found = figures(path, test, "--label", "end")
+    assert found["classes"] == ["good", "bad"]
+    other = run(path, test, "--label", "coded", "--positive", "1")
+    assert other.exit_code == 0
+    assert "bad is taken to be 1" in other.stderr
+    again = figures(path, test, "--label", "coded", "--positive", "1")
+    assert again["figures"] == found["figures"]
+    other = write(tmp_path / "o.csv", a=X[:4, 0], end=["yes", "no", "yes", "no"])
+    assert "the event of the model m.scarce is bad" in refused(3, path, other, "--label", "end")
+    strange = write(tmp_path / "s.csv", a=X[:4, 0], end=["bad", "good", "ugly", "good"])
+    assert "ugly" in refused(3, path, strange, "--label", "end")
+
+
+@pytest.fixture
+def word_model(tmp_path, rng):
+    """A model of good, never (which is as good) and bad."""
+    a = rng.normal(size=200)
+    words = np.where(a + rng.normal(size=200) > 1, "bad", np.where(a > 0, "never", "good"))
+    rows = open_rows(
+        pa.table({"a": a, "end": words}), label="end", positive="bad", negative=["good", "never"]
+    )
+    path = tmp_path / "m.scarce"
+    save(RareClassifier("logistic", ridge=1.0).fit(rows), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("flags", "typed"),
+    [
+        (["--positive", "good"], "--positive good"),
+        (["--positive", "never", "--negative", "good", "--negative", "bad"], "--positive never"),
+        (["--negative", "bad"], "--negative bad"),
+    ],
+)
+def test_an_event_that_is_not_the_models_is_refused(tmp_path, word_model, flags, typed):
+    third = "never" if "never" in flags else "good"
+    test = write(tmp_path / "t.csv", a=[0.1, 0.2, 2.0], end=["good", third, "bad"])
+    assert refused(2, word_model, test, "--label", "end", *flags) == (
+        f"scarce: {typed}: the event of the model m.scarce is bad, and its probabilities are of "
+        f"that. Leave {typed.split()[0]} out.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "holds", "flag"),
+    [
+        (["yes", "no", "no", " NA", None], "no (2 rows) and yes (1)", "--positive yes"),
+        (pa.array(["1", "0", "0"]).dictionary_encode(), "0 (2 rows) and 1 (1)", "--positive 1"),
+        ([0, 1, 1], "0 (1 row) and 1 (2)", "--positive 0"),
+        ([True, False, False], "false (2 rows) and true (1)", "--positive true"),
+        ([1.0, 1.0, float("nan")], "1 (2 rows)", "--positive 1 or --negative 1"),
+        (["a", "b", "c"], "a (1 row), b (1) and c (1)", "--positive, and the others"),
+        (["it is", "not", "not"], "it is (1 row) and not (2)", "--positive 'it is'"),
+    ],
+)
+def test_other_words_than_the_models_get_their_flag(tmp_path, word_model, column, holds, flag):
+    test = write(tmp_path / "t.parquet", a=np.arange(float(len(column))), end=column)
+    said = refused(3, word_model, test, "--label", "end")
+    assert f"'end' holds {holds}, and the event of the model m.scarce is bad: name what" in said
+    assert flag in said
+    if "," not in flag:  # what is proposed can be pasted
+        pasted = flag.split(" or ")[0].replace("'", "").split(" ", 1)
+        assert run(word_model, test, "--label", "end", *pasted).exit_code == 0
+
+
+def test_what_the_model_left_aside_is_a_label_when_a_flag_says_so(tmp_path, rng):
+    a = rng.normal(size=100)
+    end = np.where(a < -1, -1, (a + rng.normal(size=100) > 1).astype(int))
+    rows = open_rows(pa.table({"a": a, "end": end}), label="end", unlabelled=-1)
+    save(RareClassifier("logistic", ridge=1.0).fit(rows), tmp_path / "m.scarce")
+    test = write(tmp_path / "t.csv", a=a[:3], end=[-1, -1, -1])
+    flags = (tmp_path / "m.scarce", test, "--label", "end")
+    assert "says of none of its 3 rows" in refused(3, *flags)
+    assert "says of none" not in run(*flags, "--negative", "-1").output
+
+
+def test_truth_as_words_is_what_a_model_of_truth_learnt(tmp_path, rng):
+    a = rng.normal(size=100)
+    rows = open_rows(pa.table({"a": a, "end": a + rng.normal(size=100) > 1}), label="end")
+    save(RareClassifier("logistic", ridge=1.0).fit(rows), tmp_path / "m.scarce")
+    for name, end in (("t.csv", [True, False, False]), ("n.csv", [1, 0, 0])):
+        test = write(tmp_path / name, a=a[:3], end=end)
+        assert figures(tmp_path / "m.scarce", test, "--label", "end")["counts"] == [2, 1]
+
+
+def test_rows_that_the_model_learnt_from_are_named(tmp_path, data):
+    path = write(tmp_path / "t.csv", a=data["amount"], fraud=data["fraud"])
+    rows = open_rows(path, label="fraud")
+    save(RareClassifier("logistic", ridge=1.0).fit(rows), tmp_path / "m.scarce")
+    assert "learnt from" in figures(tmp_path / "m.scarce", path, "--label", "fraud")["remarks"][0]
+
+
+def test_exchanged_classes_are_suspected(table):
+    found = figures(table, "--label", "fraud", "--positive", "0")
+    assert any("are the classes exchanged" in said for said in found["remarks"])
+    assert not any("scarce correct" in said for said in found["remarks"])  # would not mend it
+
+
+def test_several_classes_whatever_the_order_of_the_columns(tmp_path, rng):
+    prob = rng.dirichlet([2, 1, 1], 300)
+    y = np.array([rng.choice(3, p=p) for p in prob])
+    names = np.array(["ant", "bee", "cat"])
+    columns = {f"prob_{name}": prob[:, k] for k, name in enumerate(names)}
+    path = write(tmp_path / "p.csv", kind=names[y], **dict(reversed(columns.items())))
+    found = figures(path, "--label", "kind", "--prob", "prob_*")
+    library = evaluate_prob(2 - y, prob[:, ::-1], classes=("cat", "bee", "ant"))
+    assert close(found["figures"]["log_loss"], library.log_loss)
+    assert close(found["by_class"]["bee"]["auc"], library.auc[1])
+    shown = run(path, "--label", "kind").stdout
+    assert "calibration loss of cat" in shown
+    assert "Brier score (half the sum)" in shown
+    assert "1 together" in refused(
+        3, path, "--label", "kind", "--prob", "prob_ant", "--prob", "prob_bee"
+    )
+    wide = write(tmp_path / "w.csv", kind=names[y], prob=prob[:, 0])
+    assert "has 3 classes" in refused(3, wide, "--label", "kind")
+    short = write(tmp_path / "s.csv", kind=names[y], prob_ant=prob[:, 0], prob_bee=1 - prob[:, 0])
+    assert "are cat, and no column" in refused(3, short, "--label", "kind")
+
+
+# --- odd but honest data --------------------------------------------------------------------------
+
+
+def test_a_constant_column_saves_nothing(tmp_path, data):
+    path = write(tmp_path / "p.csv", prob=np.full(400, data["fraud"].mean()), fraud=data["fraud"])
+    found = figures(path, "--label", "fraud")
+    assert found["figures"]["log_loss_skill"]["value"] == pytest.approx(0, abs=1e-9)
+    assert found["figures"]["auc"]["value"] == 0.5
+    assert "cannot be told from noise" in found["remarks"][0]
+
+
+def test_one_class_alone_is_said(tmp_path):
+    path = write(tmp_path / "p.csv", prob=np.full(20, 0.1), fraud=np.zeros(20, int))
+    found = figures(path, "--label", "fraud")
+    assert found["figures"]["log_loss"]["high"] is None
+    assert found["figures"]["auc"]["value"] is None
+    assert "rows of class 0 only (20 rows)" in found["remarks"][0]
+    shown = run(path, "--label", "fraud")
+    assert "unknown to unknown" in shown.stdout
+
+
+def test_far_off_probabilities_get_advice_that_can_be_pasted(tmp_path, data):
+    path = write(tmp_path / "p.csv", prob=np.clip(3 * data["prob"], 0, 1), fraud=data["fraud"])
+    shown = run(path, "--label", "fraud")
+    share = f"{data['fraud'].mean():.3g}"
+    assert f"  scarce correct {path} --trained-at SHARE --now-at {share}\n" in shown.stdout
+
+
+def test_what_had_probability_0_and_happened(tmp_path):
+    path = write(tmp_path / "p.csv", prob=[0.0, 0.5, 0.2], fraud=[1, 0, 1])
+    assert figures(path, "--label", "fraud")["figures"]["log_loss"]["value"] == "Infinity"
+    assert "inf" in run(path, "--label", "fraud").stdout
+
+
+def test_the_advice_names_the_column_and_quotes_it(tmp_path, data):
+    high = np.clip(3 * data["prob"], 0, 1)
+    path = write(tmp_path / "my p.csv", **{"risk score": high, "fraud": data["fraud"]})
+    shown = run(path, "--label", "fraud", "--prob", "risk score").stdout
+    assert f"scarce correct '{path}' --prob 'risk score' --trained-at SHARE --now-at" in shown
+
+
+def test_a_threshold_is_judged_too(table, data, tmp_path):
+    found = figures(table, "--label", "fraud", "--threshold", 0.2)["at_threshold"]
+    library = at_threshold(data["fraud"], data["prob"], 0.2)
+    for name in ("recall", "precision", "specificity", "alerts"):
+        assert close(found[name], getattr(library, name))
+    assert (found["missed"], found["threshold"]) == (library.missed, 0.2)
+    shown = run(table, "--label", "fraud", "--threshold", 0.2).stdout
+    assert "recall (sensitivity) at 0.2" in shown
+    assert "specificity at 0.2" in shown
+    kinds = write(
+        tmp_path / "k.csv",
+        kind=["a", "b", "c"],
+        prob_a=[0.5] * 3,
+        prob_b=[0.3] * 3,
+        prob_c=[0.2] * 3,
+    )
+    assert "two classes" in refused(3, kinds, "--label", "kind", "--threshold", 0.2)
+
+
+def test_points_are_not_percent(table):
+    assert " points to " in run(table, "--label", "fraud").stdout
+
+
+def test_one_row(tmp_path):
+    path = write(tmp_path / "p.csv", prob=[0.3], fraud=[0])
+    shown = run(path, "--label", "fraud")
+    assert shown.exit_code == 0
+    assert "1 row judged" in shown.stdout
+    assert "inf" not in shown.stdout
+    assert "one class only" not in shown.stdout.splitlines()[-1]
+
+
+def test_standard_input(table):
+    text = table.read_text()
+    assert figures("-", "--label", "fraud", stdin=text)["rows"] == 400
+    assert figures("--label", "fraud", stdin=text)["table"] == "standard input"
+
+
+def test_text_in_other_forms(tmp_path, data):
+    lines = [f"{p:.6f};{y}".replace(".", ",") for p, y in zip(data["prob"], data["fraud"], strict=True)]  # fmt: skip  # noqa: E501
+    path = tmp_path / "p.csv"
+    path.write_text("\n".join(["prob;fraud", *lines]))
+    found = figures(path, "--label", "fraud", "--delimiter", ";", "--decimal", ",")
+    assert found["figures"]["brier"]["value"] == pytest.approx(
+        brier_score(data["fraud"], data["prob"]).value, rel=1e-4
+    )
+
+
+# --- what cannot work -----------------------------------------------------------------------------
+
+
+def test_usage_errors_come_before_any_reading(table, model, tmp_path):
+    nowhere = tmp_path / "nowhere.csv"
+    assert "--label is not given" in refused(2, nowhere)
+    assert "The model comes first" in refused(2, table, model, "--label", "fraud")
+    assert "name the table" in refused(2, model, "--label", "fraud")
+    assert "3 files" in refused(2, model, table, table, "--label", "fraud")
+    assert "Leave one of the two out" in refused(
+        2, model, table, "--label", "fraud", "--prob", "prob"
+    )
+    assert "--false-alarm is not given" in refused(2, nowhere, "--label", "y", "--miss", "4")
+
+
+def test_columns_that_are_not_there_are_said_with_their_flag(table, model):
+    assert "Did you mean 'fraud'? " in refused(3, table, "--label", "frad")
+    assert "--groups" in refused(3, table, "--label", "fraud", "--groups", "crd")
+    assert "--miss" in refused(
+        3, table, "--label", "fraud", "--false-alarm", "5", "--miss", "amout"
+    )
+    assert "m.scarce reads: a, b" in refused(3, model, table, "--label", "fraud")
+
+
+@pytest.mark.parametrize(
+    ("columns", "flags", "said"),
+    [
+        ({"prob": [0.1, 50.0]}, [], "percentages"),
+        ({"prob": [0.1, None]}, [], "the probability at row 1 is missing"),
+        ({"prob": [0.1, 0.2], "w": [1.0, -1.0]}, ["--weight", "w"], "-1 at row 1"),
+        ({"prob": [0.1, 0.2], "w": [0.0, 0.0]}, ["--weight", "w"], "all weights are 0"),
+        ({"prob": [0.1, 0.2], "g": ["a", None]}, ["--groups", "g"], "no value at row 1"),
+        ({"prob": [0.1, 0.2], "g": ["a", "a"]}, ["--groups", "g"], "one group"),
+        ({"prob": ["a", "b"]}, [], "prob"),
+    ],
+)
+def test_bad_values_are_named_by_file_and_row(tmp_path, columns, flags, said):
+    path = write(tmp_path / "p.parquet", fraud=[0, 1], **columns)
+    message = refused(3, path, "--label", "fraud", *flags)
+    assert said in message
+    assert "p.parquet" in message
+
+
+@pytest.mark.parametrize("text", ["", "prob,fraud\n", "prob,fraud\n0.1,\n0.2,\n"])
+def test_empty_files_and_empty_labels(tmp_path, text):
+    path = tmp_path / "p.csv"
+    path.write_text(text)
+    assert "p.csv" in refused(3, path, "--label", "fraud")
+
+
+@pytest.mark.parametrize("flags", [[], ["--unlabelled", "-1"], ["--positive", "1"]])
+def test_a_label_is_needed_and_not_left_out(tmp_path, model, flags):
+    empty = ["-1", "", "-1"] if "-1" in flags else ["", "NA", ""]
+    path = write(tmp_path / "p.csv", a=[0.1, 0.2, 0.3], b=[1.0, 2, 3], prob=[0.1] * 3, fraud=empty)
+    for files in ([path], [model, path]):
+        said = refused(3, *files, "--label", "fraud", *flags)
+        assert "'fraud' (--label) says of none of its 3 rows what happened" in said
+        assert "leave" not in said
+        assert ("--unlabelled" in said) == ("--unlabelled" in flags)
+
+
+def test_an_error_in_json(table):
+    done = run(table, "--label", "frad", "--json")
+    assert (done.exit_code, done.stderr) == (3, "")
+    assert json.loads(done.stdout)["error"]["kind"] == "DataError"
+
+
+# --- for a reader ---------------------------------------------------------------------------------
+
+
+def test_a_person_reads_a_table_and_what_it_leans_on(table):
+    shown = run(table, "--label", "fraud", "--false-alarm", "5", "--miss", "90")
+    assert shown.exit_code == 0
+    lines = shown.stdout.splitlines()
+    head = next(line for line in lines if "400 rows judged" in line)
+    assert "p.csv" in head
+    for words in ("log loss (nats)", "AUC", "given - happened", "Mean cost of a row", "was 1"):
+        assert any(words in line for line in lines), words
+    assert lines[-1].endswith("population of interest.")
+    assert "the event; --positive settles it" in shown.stderr
+
+
+def test_dry_run_reads_nothing(tmp_path):
+    found = figures(tmp_path / "nowhere.csv", "--label", "fraud", "--dry-run")
+    assert found["dry_run"] is True
+    assert "nowhere.csv" in found["reads"]
+
+
+def test_notes_fold_to_a_narrow_terminal_and_commands_stay_whole(monkeypatch):
+    monkeypatch.setattr("scarce.cli.evaluate.terminal_width", lambda: 40)
+    lines = folded(f"Note: {'one two three ' * 9}move it: scarce correct {'p' * 60}").splitlines()
+    assert max(map(len, lines[:-1])) in range(34, 40)
+    assert lines[-1] == f"  scarce correct {'p' * 60}"

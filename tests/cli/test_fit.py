@@ -1,0 +1,445 @@
+"""`scarce fit` and `scarce predict`: what Python would give, from a file, in words."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from scarce import AutoClassifier, GaussianBayes, MaxentClassifier, RareClassifier, load, open_rows
+from scarce.cli.main import scarce
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table with an identifier, numbers, a category and labels of every kind."""
+    rng = np.random.default_rng(0)
+    n = 1200
+    amount = rng.lognormal(3, 1, n)
+    hour = rng.integers(0, 24, n)
+    city = rng.choice(["Ulm", "Bonn", "Köln"], n, p=[0.2, 0.2, 0.6])
+    prob = 1 / (1 + np.exp(-(np.log(amount) - 4.5 + 0.8 * (city == "Ulm"))))
+    fraud = (rng.random(n) < prob).astype(int)
+    table = pa.table(
+        {
+            "id": [f"{i:05d}" for i in range(n)],
+            "amount": amount,
+            "hour": hour,
+            "city": city,
+            "fraud": fraud,
+            "verdict": np.where(fraud, "yes", "no"),
+            "known": [int(f) if i % 3 else None for i, f in enumerate(fraud)],
+            "seen": [1 if f and i % 2 else None for i, f in enumerate(fraud)],
+            "kind": rng.choice(["a", "b", "c"], n),
+        }
+    )
+    path = tmp_path_factory.mktemp("fit")
+    pq.write_table(table, path / "data.parquet")
+    with (path / "data.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(table.column_names)
+        writer.writerows(zip(*table.to_pydict().values(), strict=True))
+    return path
+
+
+OTHERS = ["verdict", "known", "seen", "kind"]
+
+
+def run(folder, *args, **more):
+    old = os.getcwd()
+    os.chdir(folder)
+    try:
+        return CliRunner().invoke(scarce, [str(one) for one in args], prog_name="scarce", **more)
+    finally:
+        os.chdir(old)
+
+
+def fit(folder, out, *args, data="data.csv", label="fraud", drop=OTHERS):
+    dropped = [word for name in drop if name != label for word in ("--drop", name)]
+    more = ["--drop", "fraud"] if label != "fraud" else []
+    return run(
+        folder, "fit", data, "--label", label, *dropped, *more, *args, "--out", out, "--force"
+    )
+
+
+# --- fit ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", ["data.csv", "data.parquet"])
+def test_the_file_holds_the_model_that_python_fits(folder, data):
+    shown = fit(folder, "m.scarce", "--positive", "1", "--model", "rare", data=data)
+    assert shown.exit_code == 0, shown.stderr
+    rows = open_rows(folder / data, label="fraud", drop=["id", *OTHERS], indicators=True)
+    ours = RareClassifier(random_state=0).fit(rows)
+    theirs = load(folder / "m.scarce")
+    np.testing.assert_array_equal(theirs.coef_, ours.coef_)
+    assert theirs.feature_names_in_.tolist() == ["amount", "hour", "city=Bonn", "city=Ulm"]
+    assert "RareClassifier" in shown.stdout
+    assert "converged: gradient norm" in shown.stdout
+
+
+def test_what_was_understood_is_said_with_the_flag_that_settles_it(folder):
+    shown = fit(folder, "m.scarce", "--model", "rare")
+    assert "Column 'id' has another value in every row" in shown.stderr
+    assert "rows are 1 (the event; --positive settles it)" in shown.stderr
+    assert "Text column 'city': 3 levels as columns of 0 and 1, beside 'Köln'" in shown.stderr
+    settled = fit(folder, "m.scarce", "--model", "rare", "--positive", "1")
+    assert "rows are 1 (the event)," in settled.stderr
+
+
+def test_words_as_labels_need_positive(folder):
+    shown = fit(folder, "m.scarce", "--model", "rare", label="verdict")
+    assert shown.exit_code == 3
+    assert "Say which one is the event: --positive no or --positive yes" in shown.stderr
+    shown = fit(folder, "m.scarce", "--model", "rare", "--positive", "yes", label="verdict")
+    assert shown.exit_code == 0
+    assert load(folder / "m.scarce").classes_.tolist() == ["no", "yes"]
+
+
+def test_rows_without_label_are_counted_and_left_aside(folder):
+    shown = fit(folder, "m.scarce", "--model", "bayes", "--json", label="known")
+    result = json.loads(shown.stdout)["result"]
+    assert result["unlabelled"] == 400
+    assert sum(result["labelled"].values()) == 800
+    assert "400 are empty: not labelled" in shown.stderr
+    assert result["model"] == "GaussianBayes"
+
+
+def test_holes_are_named_with_the_models_that_take_them(folder):
+    text = "x,city,y\n1,Ulm,0\n2,,1\n3,Bonn,0\n,Ulm,1\n4,,0\n5,Ulm,1\n"
+    args = ["fit", "-", "--label", "y", "--model", "rare", "--out", "h.scarce"]
+    shown = run(folder, *args, input=text.encode())
+    assert shown.exit_code == 3
+    assert "Column 'city' and 1 other column: 2 of 6 values are missing" in shown.stderr
+    assert "--model maxent, bayes or auto; or leave the column out with --drop city" in shown.stderr
+
+
+def test_namibia_is_no_hole_when_it_is_said(folder):
+    lines = [f"{['NA', 'DE', 'FR'][i % 3]},{i % 7},{i % 2}" for i in range(60)]
+    (folder / "na.csv").write_text("land,x,y\n" + "\n".join(lines) + "\n")
+    args = ["--label", "y", "--model", "rare", "--out", "na.scarce", "--force"]
+    shown = run(folder, "fit", "na.csv", *args)
+    assert shown.exit_code == 3
+    assert "Column 'land': 20 of 60 values are missing" in shown.stderr
+    shown = run(folder, "fit", "na.csv", *args, "--only-empty")
+    assert shown.exit_code == 0, shown.stderr
+    assert load(folder / "na.scarce").feature_names_in_.tolist() == ["land=FR", "land=NA", "x"]
+    shown = run(folder, "predict", "na.scarce", "na.csv", "--only-empty")
+    assert shown.exit_code == 0, shown.stderr
+    assert shown.stdout.splitlines()[1].startswith("NA,0,0,0.")
+
+
+def test_auto_takes_maxent_when_one_class_is_labelled_and_says_why(folder):
+    shown = fit(folder, "w.scarce", label="seen")
+    assert shown.exit_code == 0, shown.stderr
+    assert "only 1 is ever labelled" in shown.stderr
+    assert isinstance(load(folder / "w.scarce"), MaxentClassifier)
+
+
+def test_auto_takes_trees_where_values_are_missing(folder):
+    lines = (folder / "data.csv").read_text(encoding="utf-8").splitlines()
+    holes = [lines[0]]
+    for place, line in enumerate(lines[1:]):
+        cells = line.split(",")
+        if place % 7 == 0:
+            cells[2] = ""
+        holes.append(",".join(cells))
+    (folder / "holes.csv").write_text("\n".join(holes) + "\n", encoding="utf-8")
+    shown = fit(folder, "t.scarce", data="holes.csv")
+    assert shown.exit_code == 0, shown.stderr
+    assert "so a stack of trees, which take holes as they are" in shown.stderr
+    assert load(folder / "t.scarce").members == ["boosting", "forest"]
+    shown = run(folder, "predict", "t.scarce", "holes.csv", "--id", "id")
+    assert shown.exit_code == 0, shown.stderr
+
+
+def test_one_labelled_class_is_for_maxent(folder):
+    for model in ("rare", "bayes"):
+        shown = fit(folder, "never.scarce", "--model", model, label="seen")
+        assert shown.exit_code == 3
+        assert "For labels of one class: --model maxent" in shown.stderr
+    shown = fit(folder, "w.scarce", "--model", "maxent", label="seen")
+    assert "against all 1,200 as background" in shown.stdout
+    assert "Probabilities rest on a share of" in shown.stderr
+    assert "scarce correct MODEL --now-at SHARE" in shown.stderr
+
+
+def test_rare_is_for_two_classes(folder):
+    shown = fit(folder, "never.scarce", "--model", "rare", label="kind")
+    assert shown.exit_code == 3
+    assert "or say --model bayes" in shown.stderr
+
+
+def test_auto_takes_a_gaussian_for_several_classes(folder):
+    shown = fit(folder, "k.scarce", label="kind")
+    assert shown.exit_code == 0, shown.stderr
+    model = load(folder / "k.scarce")
+    assert isinstance(model, GaussianBayes)
+    assert model.covariance == "shrunk"
+    assert "city=Ulm" in model.feature_names_in_
+
+
+def test_auto_stacks_for_two_classes_and_shows_the_constant_beside(folder):
+    shown = fit(folder, "a.scarce", "--columns", "amount", "--columns", "hour", drop=[])
+    assert shown.exit_code == 0, shown.stderr
+    assert isinstance(load(folder / "a.scarce"), AutoClassifier)
+    assert "constant" in shown.stdout
+    assert "stack of regressions and trees" in shown.stderr
+
+
+def test_options_of_the_model(folder):
+    fit(folder, "m.scarce", "--model", "rare", "--loss", "logistic", "--ridge", "0.5")
+    model = load(folder / "m.scarce")
+    assert (model.loss, model.ridge) == ("logistic", 0.5)
+    fit(folder, "m.scarce", "--model", "bayes", "--set", "unbiased=true", "--set", "tol=1e-6")
+    model = load(folder / "m.scarce")
+    assert (model.unbiased, model.tol) == (True, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--model", "rare", "--covariance", "full"], "--covariance is for --model bayes"),
+        (["--model", "bayes", "--set", "tole=1"], "Did you mean 'tol'"),
+        (["--model", "bayes", "--set", "tol"], "give NAME=VALUE"),
+        (["--set", "tol=1"], "--set needs a model"),
+        (["--model", "rre"], "rare"),
+    ],
+)
+def test_flags_that_cannot_work_are_usage_errors(folder, args, words):
+    shown = fit(folder, "never.scarce", *args)
+    assert shown.exit_code == 2
+    assert words in shown.stderr
+    assert not (folder / "never.scarce").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (["fit", "data.csv", "--out", "x.scarce"], 2, "--label COLUMN"),
+        (["fit", "data.csv", "--label", "fraud"], 2, "--out m.scarce"),
+        (["fit", "data.csv", "--label", "frad", "--out", "x.scarce"], 3, "Did you mean 'fraud'"),
+        (["fit", "dat.csv", "--label", "fraud", "--out", "x.scarce"], 3, "'data.csv'"),
+        (
+            ["fit", "data.csv", "--label", "fraud", "--drop", "citi", "--out", "x.scarce"],
+            3,
+            "Name it with --drop",
+        ),
+        (
+            ["fit", "data.csv", "--label", "fraud", "--delimiter", "ab", "--out", "x.scarce"],
+            2,
+            "--delimiter ab is not one character",
+        ),
+        (
+            ["fit", "data.csv", "--label", "fraud", "--encoding", "utf9", "--out", "x.scarce"],
+            2,
+            "--encoding utf9 is not known",
+        ),
+        (
+            ["fit", "data.csv", "--label", "amount", "--model", "rare", "--out", "x.scarce"],
+            3,
+            "a measurement, not a class. Name the column with the classes in --label",
+        ),
+    ],
+)
+def test_errors_name_the_place_and_the_flag(folder, args, code, words):
+    shown = run(folder, *args)
+    assert shown.exit_code == code, shown.stderr
+    assert words in shown.stderr
+    assert not (folder / "x.scarce").exists()
+
+
+def test_an_existing_model_is_kept_unless_forced(folder):
+    path = folder / "old.scarce"
+    path.write_text("old")
+    shown = run(folder, "fit", "data.csv", "--label", "fraud", "--out", "old.scarce")
+    assert shown.exit_code == 2
+    assert "--force" in shown.stderr
+    assert path.read_text() == "old"
+
+
+def test_a_dry_run_says_what_would_be_learnt_and_writes_nothing(folder):
+    shown = fit(folder, "dry.scarce", "--model", "rare", "--dry-run", "--json")
+    plan = json.loads(shown.stdout)["result"]
+    assert plan["features"] == ["amount", "hour", "city"]
+    assert plan["dry_run"] is True
+    assert not (folder / "dry.scarce").exists()
+
+
+def test_fit_reads_standard_input(folder):
+    args = ["fit", "-", "--label", "fraud", "--model", "rare", "--columns", "amount"]
+    shown = run(
+        folder, *args, "--out", "s.scarce", "--force", input=(folder / "data.csv").read_bytes()
+    )
+    assert shown.exit_code == 0, shown.stderr
+    fit(folder, "f.scarce", "--model", "rare", "--columns", "amount", drop=[])
+    np.testing.assert_allclose(
+        load(folder / "s.scarce").coef_, load(folder / "f.scarce").coef_, rtol=1e-9
+    )
+
+
+def test_threads_do_not_change_the_model(folder):
+    fit(folder, "one.scarce", "--model", "rare")
+    fit(folder, "two.scarce", "--model", "rare", "--threads", "2")
+    np.testing.assert_array_equal(
+        load(folder / "one.scarce").coef_, load(folder / "two.scarce").coef_
+    )
+
+
+# --- predict --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    shown = fit(folder, "model.scarce", "--model", "rare")
+    assert shown.exit_code == 0
+    return load(folder / "model.scarce")
+
+
+def python_probabilities(folder, model):
+    from scarce.rows import Schema
+
+    rows = open_rows(folder / "data.parquet", like=Schema.from_dict(model.schema_))
+    return model.predict_proba(rows)[:, 1]
+
+
+@pytest.mark.parametrize("data", ["data.csv", "data.parquet"])
+@pytest.mark.parametrize("out", ["p.csv", "p.tsv.gz", "p.parquet", "p.arrow"])
+def test_probabilities_are_python_s_in_every_format(folder, model, data, out):
+    from scarce.tables import open_table
+
+    shown = run(folder, "predict", "model.scarce", data, "--id", "id", "--out", out, "--force")
+    assert shown.exit_code == 0, shown.stderr
+    assert "1,200 rows written" in shown.stderr
+    written = open_table(folder / out).read(numbers=["prob"], exact=True)
+    assert written.column_names == ["id", "prob"]
+    np.testing.assert_array_equal(
+        written.column("prob").to_numpy(), python_probabilities(folder, model)
+    )
+    if out in ("p.csv", "p.tsv.gz"):
+        assert written.column("id")[7].as_py() == "00007"
+
+
+def test_all_columns_go_on_as_they_were_written(folder, model):
+    shown = run(folder, "predict", "model.scarce", "data.csv")
+    lines = shown.stdout.splitlines()
+    given = (folder / "data.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == given[0] + ",prob"
+    assert len(lines) == len(given)
+    for line, old in zip(lines[1:50], given[1:50], strict=True):
+        kept = line.rpartition(",")[0].split(",")
+        cells = old.split(",")
+        assert kept[0] == cells[0]
+        assert [float(one) for one in kept[1:3]] == [float(one) for one in cells[1:3]]
+        assert kept[3:] == cells[3:]
+
+
+def test_other_spellings_are_handed_on(folder, model):
+    text = b"id;amount;hour;city;note\n007;66,06;11;Ulm;1,50\n008;1,5;2,0;Bonn;\n"
+    flags = ["--delimiter", ";", "--decimal", ","]
+    shown = run(folder, "predict", "model.scarce", "-", *flags, input=text)
+    rows = list(csv.reader(shown.stdout.splitlines(), delimiter=";"))
+    assert rows[1][:5] == ["007", "66,06", "11", "Ulm", "1,50"]
+    plain = text.decode().replace(",", ".").replace(";", ",").encode()
+    same = list(
+        csv.reader(run(folder, "predict", "model.scarce", "-", input=plain).stdout.splitlines())
+    )
+    assert [row[-1].replace(",", ".") for row in rows] == [row[-1] for row in same]
+    assert "," in rows[1][-1]  # one spelling in one file
+    shown = run(
+        folder, "predict", "model.scarce", "-", *flags, "--out", "z.parquet", "--force", input=text
+    )
+    assert shown.exit_code == 0, shown.stderr
+    written = pq.read_table(folder / "z.parquet")
+    assert written.column("id").to_pylist() == ["007", "008"]
+    assert written.column("amount").to_pylist() == [66.06, 1.5]
+
+
+def test_a_hole_that_the_model_cannot_take_is_named(folder, model):
+    shown = run(
+        folder, "predict", "model.scarce", "-", input=b"amount,hour,city\n1,2,Ulm\n3,,Ulm\n"
+    )
+    assert shown.exit_code == 3
+    assert "Column 'hour': a value is missing at row 1, and RareClassifier needs" in shown.stderr
+
+
+def test_the_model_comes_first(folder, model):
+    shown = run(folder, "predict", "data.csv", "model.scarce")
+    assert shown.exit_code == 2
+    assert "scarce predict model.scarce data.csv" in shown.stderr
+
+
+def test_several_classes_have_a_column_each(folder):
+    fit(folder, "k.scarce", "--model", "bayes", label="kind")
+    shown = run(folder, "predict", "k.scarce", "data.csv", "--id", "id")
+    rows = list(csv.DictReader(shown.stdout.splitlines()))
+    assert list(rows[0]) == ["id", "prob_a", "prob_b", "prob_c"]
+    assert sum(float(rows[0][f"prob_{name}"]) for name in "abc") == pytest.approx(1)
+
+
+def test_values_that_the_model_cannot_read_are_named(folder, model):
+    def predict(text):
+        return run(folder, "predict", "model.scarce", "-", input=text.encode())
+
+    shown = predict("amount,hour,city\n1,2,Ulm\n3,4,Rom\n")
+    assert shown.exit_code == 3
+    assert "standard input: Column 'city': 'Rom' at row 1 is not in the code book" in shown.stderr
+    assert "--unknown missing" in shown.stderr
+    shown = predict("amount,hour\n1,2\n")
+    assert shown.exit_code == 3
+    assert "no column 'city'" in shown.stderr
+    assert "reads: amount, hour, city" in shown.stderr
+    shown = predict("amount,hour,city\n1,noon,Ulm\n")
+    assert shown.exit_code == 3
+    assert "noon" in shown.stderr
+    shown = predict("amount,hour,city,prob\n1,2,Ulm,3\n")
+    assert shown.exit_code == 3
+    assert "has a column 'prob' already" in shown.stderr
+
+
+def test_no_rows_give_a_header(folder, model):
+    shown = run(folder, "predict", "model.scarce", "-", input=b"amount,hour,city\n")
+    assert (shown.exit_code, shown.stdout) == (0, "amount,hour,city,prob\n")
+
+
+def test_a_table_is_no_model(folder):
+    shown = run(folder, "predict", "data.csv", "data.csv")
+    assert shown.exit_code == 3
+    assert "scarce: 'data.csv'" in shown.stderr
+
+
+def test_json_needs_a_file_for_the_rows(folder, model):
+    shown = run(folder, "predict", "model.scarce", "data.csv", "--json")
+    assert shown.exit_code == 2
+    assert "--out p.csv" in json.loads(shown.stdout)["error"]["message"]
+    shown = run(
+        folder, "predict", "model.scarce", "data.csv", "--json", "--out", "j.csv", "--force"
+    )
+    result = json.loads(shown.stdout)["result"]
+    assert result["rows"] == 1200
+    assert result["mean_prob"] == pytest.approx(python_probabilities(folder, model).mean())
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(folder, model):
+    big = folder / "big.csv"
+    if not big.exists():
+        lines = (folder / "data.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+        big.write_text(lines[0] + "".join(lines[1:]) * 100, encoding="utf-8")
+    command = Path(sys.executable).parent / "scarce"
+    done = subprocess.run(
+        f"{command} predict model.scarce big.csv | head -n 2",
+        shell=True,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert len(done.stdout.splitlines()) == 2
+    assert done.stderr == ""

@@ -1,0 +1,742 @@
+"""`scarce label`: the library's choice, written as it came; and the way back of its answers."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from scarce import CostMatrix, choose_labels, estimate_performance, plan_audit
+from scarce.cli.list_files import Entry, together
+from scarce.cli.main import scarce
+from tests.cli.test_estimate import BASE, THRESHOLD, Week, agree
+
+UNSURE = ("--policy", "uncertainty", "--n", "5", "--label", "label")
+COSTS = 'false_alarm = 5\nmiss = "0.8 * amount"\n'
+
+
+def run(verb: str, *args: str, stdin: bytes | None = None) -> Result:
+    return CliRunner().invoke(scarce, [verb, *args], prog_name="scarce", input=stdin)
+
+
+def good(verb: str, *args: str, stdin: bytes | None = None) -> Result:
+    shown = run(verb, *args, stdin=stdin)
+    assert shown.exit_code == 0, shown.output
+    return shown
+
+
+def estimated(*args: str, stdin: bytes | None = None) -> dict:
+    return json.loads(good("estimate", *args, "--json", stdin=stdin).stdout)["result"]
+
+
+def lines(path: str) -> list[dict[str, str]]:
+    with Path(path).open() as file:
+        return list(csv.DictReader(file))
+
+
+def fill(path: str, out: str, week: Week, *, first: int | None = None, key: str = "id") -> None:
+    """What a person does: look at the rows from the top down, and write down what is true."""
+    rows = lines(path)
+    for row in rows[:first]:
+        row["label"] = str(int(week.truth[int(row[key])]))
+    with Path(out).open("w") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.fixture(scope="module")
+def week() -> Week:
+    return Week()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, week: Week, monkeypatch: pytest.MonkeyPatch) -> Path:
+    pacsv.write_csv(week.table(), tmp_path / "scores.csv")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# --- the list -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "more", "asked"),
+    [
+        ("audit", (), {}),
+        ("audit", ("--pure",), {"pure": True}),
+        ("tail", (), {}),
+        ("random", (), {}),
+        ("stratified", ("--strata", "4"), {"strata": 4}),
+        ("stratified", ("--allocation", "proportional"), {"allocation": "proportional"}),
+        ("adaptive", (), {}),
+    ],
+)
+def test_the_choice_is_the_librarys(
+    folder: Path, week: Week, policy: str, more: tuple[str, ...], asked: dict
+):
+    good("label", "scores.csv", *BASE, "--policy", policy, "--n", "40", "--seed", "3", *more,
+         "--out", "todo.csv")  # fmt: skip
+    wanted = choose_labels(
+        week.scores,
+        week.labels,
+        policy=policy,
+        n=40,
+        threshold=THRESHOLD,
+        random_state=3,
+        **asked,
+    )
+    found = lines("todo.csv")
+    assert list(found[0]) == ["row", "id", "score", "label", "week", "inclusion", "policy"]
+    assert [int(row["row"]) for row in found] == wanted.rows.tolist()
+    assert [float(row["inclusion"]) for row in found] == wanted.probability.tolist()
+    assert [row["policy"] for row in found] == wanted.policy.tolist()
+    assert {row["label"] for row in found} == {""}
+    written = lines("scores.csv")
+    for row in found:  # as written: 00017 keeps its zeros
+        for name in ("id", "score", "week"):
+            assert row[name] == written[int(row["row"])][name]
+
+
+def test_rows_by_their_own_name_and_on_stdout(folder: Path, week: Week):
+    args = ("scores.csv", *BASE, "--n", "10", "--id", "id")
+    shown = good("label", *args)
+    rows = list(csv.DictReader(shown.stdout.splitlines()))
+    assert list(rows[0]) == ["id", "score", "label", "week", "inclusion", "policy"]
+    assert "Save the rows, in the order to be worked" in shown.stderr
+    piped = good("label", "-", *args[1:], stdin=Path("scores.csv").read_bytes())
+    assert piped.stdout == shown.stdout
+    good("label", *args, "--out", "todo.parquet")
+    held = pq.read_table("todo.parquet")
+    assert held.column("id").to_pylist() == [row["id"] for row in rows]
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_an_even_draw_needs_no_scores(folder: Path, week: Week, bare: bool):
+    """Without scores, and even without labels: the rows are those that any scores would give."""
+    path, flags, labels = "scores.csv", ("--label", "label"), week.labels
+    if bare:
+        pacsv.write_csv(week.table().select(["id", "week"]), "bare.csv")
+        path, flags, labels = "bare.csv", (), None
+    args = (*flags, "--policy", "random", "--n", "30", "--seed", "2")
+    shown = good("label", path, *args, "--out", "todo.csv")
+    wanted = choose_labels(np.arange(4000.0), labels, policy="random", n=30, random_state=2)
+    assert [int(row["row"]) for row in lines("todo.csv")] == wanted.rows.tolist()
+    assert "--score COLUMN" in shown.stderr
+    piped = good("label", "-", *args, stdin=Path(path).read_bytes())
+    assert piped.stdout.splitlines() == Path("todo.csv").read_text().splitlines()
+    fill("todo.csv", "todo.csv", week, key="row")
+    good("label", path, *args, "--audit", "todo.csv", "--out", "more.csv")
+    assert not {r["row"] for r in lines("todo.csv")} & {r["row"] for r in lines("more.csv")}
+    shown = run("label", path, *args, "--threshold", "2.5")
+    assert (shown.exit_code, "--score" in shown.stderr) == (2, True)
+
+
+def test_the_way_back_names_the_column_of_probabilities(folder: Path, week: Week):
+    prob = np.round(1 / (1 + np.exp(-week.scores)), 4)
+    pacsv.write_csv(week.table(score=prob).rename_columns(["id", "prob", "label", "week"]), "p.csv")
+    args = ("p.csv", "--prob", "prob", "--label", "label", "--threshold", "0.95", "--n", "9")
+    shown = good("label", *args, "--out", "todo.csv")
+    (command,) = [line[6:] for line in shown.stderr.splitlines() if line.startswith("Then: ")]
+    good(*shlex.split(command)[1:])
+
+
+@pytest.mark.parametrize(
+    ("more", "asked"),
+    [
+        ((), {}),
+        (("--by", "margin"), {"by": "margin"}),
+        (("--explore", "0.3"), {"explore": 0.3}),
+        (("--by", "cost", "--costs", "costs.toml"), {"by": "cost"}),
+    ],
+)
+def test_uncertainty_by_probabilities(folder: Path, more: tuple[str, ...], asked: dict):
+    rng = np.random.default_rng(2)
+    prob = rng.random(300)
+    table = pa.table({"amount": rng.exponential(50.0, 300), "prob": prob})
+    pacsv.write_csv(table, "p.csv")
+    Path("costs.toml").write_text(COSTS)
+    if "by" in asked and asked["by"] == "cost":
+        asked = {**asked, "costs": CostMatrix.read("costs.toml").bind(table)}
+    args = ("p.csv", "--prob", "prob", "--policy", "uncertainty", "--n", "12")
+    shown = good("label", *args, *more, "--out", "unsure.csv")
+    wanted = choose_labels(prob, policy="uncertainty", n=12, random_state=0, **asked)
+    assert [int(row["row"]) for row in lines("unsure.csv")] == wanted.rows.tolist()
+    assert list(lines("unsure.csv")[0]) == ["row", "amount", "prob", "label", "inclusion", "policy"]
+    by_lot = "each stands for 1 / 'inclusion' rows" in shown.stderr
+    assert by_lot == ("--explore" in more)
+
+
+def test_uncertainty_of_several_classes(folder: Path):
+    prob = np.random.default_rng(2).dirichlet([1, 1, 1], 200)
+    kinds = np.where(np.arange(200) % 3 == 0, "deer", None)
+    names = {f"p_{name}": prob[:, at] for at, name in enumerate("abc")}
+    table = pa.table({**names, "kind": pa.array(kinds)})
+    pacsv.write_csv(table, "p.csv")
+    wanted = choose_labels(prob, kinds.tolist(), policy="uncertainty", n=9, random_state=0)
+    for named in (("--prob", "p_a", "--prob", "p_b", "--prob", "p_c"), ("--prob", "p_*")):
+        args = (*named, "--policy", "uncertainty", "--n", "9", "--out", "u.csv", "--force")
+        good("label", "p.csv", *args, "--label", "kind", "--positive", "deer")
+        assert [int(row["row"]) for row in lines("u.csv")] == wanted.rows.tolist()
+
+
+# --- and back -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by_id", [False, True])
+@pytest.mark.parametrize("kind", ["csv", "arrow", "pipe"])
+def test_a_list_that_was_filled_in_gives_the_librarys_figures(
+    folder: Path, week: Week, by_id: bool, kind: str
+):
+    """label, fill in, estimate: the command that `label` says is the one that works."""
+    path = "scores.csv"
+    if kind == "arrow":  # in several parts
+        path, table = "scores.arrow", week.table()
+        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table, max_chunksize=900)
+    more = ("--id", "id") if by_id else ()
+    shown = good("label", path, *BASE, *more, "--n", "80", "--out", "todo.csv")
+    fill("todo.csv", "todo.csv", week, key="id" if by_id else "row")
+    choice = choose_labels(
+        week.scores, week.labels, policy="audit", n=80, threshold=THRESHOLD, random_state=0
+    )
+    labels = week.labels.copy()
+    labels[choice.rows] = week.truth[choice.rows]
+    wanted = estimate_performance(
+        week.scores, labels, threshold=THRESHOLD, inclusion=choice.inclusion(len(labels))
+    ).to_dict()
+    (command,) = [line[6:] for line in shown.stderr.splitlines() if line.startswith("Then: ")]
+    typed = shlex.split(command)[2:]
+    if kind == "pipe":
+        agree(estimated("-", *typed[1:], stdin=Path(path).read_bytes()), wanted)
+    else:
+        agree(estimated(*typed), wanted)
+    assert wanted["counts"]["audited"] == 40
+
+
+def test_words_go_the_same_way(folder: Path, week: Week):
+    words = [None if x != x else "fraud" if x else "fine" for x in week.labels]
+    pacsv.write_csv(week.table(label=pa.array(words)), "words.csv")
+    flags = (*BASE, "--positive", "fraud", "--id", "id")
+    shown = good("label", "words.csv", *flags, "--n", "60", "--out", "todo.csv")
+    assert "with fraud (an event) or fine (none)" in shown.stderr
+    rows = lines("todo.csv")
+    for row in rows:
+        row["label"] = "fraud" if week.truth[int(row["id"])] else "fine"
+    with Path("todo.csv").open("w") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    good("label", "scores.csv", *BASE, "--n", "60", "--out", "codes.csv")
+    fill("codes.csv", "codes.csv", week)
+    wanted = estimated("scores.csv", *BASE, "--audit", "codes.csv")
+    agree(estimated("words.csv", *flags, "--audit", "todo.csv"), wanted)
+
+
+def test_a_spreadsheet_of_another_country(folder: Path, week: Week):
+    """Semicolons and decimal commas; the list comes back as a spreadsheet saved it."""
+    rows = lines("scores.csv")
+    for row in rows:
+        row["score"] = row["score"].replace(".", ",")
+    with Path("land.csv").open("w", encoding="latin-1") as file:
+        writer = csv.DictWriter(file, ["ort", *rows[0]], delimiter=";")
+        writer.writeheader()
+        writer.writerows({"ort": "Köln", **row} for row in rows)
+    flags = (*BASE, "--delimiter", ";", "--decimal", ",", "--encoding", "latin-1")
+    shown = good("label", "land.csv", *flags, "--n", "60", "--out", "todo.csv")
+    good("label", "scores.csv", *BASE, "--n", "60", "--out", "plain.csv")
+    fill("plain.csv", "plain.csv", week)
+    wanted = estimated("scores.csv", *BASE, "--audit", "plain.csv")
+    (command,) = [line[6:] for line in shown.stderr.splitlines() if line.startswith("Then: ")]
+    typed = shlex.split(command)[2:]
+    with Path("todo.csv").open(encoding=written_as("todo.csv")) as file:  # as the table is written
+        held = list(csv.DictReader(file, delimiter=";"))
+    assert held[0]["ort"] == "Köln"
+    for row in held:
+        row["label"] = str(int(week.truth[int(row["row"])]))
+    for mark, decimal, encoding in ((";", ",", "latin-1"), (",", ".", "utf-8")):
+        for row in held:
+            for name in ("score", "inclusion"):
+                row[name] = row[name].replace(",", ".").replace(".", decimal)
+        with Path("todo.csv").open("w", encoding=encoding) as file:
+            writer = csv.DictWriter(file, list(held[0]), delimiter=mark)
+            writer.writeheader()
+            writer.writerows(held)
+        agree(estimated(*typed), wanted)
+    rows = lines("plain.csv")
+    for row in rows:
+        row.update({name: row[name].replace(".", ",") for name in ("score", "inclusion")})
+    with Path("plain.csv").open("w", encoding="latin-1") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows)
+    agree(estimated("scores.csv", *BASE, "--audit", "plain.csv"), wanted)
+    good("label", "-", *flags, "--n", "60", "-o", "piped.csv", stdin=Path("land.csv").read_bytes())
+    with Path("piped.csv").open(encoding=written_as("piped.csv")) as file:
+        piped = list(csv.DictReader(file, delimiter=";"))
+    assert [row["row"] for row in piped] == [row["row"] for row in held]
+
+
+def written_as(path: str) -> str:
+    try:
+        Path(path).read_bytes().decode()
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "utf-8"
+
+
+def test_a_code_for_not_labelled_is_left_empty(folder: Path, week: Week):
+    codes = np.nan_to_num(week.labels, nan=-1).astype(int)
+    pacsv.write_csv(week.table(label=codes), "codes.csv")
+    good("label", "codes.csv", *BASE, "--unlabelled", "-1", "--n", "20", "--out", "todo.csv")
+    assert {row["label"] for row in lines("todo.csv")} == {""}
+    fill("todo.csv", "todo.csv", week)
+    found = estimated("codes.csv", *BASE, "--unlabelled", "-1", "--audit", "todo.csv")
+    assert found["counts"]["audited"] == 10
+
+
+def test_a_list_without_any_label_before(folder: Path, week: Week):
+    bare = week.table().drop_columns(["label"])
+    pacsv.write_csv(bare, "bare.csv")
+    alerts = int((week.scores >= THRESHOLD).sum())
+    flags = ("--score", "score", "--threshold", "2.5")
+    good("label", "bare.csv", *flags, "--policy", "tail", "--n", str(alerts), "--out", "top.csv")
+    fill("top.csv", "top.csv", week)
+    agree(estimated("bare.csv", *flags, "--audit", "top.csv"), week.estimate())
+
+
+def test_a_list_that_nobody_has_touched(folder: Path, week: Week):
+    good("label", "scores.csv", *BASE, "--n", "80", "--out", "todo.csv")
+    found = estimated("scores.csv", *BASE, "--audit", "todo.csv")
+    agree(found, week.estimate())
+    assert found["next"] is None
+    assert found["warnings"] == [
+        "No row of todo.csv is filled in yet: fill in its column 'label', and run this again."
+    ]
+
+
+def test_work_that_stops_early(folder: Path, week: Week):
+    good("label", "scores.csv", *BASE, "--n", "80", "--out", "todo.csv")
+    fill("todo.csv", "todo.csv", week, first=60)
+    choice = choose_labels(
+        week.scores, week.labels, policy="audit", n=80, threshold=THRESHOLD, random_state=0
+    ).first(60)
+    labels = week.labels.copy()
+    labels[choice.rows] = week.truth[choice.rows]
+    wanted = estimate_performance(
+        week.scores, labels, threshold=THRESHOLD, inclusion=choice.inclusion(len(labels))
+    ).to_dict()
+    found = estimated("scores.csv", *BASE, "--audit", "todo.csv")
+    assert len(found["warnings"]) == 1
+    assert found["missed"]["high"] == pytest.approx(wanted["missed"]["high"], rel=1e-12)
+    assert found["counts"] == wanted["counts"]
+    assert found["warnings"][0].startswith("20 of 40 rows drawn for the audit have no label")
+    assert "choose_labels" not in found["warnings"][0]
+
+
+def test_a_list_with_gaps_is_not_taken_for_labels_from_elsewhere(folder: Path, week: Week):
+    good("label", "scores.csv", *BASE, "--n", "80", "--out", "todo.csv")
+    fill("todo.csv", "todo.csv", week)
+    rows = lines("todo.csv")
+    for row in rows[::2]:
+        row["label"] = ""
+    write("todo.csv", rows)
+    found = estimated("scores.csv", *BASE, "--audit", "todo.csv")
+    assert found["warnings"][1:] == [
+        "20 of 40 rows that todo.csv takes for certain are not filled in: they count as not "
+        "checked."
+    ]
+    assert found["warnings"][0].startswith("20 of 40 rows drawn for the audit have no label")
+    table = lines("scores.csv")
+    (deep,) = [row for row in table if row["id"] == "00011"]
+    deep["label"] = "0"  # of which no list knows
+    write("scores.csv", table)
+    found = estimated("scores.csv", *BASE, "--audit", "todo.csv")
+    assert any("lie scattered below the threshold" in text for text in found["warnings"])
+
+
+def test_other_words_in_a_list_are_named_with_the_list(folder: Path, week: Week):
+    words = [None if x != x else "fraud" if x else "fine" for x in week.labels]
+    pacsv.write_csv(week.table(label=pa.array(words)), "words.csv")
+    flags = ("words.csv", *BASE, "--positive", "fraud", "--id", "id")
+    good("label", *flags, "--n", "20", "--out", "todo.csv")
+    rows = lines("todo.csv")
+    for place, row in enumerate(rows):
+        row["label"] = "yes" if place == 3 else "no"
+    write("todo.csv", rows)
+    more = ("--audit", "todo.csv")
+    for args in (("estimate", *flags, *more), ("estimate", *flags, *more, "--batch", "week"),
+                 ("label", *flags, *more, "--n", "5")):  # fmt: skip
+        shown = run(*args)
+        assert (shown.exit_code, shown.stdout) == (3, "")
+        assert (
+            "todo.csv was filled in with 'no' and 'yes', where words.csv has 'fine' and 'fraud': "
+            "use the same words in both."
+        ) in shown.stderr
+
+
+def test_a_second_list_goes_on_below_the_first(folder: Path, week: Week):
+    good("label", "scores.csv", *BASE, "--n", "60", "--seed", "4", "--out", "one.csv")
+    fill("one.csv", "one.csv", week)
+    shown = good("label", "scores.csv", *BASE, "--audit", "one.csv", "--n", "50", "-o", "two.csv")
+    assert "--audit one.csv --audit two.csv" in shown.stderr
+    first = {row["row"] for row in lines("one.csv")}
+    assert not first & {row["row"] for row in lines("two.csv")}
+    fill("two.csv", "two.csv", week)
+    labels, chance = week.labels.copy(), np.full(len(week.labels), np.nan)
+    ends = [float(row["score"]) for row in lines("two.csv") if row["policy"] == "band"]
+    deep = [r for r in lines("one.csv") if r["policy"] == "audit" and float(r["score"]) < min(ends)]
+    lots = [row for row in lines("two.csv") if row["policy"] == "audit"]
+    share = len(deep) / (len(deep) + len(lots))  # the first list's, in an average of the two
+    for row in lines("one.csv") + lines("two.csv"):
+        labels[int(row["row"])] = week.truth[int(row["row"])]
+        chance[int(row["row"])] = 1.0
+    for row in deep:
+        chance[int(row["row"])] = 1 / (share / float(row["inclusion"]) + (1 - share))
+    for row in lots:
+        chance[int(row["row"])] = float(row["inclusion"]) / (1 - share)
+    wanted = estimate_performance(
+        week.scores, labels, threshold=THRESHOLD, inclusion=chance
+    ).to_dict()
+    found = estimated("scores.csv", *BASE, "--audit", "one.csv", "--audit", "two.csv")
+    for name in ("recall", "missed"):
+        for end in ("value", "low", "high"):
+            assert found[name][end] == pytest.approx(wanted[name][end], rel=1e-9)
+    assert found["counts"] == wanted["counts"]
+    assert found["counts"]["audited"] == len(deep) + len(lots) > 50
+    assert found["warnings"] == []
+    alone = estimated("scores.csv", *BASE, "--audit", "one.csv")
+    assert found["recall"]["high"] - found["recall"]["low"] < (
+        alone["recall"]["high"] - alone["recall"]["low"]
+    )
+    plan = json.loads(
+        good("label", "scores.csv", *BASE, "--audit", "one.csv", "--plan", "--n", "40",
+             "--repeats", "2", "--json").stdout
+    )["result"]  # fmt: skip
+    labels, chance = week.labels.copy(), np.full(len(week.labels), np.nan)
+    for row in lines("one.csv"):
+        labels[int(row["row"])] = week.truth[int(row["row"])]
+        chance[int(row["row"])] = float(row["inclusion"])
+    wanted_plan = plan_audit(
+        week.scores, labels, threshold=2.5, n=40, inclusion=chance, repeats=2
+    ).to_dict()
+    assert (plan["n"], plan["width"]) == ([0, 40], wanted_plan["width"])
+
+
+def test_a_second_list_that_is_not_finished(folder: Path, week: Week):
+    good("label", "scores.csv", *BASE, "--n", "60", "--out", "one.csv")
+    fill("one.csv", "one.csv", week)
+    good("label", "scores.csv", *BASE, "--audit", "one.csv", "--n", "50", "-o", "two.csv")
+    untouched = estimated("scores.csv", *BASE, "--audit", "one.csv", "--audit", "two.csv")
+    assert untouched["counts"]["audited"] > 15  # the lots of the first list still count
+    assert untouched["next"] is None
+    assert untouched["warnings"][0].startswith("25 of 25 rows that two.csv drew by lot have no")
+    fill("two.csv", "two.csv", week, first=45)
+    found = estimated("scores.csv", *BASE, "--audit", "one.csv", "--audit", "two.csv")
+    assert found["warnings"][0].startswith("5 of 25 rows that two.csv drew by lot have no label")
+    assert len(found["warnings"]) == 1
+    assert found["counts"]["labelled_below"] == 60 + 45
+
+
+@pytest.mark.parametrize(
+    ("second", "checked"), [("audit", 50), ("audit", 35), ("stratified", 50), ("random", 50)]
+)
+def test_lists_that_are_weighed_together_count_without_bias(second: str, checked: int):
+    """What the rows of both lists stand for adds up to the events there are, draw after draw."""
+    week = Week(1200, seed=8)
+    truth = week.truth[week.scores < THRESHOLD].sum()
+    counted = []
+    for seed in range(250):
+        labels, lists = week.labels.copy(), []
+        for policy, n in (("audit", 70), (second, 50)):
+            choice = choose_labels(
+                week.scores, labels, policy=policy, n=n, threshold=THRESHOLD, random_state=seed
+            )
+            known = np.where(
+                np.arange(n) < (checked if lists else n), week.truth[choice.rows], None
+            )
+            labels[choice.rows] = week.truth[choice.rows]
+            drawn = zip(choice.rows, known, choice.probability, choice.policy, strict=True)
+            lists.append(
+                {
+                    row: Entry(label, chance, week.scores[row], str(len(lists)), word)
+                    for row, label, chance, word in drawn
+                }
+            )
+        entries, _ = together(lists, "row")
+        counted.append(sum(entry.label / entry.chance for entry in entries.values()))
+    error = np.std(counted) / np.sqrt(len(counted))
+    assert abs(np.mean(counted) - truth) < 3 * error
+    assert error < 0.05 * truth
+
+
+def test_lots_that_were_not_checked_leave_their_weight_to_the_others():
+    first = {1: Entry(0, 0.1, 1.0, "a.csv"), 2: Entry(None, 0.1, 0.9, "a.csv")}
+    second = {row: Entry(row % 2, 0.2, 0.5, "b.csv") for row in (3, 4, 5)}
+    entries, notes = together([first, second], "row")
+    chance = {row: entry.chance for row, entry in entries.items()}
+    assert chance.pop(1) == pytest.approx(1 / (1 / 4 / (0.1 / 2) + 3 / 4))  # 1 of 4 lots, half of 2
+    assert chance == pytest.approx(dict.fromkeys((3, 4, 5), 0.2 / (3 / 4)))
+    assert len(notes) == 1
+    assert notes[0].startswith("1 of 2 rows that a.csv drew by lot have no label")
+
+
+def test_the_truth_lies_in_the_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The whole loop, in worlds with known truth: 90 % intervals hold at least that often."""
+    monkeypatch.chdir(tmp_path)
+    held = 0
+    for seed in range(12):
+        week = Week(3000, seed=100 + seed)
+        pacsv.write_csv(week.table(), f"s{seed}.csv")
+        good("label", f"s{seed}.csv", *BASE, "--n", "60", "--seed", str(seed), "-o", f"t{seed}.csv")
+        fill(f"t{seed}.csv", f"t{seed}.csv", week)
+        found = estimated(f"s{seed}.csv", *BASE, "--audit", f"t{seed}.csv")
+        truth = week.truth[week.scores < THRESHOLD].sum()
+        held += found["missed"]["low"] <= truth <= found["missed"]["high"]
+    assert held >= 11
+
+
+# --- lists that do not fit ------------------------------------------------------------------------
+
+
+def filled(week: Week, *more: str) -> list[dict[str, str]]:
+    good("label", "scores.csv", *BASE, *more, "--n", "20", "--out", "todo.csv", "--force")
+    fill("todo.csv", "todo.csv", week)
+    return lines("todo.csv")
+
+
+def write(path: str, rows: list[dict[str, str]]) -> None:
+    with Path(path).open("w") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def refused(*args: str) -> str:
+    shown = run("estimate", "scores.csv", *BASE, *args)
+    assert (shown.exit_code, shown.stdout) == (3, "")
+    return " ".join(shown.stderr.split())
+
+
+def test_rows_that_moved(folder: Path, week: Week):
+    filled(week)
+    rows = lines("scores.csv")
+    write("scores.csv", rows[1:] + rows[:1])
+    said = refused("--audit", "todo.csv")
+    assert "the list was drawn from other scores, or their rows have moved" in said
+    assert "--id" in said
+    rows = filled(week, "--id", "id")
+    assert estimated("scores.csv", *BASE, "--audit", "todo.csv", "--id", "id")["counts"]["audited"]
+    write("scores.csv", lines("scores.csv")[:50])
+    said = refused("--audit", "todo.csv", "--id", "id")
+    assert "(and " in said
+    assert "Give the table that the list was drawn from." in said
+    for row in rows:
+        row["id"] = str(int(row["id"]))
+    write("todo.csv", rows)
+    said = refused("--audit", "todo.csv", "--id", "id")
+    assert "such as 00001: were leading zeros lost in a spreadsheet?" in said
+
+
+def test_rows_that_stand_twice(folder: Path, week: Week):
+    rows = filled(week, "--id", "id")
+    write("todo.csv", [*rows, rows[3]])
+    assert f"lists id {rows[3]['id']} twice" in refused("--audit", "todo.csv", "--id", "id")
+    write("todo.csv", rows)
+    table = lines("scores.csv")
+    write("scores.csv", [*table, table[int(rows[0]["id"])]])
+    said = refused("--audit", "todo.csv", "--id", "id")
+    assert f"{rows[0]['id']!r} stands in 2 rows of scores.csv" in said
+    table[7]["id"] = rows[0]["id"]  # another row, with another score, under the same name
+    write("scores.csv", table)
+    said = refused("--audit", "todo.csv", "--id", "id")
+    assert f"{rows[0]['id']!r} stands in 2 rows of scores.csv" in said
+    table = lines("scores.csv")
+    table[7]["id"] = "new"
+    table[int(rows[0]["id"])]["score"] = "-9"  # one row, and its score is another
+    write("scores.csv", table)
+    said = refused("--audit", "todo.csv", "--id", "id")
+    assert "there it is -9: the list was drawn from other scores" in said
+
+
+def test_names_that_rows_share_are_no_names(folder: Path, week: Week):
+    rows = filled(week, "--id", "id")
+    args = ("scores.csv", *BASE, "--n", "20", "--id", "id")
+    table = lines("scores.csv")
+    table[7]["id"] = table[8]["id"]  # deep below: nobody asks about them
+    write("scores.csv", table)
+    shown = good("label", *args, "--out", "fine.csv")
+    assert "warning: --id id: 1 value stands in several rows of scores.csv" in shown.stderr
+    assert lines("fine.csv")[0]["id"] == rows[0]["id"]
+    for held, words in (
+        (rows[0]["id"], f"{rows[0]['id']!r} stands in several rows of scores.csv"),
+        ("", "a row that was chosen has none in scores.csv"),
+    ):
+        table = lines("scores.csv")
+        table[7]["id"] = held
+        if not held:
+            table[int(rows[0]["id"])]["id"] = ""
+        write("dup.csv", table)
+        for source, stdin in (("dup.csv", None), ("-", Path("dup.csv").read_bytes())):
+            shown = run("label", source, *args[1:], "--out", "no.csv", stdin=stdin)
+            words = words.replace("scores.csv", "dup.csv" if stdin is None else "standard input")
+            assert shown.exit_code == 3
+            assert words in " ".join(shown.stderr.split())
+            assert "or leave --id out" in shown.stderr
+            words = words.replace("dup.csv", "standard input")
+    assert not Path("no.csv").exists()
+
+
+def test_labels_that_contradict_each_other(folder: Path, week: Week):
+    rows = filled(week)
+    other = [dict(row) for row in rows]
+    other[2]["label"] = str(1 - int(rows[2]["label"]))
+    write("other.csv", other)
+    assert f"do not agree on row {rows[2]['row']}: " in refused(
+        "--audit", "todo.csv", "--audit", "other.csv"
+    )
+    table = lines("scores.csv")
+    table[int(rows[2]["row"])]["label"] = other[2]["label"]
+    write("scores.csv", table)
+    assert "only one can be right" in refused("--audit", "todo.csv")
+    table[int(rows[2]["row"])]["label"] = rows[2]["label"]  # the same in both is no contradiction
+    write("scores.csv", table)
+    assert estimated("scores.csv", *BASE, "--audit", "todo.csv")["counts"]["audited"] == 10
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("inclusion", "2", "2 in line 3 is not the probability of a draw"),
+        ("inclusion", "", "is not the probability of a draw"),
+        ("row", "1.5", "line 3 holds no position"),
+        ("row", "999999", "which scores.csv with its 4,000 rows does not have"),
+        ("label", "maybe", "'maybe'"),
+    ],
+)
+def test_lists_that_were_damaged(folder: Path, week: Week, column: str, value: str, words: str):
+    rows = filled(week)
+    rows[2][column] = value
+    write("todo.csv", rows)
+    assert words in refused("--audit", "todo.csv")
+
+
+def test_a_list_needs_its_columns(folder: Path, week: Week):
+    assert "has no column 'row'" in refused("--audit", "scores.csv")
+    rows = filled(week, "--id", "id")
+    write("todo.csv", [{k: v for k, v in row.items() if k != "inclusion"} for row in rows])
+    assert "has no column 'inclusion'" in refused("--audit", "todo.csv", "--id", "id")
+
+
+# --- plans, words, refusals -----------------------------------------------------------------------
+
+
+def test_a_plan_is_the_librarys(folder: Path, week: Week):
+    args = ("scores.csv", *BASE, "--plan", "--n", "50", "--n", "200", "--repeats", "2")
+    found = json.loads(good("label", *args, "--width", "0.4", "--json").stdout)["result"]
+    plan = plan_audit(week.scores, week.labels, threshold=2.5, n=(50, 200), repeats=2)
+    assert found["width"] == plan.to_dict()["width"]
+    assert found["checks_for_width"] == plan.needed(0.4)
+    shown = good("label", *args, "--width", "0.4").stdout
+    assert shown.splitlines()[0].startswith("Audits of ")
+    assert "For a width of recall of 0.4: " in shown
+    sizes = args[:-6] + ("--n", "40", "--repeats", "1", "--width", "0.001")
+    shown = good("label", *sizes).stdout
+    assert shown.endswith("0.001: more than 40 checks; try --n 80 --n 160\n")
+    below = int((week.scores < 2.5).sum())
+    most = good("label", *args[:-6], "--n", str(below // 2 - 9), *sizes[-4:]).stdout
+    assert f"try --n {2 * (below // 2 - 9)} --n {below}\n" in most  # there are no more rows
+    clean = week.table(label=pa.array(np.where(week.scores >= 2.5, 0.0, np.nan), from_pandas=True))
+    pacsv.write_csv(clean, "clean.csv")
+    shown = good("label", "clean.csv", *sizes[1:]).stdout
+    assert shown.endswith(
+        "0.001: no number of checks brings it, as recall is 0 or not known here.\n"
+    )
+    assert not Path("todo.csv").exists()
+
+
+def test_a_summary_as_json(folder: Path, week: Week):
+    shown = good("label", "scores.csv", *BASE, "--n", "20", "--out", "todo.csv", "--json")
+    found = json.loads(shown.stdout)["result"]
+    assert (found["chosen"], found["by_policy"]) == (20, {"audit": 10, "band": 10})
+    assert found["next"] == f"scarce estimate scores.csv {' '.join(BASE)} --audit todo.csv"
+    shown = run("label", "scores.csv", *BASE, "--n", "20", "--json")
+    assert (shown.exit_code, "--out todo.csv" in shown.stdout) == (2, True)
+
+
+def test_nothing_is_replaced_unasked_or_written_by_a_dry_run(folder: Path):
+    Path("todo.csv").write_text("mine")
+    args = ("scores.csv", *BASE, "--n", "20", "--out", "todo.csv")
+    shown = run("label", *args)
+    assert (shown.exit_code, Path("todo.csv").read_text()) == (2, "mine")
+    found = json.loads(good("label", *args, "--force", "--dry-run", "--json").stdout)["result"]
+    assert (found["dry_run"], found["writes"], Path("todo.csv").read_text()) == (
+        True,
+        "todo.csv",
+        "mine",
+    )
+    good("label", *args, "--force")
+    assert len(lines("todo.csv")) == 20
+
+
+def test_fewer_rows_than_asked_for(folder: Path, week: Week):
+    pacsv.write_csv(week.table().slice(0, 30), "few.csv")
+    shown = good("label", "few.csv", *BASE, "--n", "100", "--out", "todo.csv")
+    assert "warning: 100 rows were asked for" in shown.stderr
+    done = week.table(label=week.truth).slice(0, 30)
+    pacsv.write_csv(done, "done.csv")
+    shown = good("label", "done.csv", *BASE, "--n", "5", "--out", "none.csv")
+    assert lines("none.csv") == []
+    assert "0 rows to label" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        ((*BASE[2:], "--n", "5"), 2, "Name the column of scores with --score"),
+        ((*BASE, "--policy", "uncertainty", "--n", "5"), 2, "give --prob, not --score"),
+        (("--prob", "score", "--prob", "week", *BASE[4:], "--n", "5"), 2, "ranks one"),
+        (("--prob", "score", "--policy", "uncertainty", "--n", "5"), 3, "so: --label label."),
+        ((*UNSURE, "--prob", "score"), 3, "is no probability"),
+        (("--policy", "uncertainty", "--n", "5"), 3, "has no column 'prob'"),
+        ((*BASE,), 2, "Give --n once"),
+        ((*BASE, "--n", "5", "--n", "6"), 2, "several only with --plan"),
+        ((*BASE, "--n", "5", "--width", "0.2"), 2, "add --plan"),
+        ((*BASE[:4], "--n", "5"), 2, "give --threshold"),
+        ((*BASE, "--n", "5", "--by", "cost"), 2, "go together"),
+        ((*BASE, "--n", "5", "--prob", "week"), 2, "give one of them"),
+        ((*BASE, "--n", "5", "--id", "idd"), 3, "Did you mean 'id'?"),
+        ((*BASE, "--n", "5", "--id", "score"), 2, "--score and --id both name 'score'"),
+        ((*BASE, "--n", "5", "--explore", "0.5"), 2, "--policy"),
+        (("--score", "score", "--label", "week", *BASE[4:], "--n", "5"), 3, "3 classes (1, 2, 3)"),
+        ((*BASE, "--plan", "--width", "3"), 2, "no width of recall"),
+    ],
+)
+def test_what_cannot_work_is_said_in_flags(
+    folder: Path, args: tuple[str, ...], code: int, words: str
+):
+    if "--width" in args and "--plan" in args:
+        args = (*args, "--n", "10", "--repeats", "1")
+    shown = run("label", "scores.csv", *args)
+    assert (shown.exit_code, shown.stdout) == (code, "")
+    assert words in shown.stderr
+
+
+def test_names_that_the_list_adds_are_kept_free(folder: Path, week: Week):
+    pacsv.write_csv(week.table(row=np.arange(4000)), "taken.csv")
+    shown = run("label", "taken.csv", *BASE, "--n", "5")
+    assert (shown.exit_code, "tells rows apart with --id" in shown.stderr) == (3, True)
+    good("label", "taken.csv", *BASE, "--n", "5", "--id", "id", "--out", "todo.csv")
+    assert "row" in lines("todo.csv")[0]
+    pacsv.write_csv(week.table(row=np.arange(4000)[::-1]), "taken.csv")  # a name, not a position
+    good("label", "taken.csv", *BASE, "--n", "20", "--id", "row", "--out", "named.csv")
+    fill("named.csv", "named.csv", week)
+    assert estimated("taken.csv", *BASE, "--id", "row", "--audit", "named.csv")["counts"]["audited"]
