@@ -216,7 +216,7 @@ JOBS = (
         "estimate",
         "What a detector finds and misses, from scores of which the alerts are labelled",
         4,
-        (1_000_000, 10_000_000),
+        (1_000_000, 4_000_000, 10_000_000),
         make_scores,
         (
             Side(

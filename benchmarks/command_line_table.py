@@ -24,6 +24,7 @@ Record = dict[str, Any]
 READER = {"predict": "pyarrow, reads all columns", "estimate": "pyarrow, reads score and label"}
 HEAD = ("rows", "side", "CPU s", "vs first", "wall s", "CSV MB per CPU s", "peak MB", "answer")
 LARGE, SMALL = 10_000_000, 1_000_000
+FULL = {"predict": SMALL, "estimate": 4_000_000}  # rows from which on a job holds all it ever holds
 
 
 def read_results(path: Path = RESULTS) -> list[Record]:
@@ -129,10 +130,10 @@ def _speed(job: str, rows: int) -> Callable[[Find], tuple[str, bool]]:
 
 
 def _growth(job: str) -> Callable[[Find], tuple[str, bool]]:
-    """Peak memory of ten million rows over that of a million."""
+    """Peak memory of ten million rows over that of a table that fills what is held at a time."""
 
     def value(find: Find) -> tuple[str, bool]:
-        large, small = (find(job, f"scarce {job}", rows)["peak_mb"] for rows in (LARGE, SMALL))
+        large, small = (find(job, f"scarce {job}", rows)["peak_mb"] for rows in (LARGE, FULL[job]))
         return f"{large / small:.2f}", large <= 1.2 * small
 
     return value
@@ -157,7 +158,11 @@ GOALS: tuple[tuple[str, str, Callable[[Find], tuple[str, bool]]], ...] = (
         for rows in (SMALL, LARGE)
     ),
     *(
-        (f"{job}: peak memory of 10 million rows over that of 1 million", "<= 1.20", _growth(job))
+        (
+            f"{job}: peak memory of {LARGE:,} rows over that of {FULL[job]:,}",
+            "<= 1.20",
+            _growth(job),
+        )
         for job in ("predict", "estimate")
     ),
     *(
