@@ -20,6 +20,7 @@ from scarce.cli.wording import in_flags
 if TYPE_CHECKING:
     from scarce import Estimate, Performance
     from scarce.cli.checklists import Checklists
+    from scarce.cli.score_flags import ScoredTable
 
 FIGURES = (
     *("recall", "precision", "precision_per_recall", "prevalence", "missed"),
@@ -47,31 +48,56 @@ HERE = {  # what the library says to somebody who writes Python, and what is sai
 
 def result_of(
     found: Performance,
-    also: Sequence[float],
+    together: Performance | None,
+    held: ScoredTable,
+    *,
     path: Path | None,
-    score: str,
-    batch: str | None,
+    also: Sequence[float] = (),
     seed: int,
-    are_prob: bool,
 ) -> dict[str, Any]:
-    """Return everything that is known, as `emit` takes it."""
+    """Return everything that is known, as `emit` takes it.
+
+    Parameters
+    ----------
+    found, together : Performance
+        What `held` measured.
+    held : ScoredTable
+    path : Path, optional
+        As typed.
+    also : sequence of float
+        Further thresholds.
+    seed : int
+    """
+    warnings = [
+        _in_flags(text)
+        for text in found.warnings
+        if not (_all_labelled(found) and text.startswith("No positives seen"))
+    ]
     result = {
         **_record(found),
         "file": None if path is None else str(path),
-        "score": score,
+        "score": held.score,
         "level": found.recall.level,
         "seed": seed,
         "effective_size": found.effective_size,
-        "warnings": [
-            _in_flags(text)
-            for text in found.warnings
-            if not (_all_labelled(found) and text.startswith("No positives seen"))
-        ],
+        "warnings": warnings,
         "also": [_record(found.at(mark)) for mark in also],
-        "next": _next(found, path, are_prob),
+        "next": _next(found, path, held.are_prob),
     }
-    if batch is not None:
+    if held.flags.batch is not None:
         result["batches"] = {str(name): _record(one) for name, one in found.batches.items()}
+    if together is not None:
+        result["as_one_batch"] = {"missed": together.missed, "recall": together.recall}
+    lists = held.lists
+    if lists is not None:
+        result["warnings"] = _with_lists(warnings, found, lists)
+    if lists is not None and lists.open:
+        result["next"] = None  # the list at hand comes first
+        if lists.open == lists.asked:
+            result["warnings"] = [
+                f"No row of {held.flags.audit[-1]} is filled in yet: fill in its column "
+                f"{held.answer!r}, and run this again."
+            ]
     return result
 
 
@@ -128,7 +154,7 @@ def _for_further_rows(found: Performance, path: Path | None) -> str | None:
     return command_to_paste("evaluate", path, *more, leave=("score", "auc", "id"))
 
 
-def with_lists(warnings: Sequence[str], found: Performance, lists: Checklists) -> list[str]:
+def _with_lists(warnings: Sequence[str], found: Performance, lists: Checklists) -> list[str]:
     """Return warnings without those that lists explain, and with what lists leave open."""
     if isinstance(found.threshold, tuple):
         return [*lists.notes, *warnings]
@@ -167,14 +193,11 @@ def show_result(found: Performance, result: dict[str, Any]) -> None:
     """Write the estimate for a reader on stdout."""
     for text in result["warnings"]:
         click.echo(f"warning: {text}")
-    for line in _sentences(found):
+    for line in sentences(found):
         click.echo(line)
     if "batches" in result:
         click.echo(_by_batch(result))
-    leans = dict.fromkeys([found.recall.assumes])
-    if math.isnan(found.recall.value):  # then it says why, and not what the limit leans on
-        leans = dict.fromkeys([found.missed.assumes, found.recall.assumes])
-    click.echo(f"This leans on: {_in_flags('; '.join(leans))}.")
+    click.echo(f"This leans on: {'; '.join(leans_on(found))}.")
     if result["next"]:
         click.echo(f"Next: {result['next']}")
     click.echo()
@@ -186,7 +209,16 @@ def show_result(found: Performance, result: dict[str, Any]) -> None:
         table(named, columns=("batch", *COLUMNS), simple=True)
 
 
-def _sentences(found: Performance) -> list[str]:
+def leans_on(found: Performance) -> list[str]:
+    """Return what the figures assume, each once."""
+    leans = [found.recall.assumes]
+    if math.isnan(found.recall.value):  # then it says why, and not what the limit leans on
+        leans = [found.missed.assumes, found.recall.assumes]
+    return [_in_flags(text) for text in dict.fromkeys(leans)]
+
+
+def sentences(found: Performance) -> list[str]:
+    """Say what was found and missed in a few sentences."""
     from scarce.records import short
 
     counts = found.counts

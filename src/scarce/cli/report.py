@@ -1,9 +1,10 @@
-"""`scarce report`: one HTML file to hand on, from a model and rows whose outcome is known.
+"""`scarce report`: one HTML file to hand on, from a model or scores and what is known of the rows.
 
     read rows -> figures of the library -> scarce.report.Report -> file
 
-The figures are those of `scarce evaluate`, computed by the library; the page is `scarce.report`.
-This file reads flags, and says in which order things stand.
+The figures are those of `scarce evaluate`, or with --score those of `scarce estimate`, computed by
+the library; the page is `scarce.report`. This file reads flags; the order in which things stand is
+in report_parts.py and report_scores.py.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +32,8 @@ from scarce.cli.options import (
     threads_option,
 )
 from scarce.cli.output import emit, json_option, say, seed_option
-from scarce.cli.prob_columns import prob_option
+from scarce.cli.prob_columns import prob_option, table_or_stdin
+from scarce.cli.score_flags import ScoredTable, ScoreFlags, score_options
 from scarce.cli.wording import in_flags
 from scarce.errors import DataWarning, UsageError
 
@@ -52,6 +55,7 @@ class AsTyped(click.Command):
 @prob_option
 @label_options
 @cost_options
+@score_options(required=False)
 @click.option("--title", help="Title of the page.  [default: made of the file names]")
 @click.option(
     "--out", "-o", type=click.Path(path_type=Path), help="HTML file to write, such as report.html."
@@ -70,6 +74,7 @@ def report(
     prob: tuple[str, ...],
     labels: LabelFlags,
     costs: CostFlags,
+    scores: ScoreFlags,
     title: str | None,
     out: Path | None,
     force: bool,
@@ -85,12 +90,14 @@ def report(
     TABLE holds rows whose outcome is known, in the column --label; name a MODEL file first, or the
     column of probabilities with --prob. The page needs no network: warnings first, then the data,
     the model, honest numbers beside the constant forecast, reliability, and with costs the
-    decisions and what they save. The same numbers are inside as JSON.
+    decisions and what they save. With --score and --threshold only the alerts need an outcome: the
+    page says what was missed, as scarce estimate does. The same numbers are inside as JSON.
 
     \b
     scarce report m.scarce test.csv --label fraud --out report.html
     scarce report m.scarce test.csv --label fraud --costs costs.toml --out costs.html
     scarce report p.csv --prob prob --label fraud --false-alarm 5 --miss 400 --out p.html
+    scarce report scores.csv --score score --label label --threshold 2.5 --out missed.html
     """
     from scarce.tables import refuse_existing
 
@@ -100,22 +107,26 @@ def report(
         raise UsageError(f"--out {out}: the page is HTML, give a name such as report.html.")
     refuse_existing(out, force)
     costs.check()
+    of_scores = scores.score is not None
+    if of_scores:
+        _refuse_other(files, prob, costs)
+    else:
+        _refuse_scores(ctx)
     if dry_run:
-        show_plan(_plan(files, prob, labels, costs, out), json=json)
+        show_plan(_plan(files, prob, labels, costs, scores, out), json=json)
         return
-    from scarce.cli.judged import SpeaksFor, read_judged
-    from scarce.cli.report_parts import Page, Story
+    from scarce.cli.report_parts import Page
 
     if threads is not None:
         import pyarrow as pa
 
         pa.set_cpu_count(threads)
     with _warnings_kept() as said:
-        judged = read_judged(
-            files, "report", labels=labels, prob=prob, speaks=SpeaksFor(), costs=costs, form=form,
-            quiet=json,
-        )  # fmt: skip
-        story = Story(files, judged, prob, labels, costs, form, level, seed)
+        story = (
+            _story_of_scores(files, scores, labels, form, level, seed)
+            if of_scores
+            else _story_of_prob(files, prob, labels, costs, form, level, seed, quiet=json)
+        )
         page = Page(
             title or story.title,
             asked=shlex.join(["scarce", "report", *ctx.meta.get("typed", [])]),
@@ -131,6 +142,78 @@ def report(
     emit(summary, json=json, show=lambda: _show(page))
     if not json:
         say(f"Written: {out} ({size / 1000:,.0f} kB). It opens in any browser, without a network.")
+
+
+def _story_of_scores(
+    files: tuple[Path, ...],
+    scores: ScoreFlags,
+    labels: LabelFlags,
+    form: TextForm,
+    level: float,
+    seed: int,
+) -> Any:
+    from scarce.cli.report_scores import ScoreStory
+
+    path = files[0] if files else None
+    held = ScoredTable(table_or_stdin(path, "report"), scores, labels, form)
+    return ScoreStory(held, path, level, seed)
+
+
+def _story_of_prob(
+    files: tuple[Path, ...],
+    prob: tuple[str, ...],
+    labels: LabelFlags,
+    costs: CostFlags,
+    form: TextForm,
+    level: float,
+    seed: int,
+    *,
+    quiet: bool,
+) -> Any:
+    from scarce.cli.judged import SpeaksFor, read_judged
+    from scarce.cli.report_parts import Story
+
+    judged = read_judged(
+        files,
+        "report",
+        labels=labels,
+        prob=prob,
+        speaks=SpeaksFor(),
+        costs=costs,
+        form=form,
+        quiet=quiet,
+    )
+    return Story(files, judged, prob, labels, costs, form, level, seed)
+
+
+def _refuse_other(files: tuple[Path, ...], prob: tuple[str, ...], costs: CostFlags) -> None:
+    """Refuse what a page on scores cannot speak of."""
+    if len(files) > 1:
+        raise UsageError(
+            f"--score makes a page on one table of scores, and {len(files)} files were given. Give "
+            "the table alone, or leave --score out for a page on a model."
+        )
+    if prob:
+        raise UsageError(
+            "--score and --prob make different pages: scores say what was missed below a "
+            "threshold, probabilities how right they are. Give one of them."
+        )
+    if costs.given:
+        raise UsageError(
+            "Costs belong to probabilities: for a page with decisions give a model or --prob, and "
+            "leave --score out."
+        )
+
+
+def _refuse_scores(ctx: click.Context) -> None:
+    """Refuse flags of scores without scores."""
+    for one in fields(ScoreFlags):
+        source = ctx.get_parameter_source(one.name)
+        if source is not None and source.name == "COMMANDLINE":
+            flag = "--" + one.name.replace("_", "-")
+            raise UsageError(
+                f"{flag} is for a page on scores: name their column too, with --score COLUMN."
+            )
 
 
 @contextmanager
@@ -154,8 +237,8 @@ def _show(page: Any) -> None:
         say(f"scarce: warning: {warning.replace('`', '')}")
     first = next(part for part in told["sections"] if part["title"] == "In short")
     for part in first["parts"]:
-        if part["kind"] == "text":
-            click.echo(part["text"])
+        if part["kind"] in ("text", "code"):
+            click.echo(part["text"] if part["kind"] == "text" else f"  {part['text']}")
 
 
 def _plan(
@@ -163,13 +246,20 @@ def _plan(
     prob: tuple[str, ...],
     labels: LabelFlags,
     costs: CostFlags,
+    scores: ScoreFlags,
     out: Path,
 ) -> dict[str, Any]:
+    columns = [*prob, str(labels.label), *costs.columns]
     parts = ["data", "model", "numbers", "reliability"]
     parts = [part for part in parts if part != "model" or len(files) == 2]
+    if costs.given:
+        parts.append("decisions and their cost")
+    if scores.score is not None:
+        columns = [scores.score, str(labels.label)]
+        parts = ["data", "what is found and missed", "other thresholds"]
     return {
-        "reads": ", ".join(map(str, files)) or "standard input",
-        "columns": ", ".join([*prob, str(labels.label), *costs.columns]),
-        "computes": ", ".join([*parts, *(["decisions and their cost"] if costs.given else [])]),
+        "reads": ", ".join(map(str, [*files, *scores.audit])) or "standard input",
+        "columns": ", ".join(columns),
+        "computes": ", ".join(parts),
         "writes": str(out),
     }

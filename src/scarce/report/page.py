@@ -161,7 +161,7 @@ class Report:
             "beside": words(beside_name) if beside else "",
             "level": _level(values),
             "strips": any(one["strip"] for one in shown),
-            "assumes": _once(one.assumes for one in values),
+            "assumes": _leanings(rows),
         }
         return self._add("numbers", told, {"caption": caption, "rows": held})
 
@@ -333,6 +333,15 @@ def _level(values: Sequence[Estimate]) -> str:
     """The coverage that all intervals share, in percent; "" where they differ or there are none."""
     levels = {one.level for one in values if not (math.isnan(one.low) and math.isnan(one.high))}
     return f"{100 * levels.pop():g} %" if len(levels) == 1 else ""
+
+
+def _leanings(rows: Sequence[tuple[str, Any, str]]) -> list[tuple[str, str]]:
+    """What intervals lean on, each once, with the names of the figures that do."""
+    held: dict[str, list[str]] = {}
+    for name, value, _ in rows:
+        if isinstance(value, Estimate) and value.assumes:
+            held.setdefault(words(value.assumes), []).append(words(name))
+    return [(", ".join(names), text) for text, names in held.items()]
 
 
 def _once(sentences: Iterable[str]) -> list[str]:

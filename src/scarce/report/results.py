@@ -307,7 +307,11 @@ def show_decision_curve(page: Report, curve: Any, threshold: float | None = None
 
 
 def show_performance(
-    page: Report, found: Any, *, truth: Mapping[str, float] | None = None
+    page: Report,
+    found: Any,
+    *,
+    truth: Mapping[str, float] | None = None,
+    warnings: Sequence[str] | None = None,
 ) -> Report:
     """Add what is found and missed at a threshold.
 
@@ -318,6 +322,8 @@ def show_performance(
         Its warnings become those of the page.
     truth : mapping of str to float, optional
         True values by name of the figure, such as "recall", where they are known.
+    warnings : sequence of str, optional
+        Instead of the record's own, in other words.
 
     Examples
     --------
@@ -329,7 +335,7 @@ def show_performance(
     >>> len(page.to_dict()["sections"][0]["parts"][0]["rows"])
     6
     """
-    for warning in found.warnings:
+    for warning in found.warnings if warnings is None else warnings:
         page.warn(warning)
     rows = []
     for key, (name, meaning) in FOUND.items():

@@ -1,0 +1,263 @@
+"""What stands on the page of `scarce report` for scores of which only some rows were looked at.
+
+The figures are those of `scarce estimate`, from the same walk; what is chosen here is presentation
+alone: bins of the histogram, thresholds of the curves, which sentence comes first.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scarce.cli.estimate_text import leans_on, result_of, sentences
+
+if TYPE_CHECKING:
+    from scarce.cli.score_flags import ScoredTable
+    from scarce.report import Report
+
+BINS = 40  # of the histogram
+MOST_BATCHES = 60  # in the table
+FAR = 0.0005  # share of the scores on either side that stand in the first or last bin
+
+
+class ScoreStory:
+    """The parts of a page on scores, and what they share.
+
+    Parameters
+    ----------
+    held : ScoredTable
+    path : Path, optional
+        As typed.
+    level : float
+    seed : int
+    """
+
+    def __init__(self, held: ScoredTable, path: Path | None, level: float, seed: int) -> None:
+        self.held, self.path = held, path
+        self._parts: dict[int, Any] = {}
+        self.found, together = held.measure(level=level, seed=seed, watch=self._keep)
+        self.result = result_of(self.found, together, held, path=path, seed=seed)
+
+    def _keep(self, part: Any, start: int) -> None:
+        """Keep scores and labels for the pictures; walks of one table are cut at the same rows."""
+        self._parts[start] = part.select([self.held.score, self.held.answer])
+
+    @property
+    def title(self) -> str:
+        """Made of the name of the file, without its folder."""
+        return f"What was found and missed in {Path(self.held.source.where).name}"
+
+    @property
+    def subtitle(self) -> str:
+        """What was judged, in a line."""
+        counts = self.found.counts
+        looked = counts.alerts_labelled + counts.labelled_below
+        return f"{counts.rows:,} scores, of which {looked:,} rows were looked at."
+
+    @property
+    def threshold(self) -> float | None:
+        """The one threshold; None where batches have their own."""
+        mark = self.found.threshold
+        return None if isinstance(mark, tuple) else float(mark)
+
+    @cached_property
+    def states(self) -> tuple[Any, dict[str, Any]]:
+        """The scores, and which rows are in each state of labelling."""
+        import numpy as np
+        import pyarrow as pa
+
+        from scarce.cli.columns import number_column, read_labels
+
+        held = self.held
+        table = pa.concat_tables(list(self._parts.values()), promote_options="permissive")
+        self._parts.clear()
+        read = read_labels(
+            table.column(held.answer), held.answer, held.labels, where=held.source.where, quiet=True
+        )
+        return number_column(table, held.score), {
+            f"{read.classes[1]}: event": read.y == 1,
+            f"{read.classes[0]}: no event": read.y == 0,
+            "not labelled": np.isnan(read.y),
+        }
+
+    def tell(self, page: Report) -> None:
+        """Put everything on the page."""
+        page.data("performance", self.result)
+        page.section("In short")
+        for line in sentences(self.found):
+            page.text(line)
+        if self.result["next"]:
+            page.text("What would help most now:").code(self.result["next"])
+        self._data(page)
+        self._figures(page)
+        if self.found.counts.alerts_labelled:
+            self._thresholds(page)
+        if "batches" in self.result:
+            self._batches(page)
+        page.section("What this leans on").assumes(
+            [
+                *(f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in leans_on(self.found)),
+                "The labels are right.",
+                "Rows to come are like these: the same detector, the same world.",
+            ]
+        )
+
+    def _data(self, page: Report) -> None:
+        import numpy as np
+
+        scores, states = self.states
+        page.section("The data")
+        mark = self.threshold
+        everything = {**states, "all": np.ones(len(scores), dtype=bool)}
+        if mark is None:
+            rows: list[Any] = [(name, int(which.sum())) for name, which in everything.items()]
+            columns = [self.held.answer, "rows"]
+        else:
+            alert = scores >= mark
+            rows = [
+                (name, int((which & alert).sum()), int((which & ~alert).sum()), int(which.sum()))
+                for name, which in everything.items()
+            ]
+            columns = [self.held.answer, f"alerts (from {mark:g} on)", "below", "all"]
+        page.table(columns, rows, caption="What is known of the rows")
+        page.figure(*self._histogram())
+
+    def _histogram(self) -> tuple[Any, str]:
+        import numpy as np
+
+        from scarce.report import histogram_chart
+
+        scores, states = self.states
+        low, high = np.quantile(scores, [FAR, 1 - FAR])
+        mark = self.threshold
+        if mark is not None:
+            low, high = min(low, mark), max(high, mark)
+        step = float(high - low) / BINS or max(abs(float(low)), 1.0)
+        # the threshold is an edge, with a bin on either side: no bin mixes alerts with others
+        origin = low if mark is None else mark
+        first, last = np.floor((low - origin) / step), np.floor((high - origin) / step) + 1
+        if mark is not None and scores.min() < mark:
+            first = min(first, -1)
+        edges = origin + step * np.arange(first, last + 1)
+        place = np.clip(np.floor((scores - origin) / step) - first, 0, len(edges) - 2)
+        place = place.astype(np.intp)
+        counts = {
+            name: np.bincount(place[which], minlength=len(edges) - 1)
+            for name, which in states.items()
+            if which.any()
+        }
+        beyond = int(((scores < edges[0]) | (scores > edges[-1])).sum())
+        rest = f" {beyond:,} scores beyond the axis stand in its end bins." if beyond else ""
+        chart = histogram_chart(edges, counts, x_label=self.held.score, threshold=mark, y_log=True)
+        return chart, f"How many rows have which score, by what is known of them.{rest}"
+
+    def _figures(self, page: Report) -> None:
+        from scarce.report import show_performance
+
+        page.section("What is found and missed")
+        show_performance(page, self.found, warnings=self.result["warnings"])
+
+    def _thresholds(self, page: Report) -> None:
+        import numpy as np
+
+        from scarce import Estimate
+        from scarce.report import Line, line_chart
+
+        found, curve = self.found, self.found.curve()
+        level = f"{100 * found.recall.level:g} %"
+        page.section(
+            "Other thresholds",
+            "What the same rows say of other thresholds. Far from the labels the bands are wide: "
+            "there nobody looked.",
+        )
+        recall, precision, _ = parts = (curve.recall, curve.precision, curve.missed)
+        page.figure(
+            line_chart(
+                [Line("best guess", curve.threshold, recall[:, 0], recall[:, 1], recall[:, 2])],
+                x_label=f"threshold on {self.held.score}",
+                y_label="recall: share of events found",
+                y_percent=True,
+                y_range=(0.0, 1.0),
+                threshold=self.threshold,
+                threshold_name="threshold in use",
+            ),
+            f"Share of all events at or above a threshold, with {level} intervals.",
+        )
+        known = np.isfinite(recall[:, 0]) & np.isfinite(precision[:, 0])
+        if known.sum() > 1:
+            page.figure(
+                line_chart(
+                    [Line("threshold by threshold", recall[known, 0], precision[known, 0])],
+                    x_label="recall: share of events found",
+                    y_label="precision: events among alerts",
+                    x_percent=True,
+                    y_percent=True,
+                    x_range=(0.0, 1.0),
+                    y_range=(0.0, 1.0),
+                    marks=self._marks(),
+                ),
+                f"Precision against recall. The mark is the threshold in use with its {level} "
+                "intervals; the short line through it says how precision changes as the "
+                "threshold is lowered.",
+            )
+        some = _spread(np.flatnonzero(known), 9)
+        if len(some) == 0:
+            return
+        page.table(
+            ["threshold", "recall", "precision", "missed"],
+            [(f"{curve.threshold[at]:.4g}", *(Estimate(*one[at]) for one in parts)) for at in some],
+            caption=f"With {level} intervals",
+            percent=("recall", "precision"),
+        )
+
+    def _marks(self) -> list[Any]:
+        from scarce.report import Mark
+
+        recall, precision = self.found.recall, self.found.precision
+        slope = self.found.precision_per_recall.value
+        if math.isnan(recall.value) or math.isnan(precision.value):
+            return []
+        return [
+            Mark(
+                recall.value,
+                precision.value,
+                "in use",
+                slope=None if math.isnan(slope) else slope,
+                low=precision.low,
+                high=precision.high,
+                x_low=recall.low,
+                x_high=recall.high,
+            )
+        ]
+
+    def _batches(self, page: Report) -> None:
+        held = list(self.result["batches"].items())
+        page.section(f"By {self.held.flags.batch}")
+        if len(held) > MOST_BATCHES:
+            page.text(f"The first {MOST_BATCHES} of {len(held):,}; all are in the page's JSON.")
+        page.table(
+            [str(self.held.flags.batch), "alerts", "events found", "precision", "missed", "recall"],
+            [
+                (
+                    name,
+                    one["counts"].alerts,
+                    one["counts"].events_seen,
+                    one["precision"],
+                    one["missed"],
+                    one["recall"],
+                )
+                for name, one in held[:MOST_BATCHES]
+            ],
+            percent=("precision", "recall"),
+        )
+
+
+def _spread(places: Any, count: int) -> Any:
+    """Some of the places, evenly spread, with the first and the last."""
+    import numpy as np
+
+    if len(places) <= count:
+        return places
+    return places[np.linspace(0, len(places) - 1, count).round().astype(int)]

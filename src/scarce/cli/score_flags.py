@@ -1,0 +1,388 @@
+"""Scores of which a few are labelled, as flags name them: what was found, and what was missed.
+
+    table, --score, --label, --threshold, lists of checked rows -> estimate_performance
+
+What `scarce estimate` says and `scarce report` shows comes from here, so that both say the same. A
+table of any length is walked once in constant memory; batches alone need their rows in memory.
+Filled-in lists find their way back in checklists.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scarce.cli.bad_cells import refuse_nested, refuse_unscored
+from scarce.cli.checklists import (
+    JOINED,
+    Checklists,
+    labels_are_numbers,
+    refuse_many,
+    refuse_same,
+    walk_of,
+)
+from scarce.cli.list_files import ANSWER
+from scarce.cli.options import COLUMN, LabelFlags, typed
+from scarce.cli.output import progress, say
+from scarce.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from scarce import Performance
+    from scarce.rows import TextForm
+    from scarce.tables import TableSource
+
+METHODS = ("auto", "mixture", "audit")
+
+
+@dataclass(frozen=True)
+class ScoreFlags:
+    """What was typed about scores; names as those of the options."""
+
+    score: str | None
+    threshold: tuple[str, ...]
+    audit: tuple[Path, ...]
+    id: str | None
+    inclusion: str | None
+    method: str
+    auc: float | None
+    batch: str | None
+    label_source: str | None
+    threshold_at: str | None
+    background: str
+    foreground: str
+    no_check: bool
+
+
+def score_options(*, required: bool) -> Callable[[Any], Any]:
+    """Add the options of scores; the command gets `scores`, a ScoreFlags.
+
+    Parameters
+    ----------
+    required : bool
+        Whether the verb cannot do without --score and --threshold.
+    """
+
+    def added(command: Any) -> Any:
+        @wraps(command)
+        def gathered(*args: Any, **more: Any) -> Any:
+            flags = ScoreFlags(**{one.name: more.pop(one.name) for one in fields(ScoreFlags)})
+            return command(*args, scores=flags, **more)
+
+        for option in reversed(_options(required)):
+            gathered = option(gathered)
+        return gathered
+
+    return added
+
+
+def _options(required: bool) -> tuple[Any, ...]:
+    return (
+        click.option(
+            "--score", required=required, type=COLUMN, help="Column of scores; greater: worse."
+        ),
+        click.option(
+            "--threshold",
+            required=required,
+            multiple=True,
+            metavar="SCORE",
+            help="Score at or above which a row is an alert; with --batch also WEEK=SCORE "
+            "(repeatable).",
+        ),
+        click.option(
+            "--audit",
+            type=click.Path(path_type=Path),
+            multiple=True,
+            metavar="FILE",
+            help="List from `scarce label`, filled in (repeatable, earliest first).",
+        ),
+        click.option(
+            "--id", type=COLUMN, help="Column that tells rows apart, to find those of --audit."
+        ),
+        click.option(
+            "--inclusion", type=COLUMN, help="Column with the probability of being drawn."
+        ),
+        click.option(
+            "--method",
+            type=click.Choice(METHODS),
+            default="auto",
+            show_default=True,
+            help="auto: curve and audit; mixture: two families of scores; audit: the audit alone.",
+        ),
+        click.option(
+            "--auc",
+            type=float,
+            metavar="SHARE",
+            help="AUC of a validation: a sharper guess where few were seen.",
+        ),
+        click.option(
+            "--batch", type=COLUMN, help="Column with the week, site, ...: figures of each too."
+        ),
+        click.option(
+            "--label-source",
+            type=COLUMN,
+            help="Column saying where a label came from: alert, audit, ...",
+        ),
+        click.option(
+            "--threshold-at",
+            type=COLUMN,
+            help="Column with the threshold in force when a row was scored.",
+        ),
+        click.option(
+            "--background",
+            default="auto",
+            show_default=True,
+            metavar="FAMILY",
+            help="Mixture: family of the scores of rows that are no events.",
+        ),
+        click.option(
+            "--foreground",
+            default="normal",
+            show_default=True,
+            metavar="FAMILY",
+            help="Mixture: family of the scores of events.",
+        ),
+        click.option(
+            "--no-check", is_flag=True, help="Do not look whether labels contradict the curve."
+        ),
+    )
+
+
+Watch = Callable[[Any, int], None]  # a part of the table, and the number of its first row
+
+
+class ScoredTable:
+    """A table of scores as the flags name its columns: checked, not yet walked.
+
+    Parameters
+    ----------
+    path : Path, or "-"
+    flags : ScoreFlags
+    labels : LabelFlags
+    form : TextForm
+
+    Attributes
+    ----------
+    source : TableSource
+    lists : Checklists or None
+        The filled-in lists.
+    columns : list of str
+        Those that are read.
+    are_prob : bool
+        After `measure`: whether every score may be a probability.
+    """
+
+    def __init__(
+        self, path: Path | str, flags: ScoreFlags, labels: LabelFlags, form: TextForm
+    ) -> None:
+        from scarce.tables import open_table
+
+        if flags.score is None or not flags.threshold:
+            raise UsageError("Scores need a column and a threshold: --score COLUMN --threshold T")
+        if flags.audit and flags.inclusion:
+            raise UsageError(
+                "--inclusion names a column of the table and --audit brings the probabilities "
+                "along: give one of them."
+            )
+        if flags.id and not flags.audit:
+            raise UsageError("--id is for finding the rows of --audit FILE: give that too.")
+        if labels.label is None and not flags.audit:
+            raise UsageError("Which rows were found to be events? Name the column with --label.")
+        self.flags, self.labels, self.form = flags, labels, form
+        self.score = flags.score
+        self.thresholds = _thresholds(flags.threshold, flags.batch)
+        self.source: TableSource = open_table(path, form)
+        named = {
+            "--score": flags.score,
+            "--label": labels.label,
+            "--inclusion": flags.inclusion,
+            "--label-source": flags.label_source,
+            "--threshold-at": flags.threshold_at,
+            "--batch": flags.batch,
+            "--id": flags.id,
+        }
+        refuse_same(named)
+        refuse_nested(self.source, named)
+        for option, name in named.items():
+            if name is not None:
+                self.source.column(name, option)
+        self.answer = labels.label or ANSWER
+        self.number_labels = labels_are_numbers(self.source, labels)
+        self.lists = None
+        if flags.audit:
+            self.lists = Checklists(
+                flags.audit,
+                key=flags.id,
+                label=self.answer,
+                score=flags.score,
+                unlabelled=labels.unlabelled,
+                numbers=self.number_labels,
+                where=self.source.where,
+                form=form,
+            )
+        more = (flags.inclusion, flags.label_source, flags.threshold_at, flags.batch)
+        self.columns = [flags.score, self.answer, *(name for name in more if name)]
+        self.are_prob = True
+
+    def measure(
+        self, *, level: float, seed: int, watch: Watch | None = None
+    ) -> tuple[Performance, Performance | None]:
+        """Return what was found and missed; with batches also what the same rows say as one.
+
+        Parameters
+        ----------
+        level : float
+        seed : int
+        watch : callable, optional
+            Shown every part of the table on its way; once more where it is walked twice.
+        """
+        flags = self.flags
+        asked: dict[str, Any] = {
+            "threshold": self.thresholds,
+            "inclusion": JOINED if self.lists else flags.inclusion,
+            "label_source": flags.label_source,
+            "threshold_at_time": flags.threshold_at,
+            "method": flags.method,
+            "auc": flags.auc,
+            "level": level,
+            "background": flags.background,
+            "foreground": flags.foreground,
+            "check": not flags.no_check,
+            "random_state": seed,
+        }
+        numbers = [name for name in (flags.score, flags.inclusion, flags.threshold_at) if name]
+        if self.number_labels:
+            numbers.append(self.answer)
+        try:
+            with progress("Reading") as tick:
+                walk = walk_of(
+                    self.source,
+                    self.columns,
+                    numbers,
+                    lists=self.lists,
+                    form=self.form,
+                    label=self.answer,
+                    tick=tick,
+                )
+                if flags.batch is None:
+                    return self._streamed(lambda: self._watched(walk(), watch), asked), None
+                return self._in_batches(self._watched(walk(), watch), flags.batch, asked)
+        except DataError as error:
+            raise error if self.lists is None else self.lists.explained(error) from None
+
+    def _watched(self, parts: Iterator[Any], watch: Watch | None) -> Iterator[Any]:
+        """Give the same parts; refuse rows without a score on the way."""
+        start = 0
+        for part in parts:
+            values = part.column(self.score).to_numpy()
+            refuse_unscored(self.source, values, self.score, self.form, start)
+            if len(values):
+                self.are_prob &= bool(values.min() >= 0 and values.max() <= 1)
+            if watch is not None:
+                watch(part, start)
+            start += len(values)
+            yield part
+
+    def _streamed(self, walk: Callable[[], Any], asked: dict[str, Any]) -> Performance:
+        """One pass in constant memory."""
+        import pyarrow as pa
+
+        from scarce import estimate_performance
+        from scarce.cli.columns import label_meanings
+        from scarce.rows.streamed import streamed_rows
+
+        source, answer = self.source, self.answer
+        names = (asked["inclusion"], asked["label_source"], asked["threshold_at_time"])
+        kind = pa.float64() if self.number_labels else source.types.get(answer, pa.string())
+        words = asked["label_source"]
+        rows = streamed_rows(
+            walk() if source.once else walk,
+            columns=[self.score, *(name for name in names if name is not None)],
+            label=answer,
+            categories=[] if words is None else [words],
+            where=source.where,
+            **label_meanings(self.labels, kind),
+        )
+        self._say_labels(rows.classes)
+        return estimate_performance(rows, **asked)
+
+    def _in_batches(
+        self, parts: Iterator[Any], batch: str, asked: dict[str, Any]
+    ) -> tuple[Performance, Performance | None]:
+        """Batches share a curve: their rows are held in memory. Also as one batch, to compare."""
+        import numpy as np
+        import pyarrow as pa
+
+        from scarce import estimate_performance
+        from scarce.cli.columns import number_column, read_labels
+        from scarce.records import in_rows
+
+        where, answer = self.source.where, self.answer
+        table = pa.concat_tables(list(parts), promote_options="permissive")
+        lost = table.column(batch).null_count
+        if lost:
+            belong = "belongs" if lost == 1 else "belong"
+            raise DataError(
+                f"{where}, column {batch!r}: {in_rows(lost)} {belong} to no batch. Fill in the "
+                "column, or leave --batch out."
+            )
+        read = read_labels(table.column(answer), answer, self.labels, where=where, quiet=True)
+        self._say_labels(read.classes)
+        for name in ("inclusion", "threshold_at_time"):
+            if asked[name] is not None:
+                asked[name] = number_column(table, asked[name])
+        if asked["label_source"] is not None:
+            words = table.column(asked["label_source"]).to_pylist()
+            asked["label_source"] = np.array(words, object)
+        names = table.column(batch)
+        if pa.types.is_dictionary(names.type):
+            names = names.cast(names.type.value_type)
+        marks = names.to_numpy()
+        scores = number_column(table, self.score)
+        batches = marks.astype(str) if marks.dtype == object else marks
+        found = estimate_performance(scores, read.y, batch=batches, **asked)
+        if isinstance(asked["threshold"], dict) or len(found.batches) < 2:
+            return found, None
+        return found, estimate_performance(scores, read.y, **{**asked, "check": False})
+
+    def _say_labels(self, classes: tuple[Any, ...]) -> None:
+        """Say what the labels were taken to mean, and refuse more than event and no event."""
+        refuse_many(self.answer, classes)
+        settled = "" if self.labels.positive else " (--positive settles it)"
+        apart = self.labels.unlabelled
+        nothing = "" if not apart else f" or {' or '.join(apart)}"
+        say(
+            f"Label {self.answer!r}: {classes[1]} is an event{settled}, {classes[0]} is none, "
+            f"empty{nothing} is not labelled."
+        )
+
+
+def _thresholds(given: tuple[str, ...], batch: str | None) -> Any:
+    """Read --threshold: one score for all rows, or NAME=SCORE for each batch."""
+    named: dict[Any, float] = {}
+    for text in given:
+        name, equals, number = text.rpartition("=")
+        value = typed(number)
+        if isinstance(value, str):
+            raise UsageError(
+                f"--threshold {text!r} is not a score: give the number at or above which a row is "
+                "an alert."
+            )
+        if not equals:
+            if len(given) > 1:
+                raise UsageError(
+                    f"--threshold is given {len(given)} times. For the same rows at other "
+                    "thresholds use --also; for a threshold by batch give WEEK=SCORE."
+                )
+            return float(value)
+        named[typed(name)] = float(value)
+    if batch is None:
+        raise UsageError(
+            f"--threshold {given[0]!r} is for one batch: name their column with --batch, or give "
+            "one number."
+        )
+    return named

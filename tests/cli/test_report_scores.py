@@ -1,0 +1,249 @@
+"""`scarce report --score`: a page on scores of which only the alerts were looked at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from scarce import choose_labels, estimate_performance
+from scarce.cli.main import scarce
+from tests.report.reading import Seen
+
+N, THRESHOLD = 4000, 2.0
+WORDS = ("--score", "score", "--label", "label", "--threshold", "2")
+
+
+def run(verb: str, *args: str, **more) -> Result:
+    return CliRunner().invoke(scarce, [verb, *args], prog_name="scarce", **more)
+
+
+@pytest.fixture
+def week(tmp_path, monkeypatch) -> dict:
+    """Scores with labels of the alerts in scores.csv, in the current folder."""
+    rng = np.random.default_rng(11)
+    truth = rng.random(N) < 0.04
+    scores = np.round(rng.normal(size=N) + 2.0 * truth, 3)
+    labels = np.where(scores >= THRESHOLD, truth, np.nan)
+    monkeypatch.chdir(tmp_path)
+    write("scores.csv", scores, labels)
+    return {"scores": scores, "labels": labels, "truth": truth}
+
+
+def write(name: str, scores: np.ndarray, labels: np.ndarray) -> None:
+    cells = ["" if np.isnan(one) else f"{one:.0f}" for one in labels]
+    lines = [
+        f"{i},{float(s)!r},{c},{1 + i % 3}"
+        for i, (s, c) in enumerate(zip(scores, cells, strict=True))
+    ]
+    Path(name).write_text("id,score,label,week\n" + "\n".join(lines) + "\n")
+
+
+def page_of(path: str) -> Seen:
+    return Seen(Path(path).read_text(encoding="utf-8"))
+
+
+def parts(page: Seen, title: str, kind: str) -> list[dict]:
+    (section,) = [one for one in page.json["sections"] if one["title"] == title]
+    return [part for part in section["parts"] if part["kind"] == kind]
+
+
+def test_the_page_says_what_the_library_says(week):
+    done = run("report", "scores.csv", *WORDS, "--out", "r.html")
+    assert done.exit_code == 0, done.output
+    page = page_of("r.html")
+    found = estimate_performance(week["scores"], week["labels"], threshold=THRESHOLD)
+    rows = {
+        row["name"]: row["value"]
+        for row in parts(page, "What is found and missed", "numbers")[0]["rows"]
+    }
+    for name in ("recall", "precision", "prevalence", "missed"):
+        one = getattr(found, name)
+        assert (rows[name]["value"], rows[name]["low"], rows[name]["high"]) == pytest.approx(
+            (one.value, one.low, one.high), nan_ok=True
+        )
+    assert [one["title"] for one in page.json["sections"]] == [
+        "In short", "The data", "What is found and missed", "Other thresholds",
+        "What this leans on",
+    ]  # fmt: skip
+    assert page.json["asked"] == f"scarce report scores.csv {' '.join(WORDS)} --out r.html"
+    assert "events" in done.stdout.splitlines()[0]
+    assert "--policy audit" in done.stdout  # what to do next
+
+
+def test_the_page_holds_what_estimate_writes(week):
+    run("report", "scores.csv", *WORDS, "--batch", "week", "--out", "r.html")
+    told = json.loads(run("estimate", "scores.csv", *WORDS, "--batch", "week", "--json").stdout)
+    assert page_of("r.html").json["data"]["performance"] == told["result"]
+
+
+def test_every_row_is_in_the_table_and_in_the_histogram_on_its_own_side(week):
+    # a few scores sit right on and right below the threshold
+    week["scores"][:4] = [2.0, np.nextafter(2.0, 0), 2.0, np.nextafter(2.0, 0)]
+    week["labels"] = np.where(week["scores"] >= THRESHOLD, week["truth"], np.nan)
+    write("scores.csv", week["scores"], week["labels"])
+    assert run("report", "scores.csv", *WORDS, "--out", "r.html").exit_code == 0
+    page = page_of("r.html")
+    (table,) = parts(page, "The data", "table")
+    known = week["labels"][~np.isnan(week["labels"])]
+    events, alerts = int(known.sum()), len(known)
+    assert table["rows"] == [
+        ["1: event", events, 0, events],
+        ["0: no event", alerts - events, 0, alerts - events],
+        ["not labelled", 0, N - alerts, N - alerts],
+        ["all", alerts, N - alerts, N],
+    ]
+    (figure,) = parts(page, "The data", "figure")
+    drawn = figure["data"]
+    edges = np.array(drawn["edges"])
+    assert edges == pytest.approx(np.sort(edges))
+    (cut,) = np.flatnonzero(np.isclose(edges, THRESHOLD))
+    counts = {name: np.array(count) for name, count in drawn["counts"].items()}
+    assert counts["not labelled"][cut:].sum() == 0
+    assert counts["not labelled"].sum() == N - alerts
+    assert counts["1: event"][:cut].sum() == counts["0: no event"][:cut].sum() == 0
+    assert counts["1: event"].sum() == events
+    # away from the end bins, as NumPy counts them
+    free = slice(1, cut - 1)
+    plain = np.histogram(week["scores"][np.isnan(week["labels"])], edges)[0]
+    assert counts["not labelled"][free].tolist() == plain[free].tolist()
+
+
+def test_the_few_below_a_low_threshold_stay_below_it(week):
+    scores = np.append(np.linspace(2.0, 5.0, N - 1), 0.5)
+    write("scores.csv", scores, np.where(scores >= 2.0, week["truth"], np.nan))
+    assert run("report", "scores.csv", *WORDS, "--out", "r.html").exit_code == 0
+    (figure,) = parts(page_of("r.html"), "The data", "figure")
+    edges = np.array(figure["data"]["edges"])
+    (cut,) = np.flatnonzero(np.isclose(edges, THRESHOLD))
+    assert figure["data"]["counts"]["not labelled"][:cut] == [1]
+    assert sum(figure["data"]["counts"]["not labelled"]) == 1
+
+
+def test_a_table_that_is_walked_twice_is_drawn_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    n = 300_000  # more than are held, so that words among the labels need a walk of their own
+    rng = np.random.default_rng(3)
+    scores = np.round(rng.normal(size=n), 3)
+    words = np.where(scores < 2.0, "", np.where(rng.random(n) < 0.3, "bad", "fine"))
+    rows = "\n".join(f"{s},{w}" for s, w in zip(scores.tolist(), words, strict=True))
+    Path("scores.csv").write_text(f"score,label\n{rows}\n")
+    done = run("report", "scores.csv", *WORDS, "--positive", "bad", "--out", "r.html")
+    assert done.exit_code == 0, done.output
+    (table,) = parts(page_of("r.html"), "The data", "table")
+    assert table["rows"][-1][3] == n
+    assert table["rows"][0] == ["bad: event", int((words == "bad").sum()), 0, table["rows"][0][3]]
+
+
+def test_the_curve_goes_through_the_threshold_in_use(week):
+    run("report", "scores.csv", *WORDS, "--out", "r.html")
+    page = page_of("r.html")
+    found = estimate_performance(week["scores"], week["labels"], threshold=THRESHOLD)
+    recall, precision = parts(page, "Other thresholds", "figure")
+    (line,) = recall["data"]["lines"]
+    x, y = np.array(line["x"], float), np.array(line["y"], float)
+    order = np.argsort(x)[np.isfinite(y[np.argsort(x)])]
+    at = np.interp(THRESHOLD, x[order], y[order])
+    assert at == pytest.approx(found.recall.value, abs=0.03)
+    assert "Marked: in use" in precision["alternative"]
+    (table,) = parts(page, "Other thresholds", "table")
+    values = [row[1]["value"] for row in table["rows"]]
+    assert values == sorted(values)
+    assert len(values) == 9
+
+
+def test_a_filled_in_list_sharpens_the_page(week):
+    run("label", "scores.csv", *WORDS, "--policy", "audit", "--n", "60", "--out", "todo.csv")
+    lines = Path("todo.csv").read_text().splitlines()
+    names = lines[0].split(",")
+    filled = [lines[0]]
+    for line in lines[1:]:
+        cells = dict(zip(names, line.split(","), strict=True))
+        cells["label"] = str(int(week["truth"][int(cells["row"])]))
+        filled.append(",".join(cells.values()))
+    Path("todo.csv").write_text("\n".join(filled) + "\n")
+    done = run("report", "scores.csv", *WORDS, "--audit", "todo.csv", "--out", "r.html")
+    assert done.exit_code == 0, done.output
+    drawn = choose_labels(
+        week["scores"], week["labels"], policy="audit", n=60, threshold=THRESHOLD, random_state=0
+    )
+    labels = week["labels"].copy()
+    labels[drawn.rows] = week["truth"][drawn.rows]
+    audited = estimate_performance(
+        week["scores"], labels, threshold=THRESHOLD, inclusion=drawn.inclusion(N)
+    )
+    held = page_of("r.html").json["data"]["performance"]["missed"]
+    assert (held["low"], held["high"]) == pytest.approx((audited.missed.low, audited.missed.high))
+    assert held["low"] > 0  # alerts alone cannot say that anything was missed
+    assert parts(page_of("r.html"), "The data", "table")[0]["rows"][0][2] == int(
+        week["truth"][drawn.rows].sum()
+    )
+
+
+def test_batches_stand_on_the_page_each(week):
+    run("report", "scores.csv", *WORDS, "--batch", "week", "--out", "r.html")
+    (table,) = parts(page_of("r.html"), "By week", "table")
+    assert [row[0] for row in table["rows"]] == ["1", "2", "3"]
+    alerts = [int((week["scores"][k::3] >= THRESHOLD).sum()) for k in range(3)]
+    assert [row[1] for row in table["rows"]] == alerts
+
+
+def test_a_threshold_by_batch(week):
+    marks = [part for k in (1, 2, 3) for part in ("--threshold", f"{k}={2 + k / 10}")]
+    done = run("report", "scores.csv", *WORDS[:4], *marks, "--batch", "week", "--out", "r.html")
+    assert done.exit_code == 0, done.output
+    (table,) = parts(page_of("r.html"), "The data", "table")
+    assert table["columns"] == ["label", "rows"]
+    assert table["rows"][-1] == ["all", N]
+
+
+def test_no_alert_looked_at_is_said_and_no_curve_is_drawn(week):
+    write("scores.csv", week["scores"], np.full(N, np.nan))
+    done = run("report", "scores.csv", *WORDS, "--positive", "1", "--out", "r.html")
+    assert done.exit_code == 0, done.output
+    page = page_of("r.html")
+    assert "Other thresholds" not in [one["title"] for one in page.json["sections"]]
+    assert "no alert was looked at" in done.stdout
+
+
+def test_scores_that_are_all_the_same(week):
+    write("scores.csv", np.full(N, 3.0), week["truth"].astype(float))
+    done = run("report", "scores.csv", *WORDS, "--out", "r.html")
+    assert done.exit_code == 0, done.output
+    (figure,) = parts(page_of("r.html"), "The data", "figure")
+    assert sum(map(sum, figure["data"]["counts"].values())) == N
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("m.scarce", "scores.csv", *WORDS), "2 files were given"),
+        (("scores.csv", *WORDS, "--prob", "score"), "--score and --prob make different pages"),
+        (("scores.csv", *WORDS, "--false-alarm", "5", "--miss", "9"), "Costs belong to probabil"),
+        (("scores.csv", *WORDS[:4]), "--score COLUMN --threshold T"),
+        (("scores.csv", *WORDS[2:]), "--threshold is for a page on scores"),
+        (("scores.csv", "--label", "label", "--audit", "a.csv"), "--audit is for a page on scores"),
+    ],
+)
+def test_flags_that_do_not_go_together_are_refused(week, words, said):
+    done = run("report", *words, "--out", "r.html")
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert not Path("r.html").exists()
+
+
+def test_a_dry_run_writes_nothing(week):
+    done = run("report", "scores.csv", *WORDS, "--out", "r.html", "--dry-run")
+    assert done.exit_code == 0
+    assert "other thresholds" in done.stdout + done.stderr
+    assert not Path("r.html").exists()
+
+
+def test_a_pipe_will_do(week):
+    text = Path("scores.csv").read_bytes()
+    done = run("report", "-", *WORDS, "--out", "r.html", input=text)
+    assert done.exit_code == 0, done.output
+    assert page_of("r.html").json["title"] == "What was found and missed in standard input"
