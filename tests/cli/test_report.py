@@ -158,6 +158,14 @@ def test_costs_bring_decisions_and_what_they_save(here, made):
     assert bars[0]["values"][1:] == pytest.approx(always, rel=1e-5)
     assert "Decisions" in sections(page)
     assert "threshold of these costs" in "".join(page.texts)
+    (curve,) = [
+        part["data"]
+        for section in page.json["sections"]
+        for part in section["parts"]
+        if part["kind"] == "figure" and part["data"].get("y", "").startswith("net benefit")
+    ]
+    assert curve["threshold"] == pytest.approx(1 / 10)  # pass or act; abstaining is left aside
+    assert "pass and act; its threshold leaves abstain aside" in "".join(page.texts)
 
 
 def test_costs_by_row(here, made):
@@ -411,7 +419,11 @@ def test_remarks_of_the_fit_speak_in_flags_and_other_words_are_left_alone(here):
     page = Page("May")
     with page.in_words_of_fit():
         page.warn("Pass ridge=2")
+        page.text("Fit RareClassifier('logistic', ridge=0, bias_reduction='flic') on the rows.")
     page.warn("Of ridge=2.csv")
+    (told,) = page.to_dict()["sections"][0]["parts"]
+    command = "scarce fit --model rare --loss logistic --ridge 0 --set bias_reduction=flic"
+    assert told["text"] == f"Run `{command}` on the rows."
     assert page.to_dict()["warnings"] == [
         "Pass --ridge 2 (flags of `scarce fit`).",
         "Of ridge=2.csv",

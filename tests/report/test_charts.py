@@ -156,6 +156,7 @@ def test_a_tangent_has_the_slope_it_was_given():
     run = number(tangent, "x2") - number(tangent, "x1")
     assert rise / run == pytest.approx((y1 - y0) / (x1 - x0), rel=0.01)
     assert "here" in chart.alternative
+    assert chart.data["marks"][0]["slope"] == -1.0
 
 
 def test_many_points_stay_small():

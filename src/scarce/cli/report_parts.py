@@ -19,6 +19,7 @@ from scarce.cli.wording import in_flags
 from scarce.report import Report
 
 if TYPE_CHECKING:
+    from scarce import CostMatrix
     from scarce.cli.cost_flags import CostFlags
     from scarce.cli.judged import Judged
     from scarce.cli.options import LabelFlags
@@ -35,7 +36,7 @@ class Page(Report):
 
     @contextmanager
     def in_words_of_fit(self) -> Iterator[None]:
-        """Turn arguments into flags in warnings given meanwhile."""
+        """Turn arguments into flags in sentences and warnings given meanwhile."""
         from scarce.cli.fit import fit
 
         self._flags = tuple(name[2:] for one in fit.params for name in one.opts if name[:2] == "--")
@@ -47,9 +48,13 @@ class Page(Report):
     def warn(self, text: str) -> Self:
         """Add a warning; all are shown first, each once."""
         turned = in_flags(text, self._flags)
-        if turned != text:
+        if turned != text and "scarce fit" not in turned:
             turned = f"{turned.removesuffix('.')} (flags of `scarce fit`)."
         return super().warn(turned)
+
+    def text(self, paragraph: str) -> Self:
+        """Add a paragraph."""
+        return super().text(in_flags(paragraph, self._flags))
 
 
 class Story:
@@ -356,13 +361,26 @@ class Story:
         show_savings(page, self.money["savings"], single)
         show_confusion(page, self.money["confusion"])
         if binary and rows.prob.ndim == 1 and len(np.unique(rows.y)) == 2:
-            act = matrix.actions[1]
-            at = bands[act][0] if bands is not None and act in bands else None
+            at = None
+            if bands is not None:
+                at = self._between_two(page, matrix)
             points = pictures.thresholds(float(rows.y.mean()), at)
             curve = decision_curve(
                 rows.y, rows.prob, at=points, level=self.level, random_state=self.seed
             )
             show_decision_curve(page, curve, at)
+
+    def _between_two(self, page: Report, matrix: CostMatrix) -> float | None:
+        """Where the costs of the first two actions meet: a decision curve knows no third."""
+        rest, act = matrix.actions[:2]
+        others = " and ".join(str(name) for name in matrix.actions[2:])
+        if others:
+            page.text(
+                f"The curve below is about two actions, {rest} and {act}; its threshold leaves "
+                f"{others} aside."
+            )
+        bands = matrix.only([rest, act]).thresholds()
+        return bands[act][0] if act in bands else None
 
     def _leans(self, page: Report) -> None:
         from scarce.report import leans_on

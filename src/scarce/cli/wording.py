@@ -2,6 +2,8 @@
 
     open_rows(..., drop=['city'])  ->  --drop city           positive='yes'  ->  --positive yes
 
+    Fit RareClassifier('probit', ridge=0)  ->  Run `scarce fit --model rare --loss probit --ridge 0`
+
 Only names of options of the verb that was run are turned; the rest is left as it is.
 """
 
@@ -11,6 +13,8 @@ import re
 from collections.abc import Collection
 
 CALL = re.compile(r"\b(?:open_rows|estimate_performance|choose_labels)\((?:\.\.\.,\s*)?([^()]*)\)")
+REGRESSION = re.compile(r"\bFit RareClassifier\('(?P<loss>[\w-]+)'(?P<rest>[^()]*)\)")
+PAIR = re.compile(r"(\w+)='?([^',]*)'?")
 LIST = r"\[(?P<list>[^\[\]]*)\]"
 WORD = r"'(?P<word>[^']*)'|\"(?P<other>[^\"]*)\""
 PLAIN = r"(?P<plain>-?\w+(?:[.-]\w+)*)"
@@ -44,6 +48,8 @@ def in_flags(message: str, options: Collection[str]) -> str:
     'Give --budget drop=200.'
     >>> in_flags("if it means missing, pass missing=[...]; pass header=False; pass alpha=3", known)
     'if it means missing, pass --missing VALUE; pass --no-header; pass alpha=3'
+    >>> in_flags("Fit RareClassifier('probit', ridge=0, solver='x').", ["loss", "ridge", "set"])
+    'Run `scarce fit --model rare --loss probit --ridge 0 --set solver=x`.'
     """
 
     def flag(match: re.Match[str]) -> str:
@@ -69,8 +75,19 @@ def in_flags(message: str, options: Collection[str]) -> str:
     message = FOREIGN.sub(
         lambda match: match[0] if match[1].replace("_", "-") in options else "", message
     )
+    if "loss" in options:  # those of scarce fit
+        message = REGRESSION.sub(lambda match: _regression(match, options), message)
     opened = CALL.sub(lambda match: match[1] or match[0], message)
     return BARE.sub(flag, opened)
+
+
+def _regression(match: re.Match[str], options: Collection[str]) -> str:
+    """The command that fits the regression which stands there as a call."""
+    given = [
+        f"--{name} {value}" if name in options else f"--set {name}={value}"
+        for name, value in PAIR.findall(match["rest"])
+    ]
+    return f"Run `{' '.join(['scarce fit --model rare --loss', match['loss'], *given])}`"
 
 
 def _quoted(value: str) -> str:

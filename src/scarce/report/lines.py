@@ -7,7 +7,7 @@ Each line has a colour, a dash and, where it has few points, a shape of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -192,7 +192,15 @@ def line_chart(
         f"{number(mark.y, percent=y_percent)}."
         for mark in marks
     ]
-    data = {"x": x_label, "y": y_label, "lines": [_data(part) for part in drawn]}
+    if threshold is not None:
+        told.append(f"The {threshold_name} is {number(threshold, percent=x_percent)}.")
+    data = {
+        "x": x_label,
+        "y": y_label,
+        "lines": [_data(part) for part in drawn],
+        "threshold": threshold,
+        "marks": [asdict(mark) for mark in marks],
+    }
     return Chart(WIDTH, frame.end, frame.sheet.body, " ".join(told), data)
 
 
