@@ -54,6 +54,9 @@ RECIPES: dict[str, list[str]] = {
         "estimate {scores} --score score --label label --threshold 2.5 --json",
         "estimate {scores} --score score --label label --threshold 2.5 --also 2.0",
         "estimate - --score score --label label --threshold 2.5 < {scores}",
+        "estimate {scores} --score score --label label --threshold 2.5 --batch week --json",
+        "estimate {scores!} --score score --label label --threshold 2.5 --audit {todo}",
+        "estimate {scores} --score score --label label --threshold 2.5 --audit {todo!} --id id",
     ],
     "decide": [
         "decide {p} --prob prob --false-alarm 5 --miss 400 --abstain 3 --out {out:d.csv}",
@@ -89,6 +92,7 @@ RECIPES: dict[str, list[str]] = {
     "report": [
         "report {model} {test} --label fraud --out {out:r.html}",
         "report {p} --prob prob --label fraud --costs {costs} --out {out:r.html} --json",
+        "report {scores} --score score --label label --threshold 2.5 --out {out:r.html}",
     ],
     "doctor": ["doctor --json"],
 }
@@ -138,12 +142,18 @@ def tables() -> dict[str, Cells]:
         x = [rng.gauss(0, 1) for _ in range(3)]
         cells = ["" if rng.random() < 0.2 else f"{value:.3f}" for value in x]
         sightings.append([str(row), *cells, "1" if x[0] + rng.gauss(0, 1) > 1.5 else ""])
+    below = [row for row in scores if not row[2]]
+    todo = [
+        [row[0], *row[:2], "01"[rng.random() < 0.1], row[3], str(20 / len(below)), "even"]
+        for row in rng.sample(below, 20)
+    ]
     return {
         "train": train,
         "test": test,
         "new": new,
         "p": Cells(["id", "amount", "prob", "fraud"], given),
         "scores": Cells(["id", "score", "label", "week"], scores),
+        "todo": Cells(["row", "id", "score", "label", "week", "inclusion", "policy"], todo),
         "sightings": Cells(["site", "temperature", "rain", "forest", "seen"], sightings),
     }
 

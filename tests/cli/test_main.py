@@ -153,6 +153,13 @@ def test_unknown_option_says_which_was_meant(probe: AddVerb):
     assert "come after the verb" in run("--seed", "1", "probe").stderr
 
 
+@pytest.mark.parametrize("typed", ["nan", "0", "1", "-0.5", "inf"])
+def test_a_level_is_a_share(typed: str):
+    shown = run("evaluate", "p.csv", "--label", "y", "--level", typed)
+    assert shown.exit_code == 2
+    assert f"'--level': {float(typed)} is not in the range 0<x<1." in shown.stderr
+
+
 def test_usage_error_in_json(probe: AddVerb):
     probe(lambda: None)
     shown = run("probe", "--seed", "x", "--json")

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scarce.errors import DataError, UsageError
-from scarce.rows import TextForm
+from scarce.rows import TextForm, open_rows
 from scarce.tables import number_column, open_table, write_tables
 
 TEXT = b"id,score,city\n007,1.5,Ulm\n008,NA,\n,-2e3,Bonn\n"
@@ -116,6 +116,21 @@ def test_damaged_arrow_is_refused_and_does_not_end_the_process(tmp_path):
     path.write_bytes(bytes(content))
     with pytest.raises(DataError, match="damaged"):
         open_table(path).read()
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_a_column_whose_name_is_no_text_is_damage(tmp_path, kind):
+    sink = io.BytesIO()
+    table = pa.table({"amount": [1.5, 2.5]})
+    with getattr(pa.ipc, f"new_{kind}")(sink, table.schema) as writer:
+        writer.write_table(table)
+    path = tmp_path / "damaged.arrow"
+    path.write_bytes(sink.getvalue().replace(b"amount", b"a\xb2ount"))
+    with pytest.raises(DataError, match="name of a column is no text"):
+        open_table(path)
+    if kind == "file":
+        with pytest.raises(DataError, match="name of a column is no text"):
+            open_rows(path)
 
 
 def test_a_pipe_is_read_once():

@@ -27,6 +27,7 @@ from scarce.cli.list_files import ANSWER, CHANCE, POLICY, ROW, without_blanks
 from scarce.cli.options import (
     COLUMN,
     INPUT,
+    Between,
     LabelFlags,
     dry_run_option,
     force_option,
@@ -83,7 +84,7 @@ POLICIES = ("audit", "tail", "random", "stratified", "uncertainty", "adaptive")
 @click.option("--costs", type=click.Path(path_type=Path), help="Cost file, for --by cost.")
 @click.option(
     "--explore",
-    type=click.FloatRange(0, 1),
+    type=Between(0, 1),
     default=0.0,
     show_default=True,
     metavar="SHARE",

@@ -56,6 +56,17 @@ class Name(click.ParamType[str]):
         return []
 
 
+class Between(click.FloatRange):
+    """A number within bounds; nan is within none."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return number
+
+
 def _each(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else () if value is None else (value,)
 
@@ -184,7 +195,7 @@ threads_option = click.option(
 )
 level_option = click.option(
     "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=Between(0, 1, min_open=True, max_open=True),
     metavar="SHARE",
     default=0.9,
     show_default=True,

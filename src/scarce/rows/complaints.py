@@ -91,6 +91,18 @@ class said_well:
         return text.replace(found[0], f"column {self.names[int(found[1])]!r}")
 
 
+def with_names(schema: pa.Schema, where: str) -> pa.Schema:
+    """Return the schema of a binary file, or refuse names that are no text: bits were lost."""
+    try:
+        schema.names  # noqa: B018 - read for its error
+    except UnicodeError:
+        raise DataError(
+            f"{where} cannot be read (the name of a column is no text). It is damaged: copy or "
+            "write it again."
+        ) from None
+    return schema
+
+
 def ragged_line(
     file: BinaryIO, delimiter: str, encoding: str = "utf-8", most: int = SCANNED_BYTES
 ) -> str | None:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from scarce.errors import DataError, suggest
 from scarce.rows.block import Block, block_rows
-from scarce.rows.complaints import said_well
+from scarce.rows.complaints import said_well, with_names
 from scarce.rows.engines import Engine
 from scarce.rows.rows import Rows, Ticket
 from scarce.rows.schema import Schema
@@ -229,9 +229,9 @@ def _kind_of(path: Path) -> str:
 def _parted_schema(path: str, kind: str) -> pa.Schema:
     with said_well(path):
         if kind == "parquet":
-            return pq.read_schema(path, memory_map=True)
+            return with_names(pq.read_schema(path, memory_map=True), path)
         with pa.memory_map(path) as mapped, pa.ipc.open_file(mapped) as reader:
-            return reader.schema
+            return with_names(reader.schema, path)
 
 
 def _group_rows(path: str, kind: str) -> list[int]:

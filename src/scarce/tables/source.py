@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from scarce.errors import DataError, UsageError, suggest
-from scarce.rows.complaints import ragged_line, said_well
+from scarce.rows.complaints import ragged_line, said_well, with_names
 from scarce.rows.sniff import look_at_head
 from scarce.rows.text import TextForm
 from scarce.tables.formats import TEXT, kind_of, nearest_file, packing_of
@@ -130,7 +130,10 @@ class TableSource:
             with said_well(self.where):
                 self._whole = bytes(self._stream.read())
         self.once = path is None and self._whole is None
-        schema = self._text_schema(head) if self.is_text else self._arrow_schema(head)
+        if self.is_text:
+            schema = self._text_schema(head)
+        else:
+            schema = with_names(self._arrow_schema(head), self.where)
         self.names: tuple[str, ...] = tuple(schema.names)
         repeated = sorted({name for name in self.names if self.names.count(name) > 1})
         if repeated:
