@@ -505,3 +505,39 @@ def test_help_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout == "[]\n", done.stderr
+
+
+# --- true and false -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("words", [("false", "true"), ("FALSE", "TRUE"), ("0", "1")])
+@pytest.mark.parametrize("by", [(), ("--id", "id")])
+def test_true_and_false_come_back_from_a_list(tmp_path, monkeypatch, week, kind, words, by):
+    monkeypatch.chdir(tmp_path)
+    held = week.table(label=pa.array(week.labels, from_pandas=True).cast(pa.bool_()))
+    (pacsv.write_csv if kind == "csv" else pq.write_table)(held, f"scores.{kind}")
+    drawn = choose_labels(week.scores, week.labels, policy="audit", n=40, threshold=THRESHOLD)
+    lines = [
+        f"{row},{row:05d},{week.scores[row]},{words[int(week.truth[row])]},{chance}"
+        for row, chance in zip(drawn.rows.tolist(), drawn.probability.tolist(), strict=True)
+    ]
+    Path("todo.csv").write_text("row,id,score,label,inclusion\n" + "\n".join(lines) + "\n")
+    labels = week.labels.copy()
+    labels[drawn.rows] = week.truth[drawn.rows]
+    wanted = estimate_performance(
+        week.scores, labels, threshold=THRESHOLD, inclusion=drawn.inclusion(len(labels))
+    )
+    agree(result(f"scores.{kind}", *BASE, "--audit", "todo.csv", *by), wanted.to_dict())
+    Path("todo.csv").write_text(Path("todo.csv").read_text().replace(f",{words[0]},", ",perhaps,"))
+    shown = run(f"scores.{kind}", *BASE, "--audit", "todo.csv", *by)
+    assert shown.exit_code == 3
+    assert "todo.csv was filled in with 'perhaps', and column 'label'" in shown.stderr
+    assert shown.stderr.count("filled in with") == 1
+
+
+def test_a_position_that_no_table_has_is_refused(folder: Path):
+    Path("todo.csv").write_text("row,score,label,inclusion\n1.4e152,1,0,0.5\n")
+    shown = run("scores.csv", *BASE, "--audit", "todo.csv")
+    assert shown.exit_code == 3
+    assert "line 1 holds no position" in shown.stderr

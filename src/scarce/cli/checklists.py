@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 JOINED = "inclusion of the list"  # a name that no table has
 APART = "Name a column that tells rows apart, or leave --id out: rows then go by position."
 MANY = 50  # labels beyond which a column is none of labels, and is not remembered
+FILLED = "was filled in with"
+TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 SAME_SCORE = 1e-6  # relative: spreadsheets round
 
 CARRIED = (
@@ -130,13 +133,15 @@ class Checklists:
     def explained(self, error: DataError) -> DataError:
         """Return an error about labels that says which of them a list alone has."""
         told = str(error)
+        if FILLED in told:
+            return error
         for where in dict.fromkeys(entry.where for entry in self.entries):
             words = {entry.label for entry in self.entries if entry.where == where}
             strange = {word for word in words - self._known - {None} if shown(word) in told}
             known = self._known - self._apart - {None}
             if strange and known:
                 return DataError(
-                    f"{told} {where} was filled in with {_listed(strange)}, where {self.where} has "
+                    f"{told} {where} {FILLED} {_listed(strange)}, where {self.where} has "
                     f"{_listed(known)}: use the same words in both."
                 )
         return error
@@ -201,9 +206,10 @@ class Checklists:
                 labels = labels.cast(labels.type.value_type)
             own = labels.take(pa.array(places)).to_pylist()
             own = [None if held in self._apart else held for held in own]
-            for place, at, held in zip(places, which, own, strict=True):
+            given = [self._of_kind(entry, labels.type) for entry in entries]
+            for place, at, held, label in zip(places, which, own, given, strict=True):
                 entry = self.entries[at]
-                if entry.label is not None and held is not None and held != entry.label:
+                if label is not None and held is not None and held != label:
                     where = f"Row {start + place:,}"
                     if self.key is not None:
                         where = f"The row with {self.key} {self.keys[at]}"
@@ -214,8 +220,7 @@ class Checklists:
                     )
                     self._complain(DataError(said))
             answers = [
-                held if entry.label is None else entry.label
-                for entry, held in zip(entries, own, strict=True)
+                held if label is None else label for label, held in zip(given, own, strict=True)
             ]
             mask = np.zeros(part.num_rows, dtype=bool)
             mask[places] = True
@@ -224,6 +229,27 @@ class Checklists:
             part = part.set_column(part.column_names.index(self.label), self.label, labels)
             chance[places] = [entry.chance for entry in entries]
         return part.append_column(JOINED, pa.array(chance, from_pandas=True))
+
+    def _of_kind(self, entry: Entry, kind: Any) -> Any:
+        """What was filled in, as the table's own labels are: words, numbers, or true and false."""
+        import pyarrow as pa
+
+        label = entry.label
+        if label is None or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            return label
+        if pa.types.is_boolean(kind):
+            value = TRUTHS.get(str(label).lower(), label)
+        else:
+            value = typed(label) if isinstance(label, str) else label
+        try:
+            pa.scalar(value, kind)
+        except (pa.ArrowException, OverflowError, TypeError):
+            holds = "true and false" if pa.types.is_boolean(kind) else f"{kind} values"
+            raise DataError(
+                f"{entry.where} {FILLED} {shown(label)}, and column {self.label!r} of "
+                f"{self.where} holds {holds}: use the same labels in both."
+            ) from None
+        return value
 
     def _refuse_moved(self, part: Any, places: Any, entries: list[Entry], start: int) -> None:
         """Refuse a list whose scores are not those of its rows: rows have moved, or scores have."""
@@ -288,6 +314,8 @@ def walk_of(
     tick: Callable[[int, int], None] | None = None,
 ) -> Callable[[], Iterator[Any]]:
     """Return a walk over the parts of a table, with the labels of the lists joined to them."""
+    import pyarrow as pa
+
     exact = lists is not None and lists.key is not None and source.is_text
     wanted = [name for name in dict.fromkeys(columns) if name in source.types]
     if lists is not None and lists.key is not None and lists.key not in wanted:
@@ -301,7 +329,8 @@ def walk_of(
         if lists is None:
             return parts
         if exact:
-            parts = (_blanked(part, lists.key, form) for part in parts)
+            truths = label in source.types and pa.types.is_boolean(source.types[label])
+            parts = (_blanked(part, lists.key, form, label if truths else None) for part in parts)
         return lists.join(parts)
 
     return walk
@@ -318,9 +347,16 @@ def _read_as_numbers(
     return list(dict.fromkeys((*numbers, *look)))
 
 
-def _blanked(part: Any, key: str | None, form: TextForm) -> Any:
+def _blanked(part: Any, key: str | None, form: TextForm, truths: str | None) -> Any:
+    """Text as written, without what means missing; `truths` is a column of true and false."""
+    import pyarrow as pa
+
     others = [name for name in part.column_names if name != key]
     cleaned = without_blanks(part.select(others), form)
+    if truths is not None:
+        with suppress(pa.ArrowInvalid):  # further down other words are among them
+            read = cleaned.column(truths).cast(pa.bool_())
+            cleaned = cleaned.set_column(cleaned.column_names.index(truths), truths, read)
     return cleaned.append_column(key, part.column(key))
 
 

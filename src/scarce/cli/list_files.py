@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ORDERED = ("band", "tail")  # policies that take the greatest scores, all of them
 ROW, CHANCE, POLICY, ANSWER = "row", "inclusion", "policy", "label"
+MOST_ROWS = 2**53  # beyond, a number in a file is no position
 
 
 class Entry(NamedTuple):
@@ -76,7 +77,7 @@ def read_list(
         )
     found: dict[Any, Entry] = {}
     for place, one in enumerate(keys):
-        if by is None and (one != one or one != int(one) or one < 0):
+        if by is None and not (0 <= one < MOST_ROWS and one == int(one)):
             raise DataError(
                 f"{source.where}, column {ROW!r}: line {place + 1:,} holds no position, which is a "
                 "whole number from 0. Take the list as `scarce label` wrote it, or name --id."
