@@ -150,23 +150,36 @@ def on_terminal(code: str, **environment: str) -> str:
 
 
 STEPS = (
+    "import time\n"
     "from scarce.cli.output import progress\n"
     "with progress('Fitting [grid]', after={after}) as tick:\n"
-    "    for done in range(5):\n"
-    "        tick(done, 4)\n"
+    "    for done in range(3):\n"
+    "        time.sleep({step})\n"
+    "        tick(done + 1, 20)\n"
+    "    time.sleep({step})\n"
 )
 
 
 def test_progress_draws_a_bar_with_time_left_and_wipes_it():
-    shown = on_terminal(STEPS.format(after=0.0))
+    shown = on_terminal(STEPS.format(after=0.0, step=0.4))
     assert "Fitting [grid]" in shown
-    assert "100 %" in shown
-    assert "0 s left" in shown
+    assert "1 s so far" in shown  # before the first step is done
+    assert " 15 %" in shown
+    assert " s left" in shown
     assert shown.endswith("\x1b[2K")
 
 
+def test_a_step_that_never_ends_still_shows_the_time():
+    shown = on_terminal(
+        "import time\nfrom scarce.cli.output import progress\n"
+        "with progress('Fitting', after=0.1):\n    time.sleep(1.3)\n"
+    )
+    assert "1 s so far" in shown
+    assert "2 s so far" in shown
+
+
 def test_progress_of_quick_work_draws_nothing():
-    assert on_terminal(STEPS.format(after=2.0)) == ""
+    assert on_terminal(STEPS.format(after=2.0, step=0)) == ""
 
 
 TABLE = (

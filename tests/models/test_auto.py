@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.special import expit, logit
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -311,8 +312,27 @@ def test_folds_may_be_given():
 def test_progress_is_told():
     calls = []
     X, y, _ = curved(200)
-    AutoClassifier(QUICK[:2], progress=lambda *call: calls.append(call)).fit(X, y)
+    members = ["logit", "forest", "boosting"]
+    AutoClassifier(members, cv=3, progress=lambda *call: calls.append(call)).fit(X, y)
+    done, total = zip(*calls, strict=True)
+    assert len(calls) == 4 + 10 + 4  # fits of all rows and without each fold; tens of trees
+    assert list(done) == sorted(set(done))
+    assert set(total) == {done[-1]}
+    calls.clear()
+    AutoClassifier(QUICK[:2], engine="threads", progress=lambda *call: calls.append(call)).fit(X, y)
     assert calls == [(1, 2), (2, 2)]
+
+
+def test_a_forest_grown_in_steps_is_the_one_grown_at_once():
+    X, y, _ = curved(300)
+    weight = 1.0 + (np.arange(300) % 3)
+    member = fit_member("forest", Sample(X, y * 1.0, weight, np.arange(300) % 5, 4))
+    whole = RandomForestClassifier(200, min_samples_leaf=2, oob_score=True, random_state=4)
+    whole.fit(X, y, weight)
+    np.testing.assert_array_equal(member.left_out, whole.oob_decision_function_[:, 1])
+    np.testing.assert_allclose(
+        member.model.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ import os
 import shutil
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 SCHEMA = 1  # of the JSON form; raised when a key changes its meaning or goes away
-REDRAW = 0.1  # seconds between two drawings of a progress bar
+REDRAW = 0.2  # seconds between two drawings of a progress bar
 PAGE = 80  # columns of what is no terminal
 NARROW = 60  # columns of a terminal below which a wide table is written row by row
 
@@ -257,8 +258,8 @@ def _draw(rows: Sequence[Sequence[str]], columns: Sequence[str], title: str) -> 
 def progress(label: str, *, after: float = 2.0) -> Iterator[Callable[[int, int], None]]:
     """Give a callback ``(done, total)`` that draws a bar with the time left on stderr.
 
-    Drawn only on a terminal, and only once the work has taken more than `after` seconds. The bar is
-    drawn from within the callback, without a thread, so that worker processes can be forked safely.
+    Drawn only on a terminal, and only once the work has taken more than `after` seconds. Between
+    two calls a thread keeps the time up to date, so that a long step does not look like a halt.
 
     Parameters
     ----------
@@ -273,30 +274,64 @@ def progress(label: str, *, after: float = 2.0) -> Iterator[Callable[[int, int],
     ...     for done in range(3):
     ...         tick(done + 1, 3)
     """
-    begun = time.monotonic()
-    drawn_at = begun
-    drawn: tuple[Progress, TaskID] | None = None
-
-    def tick(done: int, total: int) -> None:
-        nonlocal drawn, drawn_at
-        now = time.monotonic()
-        if drawn is None:  # once drawn, stderr is rich's own and may not know that it is a terminal
-            if now - begun < after or not (sys.stderr and sys.stderr.isatty()):
-                return
-            bar = _bar()
-            drawn = bar, bar.add_task(label, total=total, left="")
-            bar.start()
-        elif now - drawn_at < REDRAW and done < total:
-            return
-        drawn_at = now
-        left = f"{_duration((now - begun) / done * (total - done))} left" if done else ""
-        drawn[0].update(drawn[1], completed=done, total=total, left=left, refresh=True)
-
+    if not (sys.stderr and sys.stderr.isatty()):
+        yield lambda done, total: None
+        return
+    pulse = _Pulse(label, after)
     try:
-        yield tick
+        yield pulse.tick
     finally:
-        if drawn is not None:
-            drawn[0].stop()
+        pulse.stop()
+
+
+class _Pulse:
+    """A bar on stderr that is drawn late and goes on telling the time."""
+
+    def __init__(self, label: str, after: float) -> None:
+        self.label, self.after = label, after
+        self.begun = self.ticked = time.monotonic()
+        self.done, self.total = 0, 0
+        self.drawn: tuple[Progress, TaskID] | None = None
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._beat, daemon=True)
+        self.thread.start()
+
+    def tick(self, done: int, total: int) -> None:
+        """Take note of how far it is: the thread draws it."""
+        self.done, self.total, self.ticked = done, total, time.monotonic()
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        self.ended.set()
+        self.thread.join()
+        if self.drawn is not None:
+            self.drawn[0].stop()
+
+    def _beat(self) -> None:
+        wait = self.after
+        while not self.ended.wait(wait):
+            if self.drawn is None:
+                bar = _bar()
+                self.drawn = bar, bar.add_task(self.label, total=None, left="")
+                bar.start()
+                wait = REDRAW
+            bar, task = self.drawn
+            told = _time_left(self.begun, self.ticked, time.monotonic(), self.done, self.total)
+            bar.update(task, completed=self.done, total=self.total or None, left=told, refresh=True)
+
+
+def _time_left(begun: float, ticked: float, now: float, done: int, total: int) -> str:
+    """Say how long it will take, from how far it was when that was last told.
+
+    Examples
+    --------
+    >>> _time_left(0, 10, 10, 1, 4), _time_left(0, 10, 22, 1, 4)
+    ('30 s left', '18 s left')
+    >>> _time_left(0, 10, 55, 1, 4), _time_left(0, 0, 5, 0, 0)
+    ('55 s so far', '5 s so far')
+    """
+    left = (ticked - begun) / done * (total - done) - (now - ticked) if done else 0.0
+    return f"{_duration(left)} left" if left > 0 else f"{_duration(now - begun)} so far"
 
 
 def _bar() -> Progress:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -27,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from scarce.errors import DataError, UsageError, refuse_word
 from scarce.models.compare import constant_scores, fold_gain, score_line, text_table
 from scarce.models.inputs import positive_remark, rows_to_fit, rows_to_predict
-from scarce.models.members import MEMBERS, PACKAGES, Fitted, fit_member, knots, usable
+from scarce.models.members import MEMBERS, PACKAGES, Fitted, fit_members, knots, usable
 from scarce.models.rare import RareClassifier
 from scarce.models.sample import (
     Sample,
@@ -39,7 +38,7 @@ from scarce.models.sample import (
 )
 from scarce.models.stack import choose_stack, clipped, nested_scores, row_log_loss
 from scarce.records import FitReport
-from scarce.rows import Block, Rows, many
+from scarce.rows import Block, Rows
 from scarce.rows.block import Array
 from scarce.rows.engines import Engine, Progress
 
@@ -76,7 +75,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     engine : None, "threads", "processes", Executor or Dask client
         Who fits the members.
     progress : callable, optional
-        Called as progress(done, total) after each member.
+        Called as progress(done, total) after each step, such as a member without one fold, with
+        an engine after each member.
 
     Attributes
     ----------
@@ -170,8 +170,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if events < FEWEST_EVENTS or total < FEWEST_ROWS:
             ended = self._fit_few(sample, events, total, remarks)
         else:
-            tasks = [partial(fit_member, name, sample) for name in names]
-            fitted: list[Fitted] = many(tasks, self.engine, progress=self.progress)
+            fitted = fit_members(names, sample, self.engine, self.progress)
             ended = self._weigh(dict(zip(names, fitted, strict=True)), sample, weight, remarks)
         self.report_ = FitReport(
             converged=ended.converged,

@@ -10,9 +10,11 @@ out-of-bag rows. Every fitted member is of plain arrays. Does not weigh members:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import accumulate
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -27,6 +29,7 @@ from scarce.models.rare import RareClassifier
 from scarce.models.sample import Sample
 from scarce.models.trees import freeze
 from scarce.rows.block import Array
+from scarce.rows.engines import Engine, Progress, many
 
 PACKAGES = {"catboost": "catboost", "lightgbm": "lightgbm"}
 FEW_VALUES = 5  # a column with fewer different values has nothing to bend between
@@ -34,7 +37,12 @@ CUTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 DEGREE = 3
 RIDGES = (1e-4, 1e-3, 0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
 SMALLEST = 1e-12  # keeps a choice by log loss finite; the floor comes later
+FOREST_TREES, TREES_AT_ONCE = 200, 20
+# Rough times of a fit without one fold, or of 20 trees of the forest, in units of the logit's.
+STEP_COSTS = {"logit": 1, "spline": 4, "boosting": 3, "forest": 10, "catboost": 6, "lightgbm": 3}
 FOREST_LIMIT = float(np.finfo(np.float32).max)  # forests compare in single precision
+
+Step = Callable[[], None]
 
 
 class Fitted(NamedTuple):
@@ -50,23 +58,43 @@ def usable() -> list[str]:
     return [n for n in MEMBERS if n not in PACKAGES or find_spec(PACKAGES[n]) is not None]
 
 
-def fit_member(name: str, sample: Sample) -> Fitted:
-    """Fit one member on all rows and predict each row from a fit that had not seen it."""
+def fit_member(name: str, sample: Sample, step: Step = lambda: None) -> Fitted:
+    """Fit one member on all rows and predict each row from a fit that had not seen it.
+
+    `step` is called after each of its steps: a fit, or some trees of the forest.
+    """
     # One thread each: several members run side by side, and the bits do not depend on the cores.
     with threadpool_limits(1, user_api="openmp"):
-        return MEMBERS[name](sample)
+        return MEMBERS[name](sample, step)
+
+
+def fit_members(
+    names: Sequence[str], sample: Sample, engine: Engine, progress: Progress | None
+) -> list[Fitted]:
+    """Fit several members. In this process, progress is told after every step of each."""
+    tasks = [partial(fit_member, name, sample) for name in names]
+    if engine is not None or progress is None:
+        return many(tasks, engine, progress=progress)
+    folds = len(np.unique(sample.folds))
+    steps = [FOREST_TREES // TREES_AT_ONCE if name == "forest" else 1 + folds for name in names]
+    costs = [
+        STEP_COSTS[name] for name, count in zip(names, steps, strict=True) for _ in range(count)
+    ]
+    done, total = accumulate(costs), sum(costs)
+    return many([partial(task, step=lambda: progress(next(done), total)) for task in tasks])
 
 
 def _positive(model: Any, X: Array) -> Array:
     return np.asarray(model.predict_proba(X)[:, 1], dtype=np.float64)
 
 
-def _left_out(sample: Sample, fit: Callable[..., Any]) -> Array:
+def _left_out(sample: Sample, fit: Callable[..., Any], step: Step) -> Array:
     """Predict every row from the fit that left out its fold."""
     prob = np.empty(len(sample.y))
     for fold in np.unique(sample.folds):
         out = sample.folds == fold
         prob[out] = _positive(fit(*sample.outside(fold)), sample.X[out])
+        step()
     return prob
 
 
@@ -88,20 +116,22 @@ def _ridge_logit(sample: Sample) -> RareClassifier:
     )
 
 
-def _logit(sample: Sample) -> Fitted:
+def _logit(sample: Sample, step: Step) -> Fitted:
     def fit(X: Array, y: Array, weight: Array | None) -> Any:
         return _ridge_logit(sample).fit(X, y, sample_weight=weight)
 
     model = fit(sample.X, sample.y, sample.weight)
-    return Fitted(model, _left_out(sample, fit), f"ridge {model.ridge_:.3g}")
+    step()
+    return Fitted(model, _left_out(sample, fit, step), f"ridge {model.ridge_:.3g}")
 
 
-def _spline(sample: Sample) -> Fitted:
+def _spline(sample: Sample, step: Step) -> Fitted:
     def fit(X: Array, y: Array, weight: Array | None) -> Any:
         return SplineLogit(inner=_ridge_logit(sample)).fit(X, y, weight)
 
     model = fit(sample.X, sample.y, sample.weight)
-    return Fitted(model, _left_out(sample, fit), f"ridge {model.model_.ridge_:.3g}")
+    step()
+    return Fitted(model, _left_out(sample, fit, step), f"ridge {model.model_.ridge_:.3g}")
 
 
 class SplineLogit(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -197,25 +227,31 @@ def knots(column: Array) -> Array:
 # --- trees ----------------------------------------------------------------------------------------
 
 
-def _boosting(sample: Sample) -> Fitted:
+def _boosting(sample: Sample, step: Step) -> Fitted:
     def fit(X: Array, y: Array, weight: Array | None) -> Any:
         return HistGradientBoostingClassifier(random_state=sample.seed).fit(X, y, weight)
 
     model = fit(sample.X, sample.y, sample.weight)
-    return Fitted(freeze(model), _left_out(sample, fit), f"{model.n_iter_} trees")
+    step()
+    return Fitted(freeze(model), _left_out(sample, fit, step), f"{model.n_iter_} trees")
 
 
-def _forest(sample: Sample) -> Fitted:
+def _forest(sample: Sample, step: Step) -> Fitted:
     X = np.clip(sample.X, -FOREST_LIMIT, FOREST_LIMIT)
-    model = RandomForestClassifier(
-        200, min_samples_leaf=2, oob_score=True, random_state=sample.seed
-    ).fit(X, sample.y, sample.weight)
+    model = RandomForestClassifier(0, min_samples_leaf=2, warm_start=True, random_state=sample.seed)
+    while model.n_estimators < FOREST_TREES:  # the same trees as all at once
+        model.n_estimators += TREES_AT_ONCE
+        model.oob_score = model.n_estimators == FOREST_TREES
+        model.fit(X, sample.y, sample.weight)
+        step()
     left_out = model.oob_decision_function_[:, 1]
     mean = np.average(sample.y, weights=sample.weight)
-    return Fitted(freeze(model), np.where(np.isnan(left_out), mean, left_out), "200 trees")
+    return Fitted(
+        freeze(model), np.where(np.isnan(left_out), mean, left_out), f"{FOREST_TREES} trees"
+    )
 
 
-def _catboost(sample: Sample) -> Fitted:
+def _catboost(sample: Sample, step: Step) -> Fitted:
     CatBoostClassifier = import_module("catboost").CatBoostClassifier
 
     def fit(X: Array, y: Array, weight: Array | None, trees: int = 300) -> Any:
@@ -231,10 +267,10 @@ def _catboost(sample: Sample) -> Fitted:
     def stages(model: Any, X: Array) -> list[Array]:
         return [prob[:, 1] for prob in model.staged_predict_proba(X, eval_period=20)]
 
-    return _counted(sample, fit, stages, tuple(range(20, 301, 20)))
+    return _counted(sample, fit, stages, tuple(range(20, 301, 20)), step)
 
 
-def _lightgbm(sample: Sample) -> Fitted:
+def _lightgbm(sample: Sample, step: Step) -> Fitted:
     LGBMClassifier = import_module("lightgbm").LGBMClassifier
     counts = tuple(range(20, 201, 20))
 
@@ -255,7 +291,7 @@ def _lightgbm(sample: Sample) -> Fitted:
         booster = model.booster_
         return [np.asarray(booster.predict(X, num_iteration=count)) for count in counts]
 
-    return _counted(sample, fit, stages, counts)
+    return _counted(sample, fit, stages, counts, step)
 
 
 def _counted(
@@ -263,6 +299,7 @@ def _counted(
     fit: Callable[..., Any],
     stages: Callable[[Any, Array], list[Array]],
     counts: tuple[int, ...],
+    step: Step,
 ) -> Fitted:
     """Choose the number of trees by left-out log loss, then fit all rows with it."""
     prob = np.empty((len(counts), len(sample.y)))
@@ -270,14 +307,16 @@ def _counted(
         out = sample.folds == fold
         for count, stage in enumerate(stages(fit(*sample.outside(fold)), sample.X[out])):
             prob[count, out] = stage
+        step()
     happened = np.clip(np.where(sample.y == 1, prob, 1.0 - prob), SMALLEST, 1.0)
     losses = np.average(-np.log(happened), axis=1, weights=sample.weight)
     best = int(np.argmin(losses))
     model = fit(sample.X, sample.y, sample.weight, counts[best])
+    step()
     return Fitted(freeze(model), prob[best], f"{counts[best]} trees")
 
 
-MEMBERS: dict[str, Callable[[Sample], Fitted]] = {
+MEMBERS: dict[str, Callable[[Sample, Step], Fitted]] = {
     "logit": _logit,
     "spline": _spline,
     "boosting": _boosting,
