@@ -94,3 +94,39 @@ def test_groups_whose_outcomes_come_together_are_covered(rng):
             held[place] += truth in calibration_loss(y, prob, debias=True, groups=given)
     assert 0.86 < held[0] / 300 < 0.95
     assert held[1] / 300 < 0.7
+
+
+def test_right_probabilities_of_rare_events_lose_next_to_nothing():
+    rng = np.random.default_rng(2)
+    prob = rng.beta(0.5, 50, 200_000)
+    y = rng.random(len(prob)) < prob
+    found = calibration_loss(y, prob, cut="rows")
+    assert found.value < 0.01 * np.var(prob)  # the paper's bins give the variance itself
+    assert calibration_loss(y, prob).value > 0.5 * np.var(prob)
+    assert calibration_loss(y, prob, cut="rows", debias=True).low < 0
+    wrong = calibration_loss(y, np.minimum(2 * prob, 1), cut="rows")
+    assert wrong.low > found.high
+
+
+@pytest.mark.parametrize("bins", [4, 10])
+def test_bins_of_equally_many_rows_against_a_plain_loop(bins):
+    rng = np.random.default_rng(bins)
+    prob = rng.random(1000)
+    y = rng.random(1000) < prob**2
+    order = np.argsort(prob)
+    plain = sum(
+        len(part) / 1000 * (prob[part].mean() - y[part].mean()) ** 2
+        for part in np.array_split(order, bins)
+    )
+    assert calibration_loss(y, prob, bins=bins, cut="rows").value == pytest.approx(plain, rel=0.02)
+
+
+def test_the_interval_has_a_width_where_all_rows_of_a_bin_say_the_same():
+    found = calibration_loss(np.repeat([0, 1], 40), np.repeat([0.02, 0.98], 40))
+    assert found.value == pytest.approx(0.0004)
+    assert found.high > 2 * found.value
+
+
+def test_a_cut_that_is_not_known_is_refused():
+    with pytest.raises(UsageError, match=r"cut=.row.*Did you mean .rows."):
+        calibration_loss([0, 1], [0.1, 0.2], cut="row")

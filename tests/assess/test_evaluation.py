@@ -25,7 +25,7 @@ def test_figures_of_two_classes_are_the_public_ones(rows):
     assert found.log_loss.value == pytest.approx(log_loss(y, prob).value)
     assert found.brier.value == pytest.approx(brier_score(y, prob).value)
     assert found.log_loss.level == 0.8
-    assert same(found.calibration[0], calibration_loss(y, prob, level=0.8))
+    assert same(found.calibration[0], calibration_loss(y, prob, cut="rows", level=0.8))
     constant = np.full(500, y.mean())
     assert found.constant_log_loss.value == pytest.approx(log_loss(y, constant).value)
     assert found.brier_skill.value == pytest.approx(
@@ -60,7 +60,7 @@ def test_several_classes_are_judged_one_by_one(rng):
     for k in range(3):
         told = (y == k).astype(float)
         assert found.auc[k].value == pytest.approx(roc_auc_score(told, prob[:, k]))
-        assert same(found.calibration[k], calibration_loss(told, prob[:, k]))
+        assert same(found.calibration[k], calibration_loss(told, prob[:, k], cut="rows"))
     share = np.bincount(y) / 400
     assert found.constant_log_loss.value == pytest.approx(-(share * np.log(share)).sum())
 

@@ -10,6 +10,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 import pytest
@@ -83,8 +84,8 @@ def test_help_lists_every_verb_and_imports_nothing_heavy():
     )
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
-        "[] ['scarce.cli.main', 'scarce.cli.output', 'scarce.cli.settings', 'scarce.cli.verbs', "
-        "'scarce.cli.wording']"
+        "[] ['scarce.cli.interrupts', 'scarce.cli.main', 'scarce.cli.output', "
+        "'scarce.cli.settings', 'scarce.cli.verbs', 'scarce.cli.wording']"
     ]
     for name, verb in VERBS.items():
         assert name in done.stdout
@@ -299,6 +300,38 @@ def test_interrupt_is_130(args: list[str]):
         assert err.strip() == ""
     else:
         assert (out, err.strip()) == ("", "scarce: interrupted; nothing was written")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise on Windows")
+@pytest.mark.parametrize("lost", ["pass", "raise SystemError('a library fell over')"])
+def test_an_interrupt_that_a_library_loses_or_renames_still_ends_the_verb(lost: str):
+    act = f"""click.echo('begun', err=True)
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        {lost}
+    time.sleep(60)"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROBE.format(act=act, args=[])], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline() == "begun\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err.strip()) == (130, "scarce: interrupted; nothing was written")
+
+
+def test_a_process_ends_though_a_reader_of_arrows_is_still_at_work(tmp_path: Path):
+    path = tmp_path / "long.csv"
+    path.write_text("a\n" + "1\n" * 2_000_000)
+    act = f"""import pyarrow as pa, pyarrow.csv as pacsv
+    file = open({str(path)!r}, 'rb', buffering=0)
+    reader = pacsv.open_csv(pa.PythonFile(file, 'r'))
+    reader.read_next_batch()
+    raise click.ClickException('stopped')"""
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", PROBE.format(act=act, args=[])])
+        assert done.returncode not in (134, -6)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")

@@ -13,7 +13,16 @@ import pytest
 from click.testing import CliRunner, Result
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from scarce import CostMatrix, RareClassifier, decide, load, mean_cost, open_rows, save
+from scarce import (
+    CostMatrix,
+    MaxentClassifier,
+    RareClassifier,
+    decide,
+    load,
+    mean_cost,
+    open_rows,
+    save,
+)
 from scarce.cli.column_summary import _Column, summarise
 from scarce.cli.main import scarce
 from scarce.cli.report_parts import Page
@@ -239,6 +248,61 @@ def test_events_alone_are_compared_with_the_rest_and_not_judged(here, made):
     found = figures(page)["AUC, labelled against the rest"]["value"]
     assert found["value"] == pytest.approx(roc_auc_score(seen, made["prob"]))
     assert found["low"] < found["value"] < found["high"]
+
+
+def told(page: Seen, title: str) -> str:
+    (section,) = [one for one in page.json["sections"] if one["title"] == title]
+    words = [part.get("text", "") for part in section["parts"]]
+    return " ".join([*words, *(w for p in section["parts"] for w in p.get("sentences", []))])
+
+
+def test_sightings_say_that_their_level_is_assumed_and_how_well_they_are_told_apart(here, made):
+    seen = made["y"].astype(bool) & (np.arange(N) % 2 == 0)
+    rows = open_rows("test.csv", label="fraud")
+    table = pa.table(
+        {
+            "amount": made["amount"],
+            "hour": np.concatenate([block.X[:, 1] for block in rows.blocks()]),
+            "seen": [1 if one else None for one in seen],
+        }
+    )
+    pq.write_table(table, "sightings.parquet")
+    model = MaxentClassifier().fit(open_rows("sightings.parquet", label="seen"))
+    save(model, "w.scarce")
+    done = run("w.scarce", "sightings.parquet", "--label", "seen", "--out", "s.html")
+    assert done.exit_code == 0, done.output
+    page = page_of("s.html")
+    level = f"a share of {100 * model.class_prior_[-1]:.3g} % for 1"
+    (said,) = [text for text in page.json["warnings"] if "assumed, not learnt" in text]
+    assert level in said
+    assert "scarce correct w.scarce --now-at SHARE" in said
+    assert level in told(page, "What this leans on")
+    found = figures(page)["AUC, labelled against the rest"]["value"]
+    assert f"AUC, labelled against the rest: {found['value']:.3g} [" in told(page, "In short")
+    run("m.scarce", "test.csv", "--label", "fraud", "--out", "m.html")
+    assert "assumed, not learnt" not in Path("m.html").read_text()
+
+
+def test_no_gain_is_not_called_a_gain(here):
+    rng = np.random.default_rng(4)
+    rows = "\n".join(f"{p!r},{int(i < 60)}" for i, p in enumerate((0.3 + 0.01 * rng.normal(
+        size=200)).tolist()))  # fmt: skip
+    Path("flat.csv").write_text(f"prob,y\n{rows}\n")
+    run("flat.csv", "--label", "y", "--out", "f.html")
+    page = page_of("f.html")
+    skill = figures(page)["skill, log loss"]["value"]
+    assert skill["value"] < 0 < skill["high"]
+    assert "no gain over the constant forecast in log loss" in told(page, "In short")
+    assert not any("A gain over" in text for text in page.json["warnings"])
+
+
+def test_many_columns_without_holes_are_the_first(here, made):
+    held = {f"c{i}": np.ones(N) for i in range(100)}
+    pq.write_table(pa.table(held | {"prob": made["prob"], "fraud": made["y"]}), "full.parquet")
+    run("full.parquet", "--label", "fraud", "--out", "w.html")
+    data = told(page_of("w.html"), "The data")
+    assert "102 columns, none with a missing value. The first 60 of 102:" in data
+    assert "most missing" not in data
 
 
 def test_many_columns_are_cut_to_those_with_most_holes(here, made):

@@ -191,6 +191,47 @@ def test_batches_stand_on_the_page_each(week):
     assert [row[1] for row in table["rows"]] == alerts
 
 
+def test_batches_say_why_they_differ_from_the_total_and_from_one_batch(week):
+    run("report", "scores.csv", *WORDS, "--batch", "week", "--out", "r.html")
+    page = page_of("r.html")
+    told = " ".join(part["text"] for part in parts(page, "By week", "text"))
+    whole = estimate_performance(week["scores"], week["labels"], threshold=THRESHOLD).missed
+    assert (
+        f"without `--batch`: missed {whole.value:.3g} [{whole.low:.3g}, {whole.high:.3g}]" in told
+    )
+    assert "takes all rows for one batch" in told
+    assert "its own share of events at the threshold" in told
+    assert "From 5 to 20 events found" in told
+    assert "do not add up" in told
+    kept = [np.flatnonzero(week["labels"] == 1) for _ in range(3)]
+    kept = [events[events % 3 == k][:6] for k, events in enumerate(kept)]  # 6 in each, 18 in all
+    few = np.where(week["labels"] == 1, 0.0, week["labels"])
+    few[np.concatenate(kept)] = 1.0
+    write("scores.csv", week["scores"], few)
+    run("report", "scores.csv", *WORDS, "--batch", "week", "--out", "f.html")
+    told = " ".join(part["text"] for part in parts(page_of("f.html"), "By week", "text"))
+    assert "without `--batch`" in told
+    assert "two kinds" not in told
+
+
+def test_batches_stand_in_the_order_of_their_numbers_and_nothing_known_is_a_dash(week):
+    batch = np.arange(N) % 12
+    scores = np.where((batch == 7) & (week["scores"] >= THRESHOLD), 1.0, week["scores"])
+    labels = np.where(scores >= THRESHOLD, week["truth"], np.nan)
+    cells = ["" if np.isnan(one) else f"{one:.0f}" for one in labels]
+    for name, order in (("{}", range(12)), ("site {}", range(12))):
+        rows = "\n".join(
+            f"{float(s)!r},{c},{name.format(b)}"
+            for s, c, b in zip(scores, cells, batch, strict=True)
+        )
+        Path("scores.csv").write_text(f"score,label,week\n{rows}\n")
+        run("report", "scores.csv", *WORDS, "--batch", "week", "--out", "r.html", "--force")
+        (table,) = parts(page_of("r.html"), "By week", "table")
+        assert [row[0] for row in table["rows"]] == [name.format(b) for b in order]
+    assert table["rows"][7][1:4] == [0, 0, None]  # no alert, no precision
+    assert table["rows"][7][5] is None  # nothing found, no recall
+
+
 def test_a_threshold_by_batch(week):
     marks = [part for k in (1, 2, 3) for part in ("--threshold", f"{k}={2 + k / 10}")]
     done = run("report", "scores.csv", *WORDS[:4], *marks, "--batch", "week", "--out", "r.html")

@@ -12,6 +12,7 @@ from scarce.plot import (
     DecisionCurveDisplay,
     RiskCoverageDisplay,
 )
+from scarce.plot.frame import pyplot
 from scarce.worth.confusion import cost_confusion
 
 QUICK = {"resamples": 100}
@@ -77,6 +78,58 @@ def test_two_on_one_picture_share_what_they_are_measured_by(rows, display, named
     assert len(labels) == len(set(labels))
     assert {"a", "b"} <= set(labels)
     assert named(first.ax_, "b").get_linestyle() == "-."
+
+
+@pytest.mark.parametrize("display", [CostCurveDisplay, RiskCoverageDisplay, DecisionCurveDisplay])
+def test_what_is_left_of_the_keywords_goes_to_matplotlib(rows, display, named):
+    drawn = display.from_predictions(*rows, name="a", color="k", lw=3, **QUICK)
+    line = named(drawn.ax_, "a")
+    assert (line.get_color(), line.get_linewidth()) == ("k", 3)
+    with pytest.raises(UsageError, match=r"reasmples= is known neither.*Did you mean 'resamples'"):
+        display.from_predictions(*rows, reasmples=100)
+
+
+def test_a_table_passes_keywords_on_too(rows):
+    drawn = CostConfusionDisplay.from_predictions(*rows, [[0, 40], [5, 0]], cmap="Reds", **QUICK)
+    assert drawn.ax_.images[0].get_cmap().name == "Reds"
+
+
+def test_a_second_decision_curve_may_reach_further(rows):
+    y, prob = rows
+    first = DecisionCurveDisplay.from_predictions(y, prob, at=[0.01, 0.1, 0.5], **QUICK)
+    wide = first.ax_.get_xlim()
+    second = DecisionCurveDisplay.from_predictions(y, prob, at=[0.1, 0.2], ax=first.ax_, **QUICK)
+    assert second.ax_.get_xlim() == wide
+
+
+def boxes(ax):
+    ax.figure.canvas.draw()
+    return [text.get_window_extent() for text in ax.texts if text.get_text()]
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_great_costs_stay_in_their_cells(rows, own):
+    y, prob = rows
+    costs = CostMatrix.binary(false_alarm=1.23456789e9, miss=98.7654321e9)
+    ax = None if own else pyplot().subplots(figsize=(5, 4))[1]
+    ax = CostConfusionDisplay.from_predictions(y, prob, costs, ax=ax, **QUICK).ax_
+    found = boxes(ax)
+    assert all(box.width < ax.bbox.width / 3 for box in found)
+    assert not [1 for i, a in enumerate(found) for b in found[:i] if a.overlaps(b)]
+    assert any("e11" in text.get_text() for text in ax.texts)
+
+
+def test_long_classes_are_told_apart(rng):
+    names = [f"a class of a long name of which this is number {i} of seven" for i in range(7)]
+    costs = CostMatrix(1 - np.eye(7), actions=names, classes=names)
+    drawn = CostConfusionDisplay.from_decisions(
+        rng.choice(names, 200), rng.choice(names, 200), costs, **QUICK
+    )
+    drawn.figure_.canvas.draw()
+    for labels in (drawn.ax_.get_xticklabels(), drawn.ax_.get_yticklabels()):
+        assert len({text.get_text() for text in labels}) == 8
+        found = [text.get_window_extent() for text in labels]
+        assert not [1 for i, a in enumerate(found) for b in found[:i] if a.overlaps(b)]
 
 
 def test_a_band_for_the_whole_curve_says_so(rows):

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.text import Text
 
 from scarce.errors import ScarceError, UsageError
 from scarce.plot.frame import (
@@ -17,8 +18,8 @@ from scarce.plot.frame import (
     framed_grid,
     percent,
     pyplot,
-    shorten,
 )
+from scarce.plot.words import shorten
 
 
 class Nothing:
@@ -134,6 +135,84 @@ def test_the_name_given_to_plot_goes_before_the_display_s_own(displays):
             words += [ax.get_title(), *ax.get_legend_handles_labels()[1]]
         assert any("the name in hand" in one for one in words), display
         plt.close(figure)
+
+
+def texts(figure):
+    """All texts of a figure that are to be seen, in a legend or not."""
+    return [one for one in figure.findobj(Text) if one.get_visible() and one.get_text().strip()]
+
+
+def test_a_long_name_leaves_room_for_the_picture(displays):
+    name = "a very long name that nobody meant for a legend, " * 3
+    for display in displays:
+        if not hasattr(display, "name"):
+            continue
+        display.plot(name=name)
+        figure = display.figure_
+        figure.canvas.draw()
+        width, height = figure.get_size_inches() * figure.dpi
+        for text in texts(figure):
+            box = text.get_window_extent()
+            if "a very long" in text.get_text():
+                assert min(box.x0, box.y0, width - box.x1, height - box.y1) > -1, display
+        for ax in figure.axes:
+            legend = ax.get_legend()
+            if legend is not None:
+                box, own = legend.get_window_extent(), ax.get_window_extent()
+                assert own.x0 - 1 < box.x0, display
+                assert box.x1 < own.x1 + 1, display
+        wide = display.ax_.get_window_extent().width
+        assert wide > 0.5 * width or type(display).__name__ == "LossDisplay", display
+        pyplot().close(figure)
+
+
+def test_dollars_are_no_mathematics_and_no_name_is_hidden(displays):
+    for display in displays:
+        if not hasattr(display, "name"):
+            continue
+        display.plot(name="_cost $5 and $6")
+        figure = display.figure_
+        figure.canvas.draw()
+        named = [one for one in texts(figure) if "cost" in one.get_text() and "5" in one.get_text()]
+        assert named, display
+        for text in named:
+            assert "_cost" in text.get_text()
+            words, mathematics = text._preprocess_math(text.get_text())
+            assert mathematics is False
+            assert "$5 and $6" in words
+        pyplot().close(figure)
+
+
+def test_pictures_that_would_hide_each_other_are_refused(displays):
+    alone = {
+        "CostConfusionDisplay",
+        "ImportanceDisplay",
+        "LabelValueDisplay",
+        "MixtureDisplay",
+    }
+    for display in displays:
+        ax = display.plot().axes_ if panels(display) > 1 else display.plot().ax_
+        kind = type(display).__name__
+        if kind in alone:
+            with pytest.raises(UsageError, match=r"hold a picture already.*plt.subplots\(1, 2\)"):
+                display.plot(ax)
+        else:
+            before = len(display.ax_.get_legend_handles_labels()[1])
+            display.plot(ax, name="again") if kind != "LossDisplay" else display.plot(ax)
+            assert len(display.ax_.get_legend_handles_labels()[1]) > before
+        assert len(pyplot().get_fignums()) == 1
+        pyplot().close("all")
+
+
+def test_panels_drawn_twice_have_one_legend(displays):
+    for display in displays:
+        if hasattr(display.plot(), "axes_"):
+            display.plot(display.axes_)
+            assert len(display.figure_.legends) == 1
+            assert not any(ax.get_legend() for ax in display.axes_)
+            seen = [text.get_text() for text in display.figure_.legends[0].get_texts()]
+            assert any(one.endswith(" (2)") for one in seen)
+        pyplot().close("all")
 
 
 @pytest.mark.parametrize("gone", ["matplotlib", "matplotlib.pyplot"])
@@ -256,6 +335,13 @@ def test_colours_differ_for_every_common_vision():
         seen = linear[:4] @ np.array(eye).T
         apart = np.linalg.norm(seen[:, None] - seen[None], axis=2)
         assert apart[np.triu_indices(4, 1)].min() > 0.1, name
+
+
+def test_a_second_series_of_the_same_name_is_counted():
+    _, ax = pyplot().subplots()
+    for _ in range(3):
+        Frame(ax, own=False).line([0, 1], [0, 1], label="model")
+    assert ax.get_legend_handles_labels()[1] == ["model", "model (2)", "model (3)"]
 
 
 def test_a_label_stands_in_the_legend_once():

@@ -67,6 +67,19 @@ def test_only_the_greatest_are_drawn_and_the_rest_is_counted():
     assert len(display.ax_.containers) == 1  # one shuffle has no standard error
 
 
+def test_long_variables_are_told_apart():
+    parts = ("Wettest", "Driest", "Warmest", "Coldest")
+    for words in ("Mean Temperature of {} Quarter (degrees C)", "mean_{}" + "_of_it_all" * 9):
+        names = [words.format(part) for part in parts]
+        display = ImportanceDisplay(names, np.arange(4.0)[:, None]).plot()
+        display.figure_.canvas.draw()
+        labels = display.ax_.get_yticklabels()
+        assert len({text.get_text() for text in labels}) == 4
+        assert all(any(part in text.get_text() for part in parts) for text in labels)
+        found = [text.get_window_extent() for text in labels]
+        assert not [1 for i, a in enumerate(found) for b in found[:i] if a.overlaps(b)]
+
+
 def test_refusals():
     with pytest.raises(DataError, match=r"shape \(2, 2\) for 1 variables"):
         ImportanceDisplay(["a"], [[1, 2], [3, 4]])

@@ -43,6 +43,13 @@ def test_the_note_stands_inside_its_bar_and_regions_do_not_overlap():
         assert above.y0 > below.y1
 
 
+def test_what_is_left_of_the_keywords_goes_to_matplotlib():
+    display = LabelValueDisplay.from_estimator(MIXTURE, **ASKED, color="red", height=0.5)
+    assert {bar.get_height() for bar in display.ax_.patches} == {0.5}
+    with pytest.raises(UsageError, match="n_rws= is known neither"):
+        LabelValueDisplay.from_estimator(MIXTURE, threshold=9.11, n_rws=5000)
+
+
 def test_a_ranking_that_is_not_to_be_believed_says_so():
     found = replace(label_value(MIXTURE, **ASKED), warnings=("The mixture is not identified.",))
     assert "not to be believed" in LabelValueDisplay.from_result(found).ax_.get_title()

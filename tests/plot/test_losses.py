@@ -62,6 +62,16 @@ def test_names_come_from_the_link_or_from_the_user():
     ]
 
 
+def test_a_long_event_stays_in_the_picture(losses):
+    event = "a payment of more than $5 and less than $6 in a shop far away from home" * 2
+    display = LossDisplay.from_losses(losses, event=event)
+    display.figure_.canvas.draw()
+    box = display.ax_.yaxis.label.get_window_extent()
+    assert box.y0 > 0
+    assert box.y1 < display.figure_.bbox.height
+    assert r"\$5" in display.ax_.get_ylabel()
+
+
 def test_three_axes_of_one_s_own_are_used(losses):
     figure, axes = plt.subplots(1, 3)
     display = LossDisplay.from_losses(losses, ax=axes)

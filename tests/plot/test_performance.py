@@ -5,6 +5,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 from scarce import Estimate, choose_labels, estimate_performance
 from scarce.errors import UsageError
@@ -99,7 +100,7 @@ def test_what_is_not_identified_is_not_drawn(found):
     no_guess = replace(found, recall=Estimate(np.nan, 0.1, 0.7))
     display = PerformanceDisplay.from_result(no_guess, thresholds=[8.0, 9.2])
     (cross,) = display.ax_.containers
-    assert "no best guess of recall" in cross.get_label()
+    assert "no best guess of recall" in " ".join(cross.get_label().split())
     np.testing.assert_allclose(cross.lines[2][0].get_segments()[0][:, 0], [0.1, 0.7])
     for gone in ({"recall": nothing}, {"precision": nothing}):
         lost = PerformanceDisplay.from_result(replace(found, **gone), thresholds=[8.0, 9.2])
@@ -120,6 +121,47 @@ def test_from_predictions_estimates_first(week, named):
     )
     assert second.ax_ is display.ax_
     assert len(plt.get_fignums()) == 1
+
+
+def test_two_on_one_picture_follow_their_lines(found, named):
+    first = PerformanceDisplay.from_result(found, name="March", thresholds=[8.0, 9.2])
+    PerformanceDisplay.from_result(
+        found.at(8.6), name="April", thresholds=[8.0, 8.6, 9.0], ax=first.ax_
+    )
+    for at, month in enumerate(("March", "April")):
+        line = to_rgb(named(first.ax_, month).get_color())
+        cross = first.ax_.containers[at]
+        (slope,) = [one for one in first.ax_.lines if f"{month}: slope" in one.get_label()]
+        assert cross.get_label().startswith(f"{month}: threshold")
+        for drawn in (cross.lines[0], slope):
+            np.testing.assert_allclose(to_rgb(drawn.get_color()), 0.55 * np.array(line))
+    assert len({one.lines[0].get_marker() for one in first.ax_.containers}) == 2
+
+
+def test_the_legend_lists_what_is_drawn(found, legend):
+    nothing = np.full((2, 3), np.nan)
+    curve = found.curve([8.0, 9.2])
+    display = PerformanceDisplay(found, thresholds=[8.0, 9.2])
+    display.curve = replace(curve, recall=nothing)
+    words = legend(display.plot().ax_)
+    assert LINE not in words
+    assert not [one for one in words if "along the line" in one]
+    assert any("no best guess" in one for one in legend(display.plot(name="May").ax_))
+    one = np.array([[0.5, 0.5, 0.5], [np.nan, np.nan, np.nan]])  # a point, a box without area
+    display.curve = replace(curve, recall=one, precision=one)
+    words = legend(display.plot().ax_)
+    assert LINE not in words
+    assert not [one for one in words if "along the line" in one]
+
+
+def test_what_is_left_of_the_keywords_goes_to_matplotlib(week, named):
+    scores, labels, _ = week
+    asked = {"threshold": 9.2, "thresholds": [8.5, 9.2], "check": False}
+    display = PerformanceDisplay.from_predictions(
+        scores, labels, name="a", color="k", slope=False, **asked
+    )
+    assert named(display.ax_, "a").get_color() == "k"
+    assert not [line for line in display.ax_.lines if "slope" in line.get_label()]
 
 
 def test_batches_at_their_own_thresholds(week):

@@ -142,6 +142,47 @@ def test_axes_of_one_s_own_get_a_histogram_where_one_says(rare):
     assert len(none.figure_.axes) == 1
 
 
+def hidden(display):
+    """Points and bars behind the legend."""
+    display.figure_.canvas.draw()
+    box = display.ax_.get_legend().get_window_extent()
+    ends = [points(display.ax_, at) for at in range(len(display.ax_.containers))]
+    for held in display.ax_.containers:
+        ends += held.lines[2][0].get_segments()
+    places = display.ax_.transData.transform(np.concatenate(ends))
+    return [place for place in places if box.contains(*place)]
+
+
+@pytest.mark.parametrize("n", [1, 500])
+def test_the_legend_hides_no_point(rng, n):
+    display = ReliabilityDisplay.from_predictions(np.ones(n), 0.3 * rng.random(n), name="sure")
+    assert not hidden(display)
+
+
+def test_where_every_corner_is_taken_the_legend_stands_above(rng):
+    prob = rng.random(3000)
+    y = (rng.random(3000) < prob).astype(float)
+    first = ReliabilityDisplay.from_predictions(1 - y, prob, name="turned")
+    assert not hidden(first)
+    box, own = first.ax_.get_legend().get_window_extent(), first.ax_.get_window_extent()
+    assert box.y0 >= own.y1 - 1
+    second = ReliabilityDisplay.from_predictions(y, prob, name="right", ax=first.ax_)
+    assert not hidden(second)
+
+
+def test_few_values_are_points_of_their_own(rng):
+    prob = np.repeat([0.02, 0.9], [1500, 500])
+    y = (rng.random(2000) < prob).astype(float)
+    display = ReliabilityDisplay.from_predictions(y, prob)
+    np.testing.assert_allclose(points(display.ax_)[:, 0], [0.02, 0.9])
+
+
+def test_words_are_refused_in_a_sentence():
+    with pytest.raises(DataError, match=r"y_true holds 'sick' at row 0.*for words pass"):
+        ReliabilityDisplay.from_predictions(["sick", "well"], [0.2, 0.1])
+    assert plt.get_fignums() == []
+
+
 def test_from_estimator_asks_the_model(rng):
     X = rng.normal(size=(800, 1))
     y = np.where(rng.random(800) < 1 / (1 + np.exp(3 - X[:, 0])), "fraud", "fair")

@@ -1,12 +1,15 @@
 """Response curves drawn: the model's own, with where it learnt and how far other fits disagree."""
 
+from itertools import pairwise
+from types import SimpleNamespace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from scarce import MaxentClassifier
-from scarce.errors import UsageError
+from scarce.errors import DataWarning, UsageError
 from scarce.plot import ResponseDisplay
 
 
@@ -89,6 +92,48 @@ def test_of_many_variables_those_with_the_greatest_swing_are_drawn(rng):
     assert len(drawn) == 12
     assert min(swing[v] for v in drawn) >= max(s for v, s in swing.items() if v not in drawn)
     assert drawn == sorted(drawn, key=lambda v: int(v[1:]))
+    note = display.figure_.get_suptitle()
+    assert note.startswith("12 of 15 variables, those whose curves swing most; variables=[...]")
+    _, axes = plt.subplots(3, 5)
+    assert len(ResponseDisplay.from_estimator(model, n=5, ax=axes).axes_) == 15
+    with pytest.warns(DataWarning, match="shows 12 of 15 variables"):
+        ResponseDisplay.from_estimator(model, n=5, ax=plt.subplots(3, 4)[1])
+    with pytest.raises(UsageError, match=r"'x' is not among the 15 variables.*'x0', .*, 'x14'"):
+        ResponseDisplay.from_estimator(model, ["x"])
+
+
+def curve_of(variable, x):
+    x = np.asarray(x, dtype=float)
+    return SimpleNamespace(variable=variable, x=x, prob=x / 99, tilt=x, missing=0.5)
+
+
+def test_long_variables_are_told_apart():
+    parts = ("Wettest", "Driest", "Warmest", "Coldest")
+    for words in ("Mean Temperature of {} Quarter (degrees C)", "mean_{}" + "_of_it_all" * 9):
+        curves = [curve_of(words.format(part), [0, 1]) for part in parts]
+        axes = ResponseDisplay(curves).plot().axes_
+        labels = [ax.get_xlabel() for ax in axes]
+        assert len(set(labels)) == 4
+        assert all(any(part in one for part in parts) for one in labels)
+        axes[0].figure.canvas.draw()
+        for ax in axes:
+            assert ax.xaxis.label.get_window_extent().width < 1.2 * ax.bbox.width
+
+
+@pytest.mark.parametrize("n", [3, 6, 14, 60])
+def test_names_of_levels_do_not_overlap(n):
+    words = [f"kind of land {at}" for at in range(n)]
+    curves = [curve_of(name, np.arange(n)) for name in "abc"]
+    display = ResponseDisplay(curves, levels=dict.fromkeys("abc", words)).plot()
+    display.figure_.canvas.draw()
+    labels = [text for text in display.ax_.get_xticklabels() if text.get_text()]
+    assert min(n, 8) <= len(labels) <= 18
+    found = [text.get_window_extent() for text in labels]
+    if labels[0].get_rotation() == 90:
+        assert not [1 for a, b in pairwise(found) if a.overlaps(b)]
+    else:  # slanted: their lines are further apart than they are high
+        apart = np.diff([box.x1 for box in found]).min() * np.sin(np.radians(30))
+        assert apart > labels[0].get_fontsize() * display.figure_.dpi / 72
 
 
 def test_refusals(fitted):

@@ -272,6 +272,21 @@ def test_response_panels_share_one_scale():
     assert {"truth", "estimate"} <= {line["name"] for line in chart.data["panels"]["rain"]}
 
 
+def test_long_names_that_begin_alike_can_be_told_apart_on_the_chart():
+    names = [f"Mean Temperature of the {one} Quarter" for one in ("Wettest", "Driest", "Warmest")]
+    panels = response_chart({name: ([0, 1], [0.2, 0.7]) for name in names}, y_label="probability")
+    labels = "".join(e.text or "" for e in of_class(parsed(panels), "label"))
+    bars = bar_chart(names, [1.0, 2.0, 3.0], x_label="x")
+    drawn = "".join(e.text or "" for e in of_class(parsed(bars), "name"))
+    for word in ("Wettest", "Driest", "Warmest"):
+        assert word in labels
+        assert word in drawn
+    lines = [number(e, "y") for e in of_class(parsed(bars), "name")]
+    assert (np.diff(lines) >= 14).all()  # no line of text lies on another
+    tall = [number(e, "y") + number(e, "height") / 2 for e in of_class(parsed(bars), "bar")]
+    assert np.allclose(tall, np.array(lines).reshape(3, 2).mean(axis=1) - 5.0, atol=0.2)
+
+
 # --- what all share -------------------------------------------------------------------------------
 
 

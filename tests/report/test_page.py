@@ -164,6 +164,46 @@ def test_backticks_are_code_and_an_odd_one_is_a_backtick():
     assert "<p>a ` alone</p>" in told
 
 
+def test_words_of_a_command_are_not_broken_at_their_hyphens():
+    command = "scarce report m.scarce may.csv --label fraud --false-alarm 5 --out /tmp/a-b.html"
+    page = Report("t", asked=command).text(f"Type `{command}`.").code(command)
+    seen = Seen(page.html())
+    whole = [text for text in seen.by_tag["span"] if "-" in text]
+    assert whole == 3 * ["--label", "--false-alarm", "--out", "/tmp/a-b.html"]
+    assert seen.by_tag["code"][:3] == [command] * 3  # what is copied is what was typed
+    assert re.search(r"\.whole \{[^}]*inline-block", style())
+
+
+def test_wide_tables_are_stacked_on_a_telephone_and_small_ones_are_not():
+    page = Report("t").table(["setting", "value"], [("ridge", 1.0), ("a" * 60, 0.5)])
+    wide = ["column", "coefficient", "low", "high"]
+    page.table(wide, [("x" * 52, -0.000948, -0.00279, 0.000897), ("7", 1.0, 0.0, 2.0)])
+    seen = Seen(page.html())
+    tables = [held["class"] for tag, held in seen.tags if tag == "table"]
+    assert tables == ["plain", "stacked"]
+    cells = [held.get("data-name") for tag, held in seen.tags if tag in ("td", "th")]
+    named = [name for name in cells if name]  # a row that is named by a number says of what
+    assert named == ["coefficient", "low", "high", "column", "coefficient", "low", "high"]
+    narrow = style()[style().index("@media (max-width") : style().index("@media print")]
+    assert "content: attr(data-name)" in narrow
+    for part in (".stacked tbody td", ".plain tbody th"):
+        assert part in narrow
+
+
+def test_paper_keeps_together_what_belongs_together():
+    paper = style()[style().index("@media print") :]
+    tall = float(re.search(r"\.chart \{ max-height: (\d+)mm", paper)[1])
+    assert tall < 297 - 2 * 16 - 40  # a chart and its caption fit a page
+    after = re.search(r"\n  ([^\n]*) \{ break-after: avoid; \}", paper)[1]
+    assert {"h2", "h3", ".caption", ".lead", "thead"} <= set(after.split(", "))
+    inside = re.search(r"\n  ([^\n]*) \{ break-inside: avoid; \}", paper)[1]
+    assert {"figure", "tr", "li", ".caption"} <= set(inside.split(", "))
+    assert "table" not in inside
+    assert "orphans" in paper
+    page = Report("t").section("s").text("All of them:").text("No list.")
+    assert '<p class="lead">All of them:</p>' in page.html()
+
+
 def test_parts_before_any_section_are_kept():
     page = Report("t").text("first")
     assert page.to_dict()["sections"] == [

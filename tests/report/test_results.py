@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from scarce import (
+    AutoClassifier,
     CostMatrix,
     GaussianBayes,
     MaxentClassifier,
@@ -16,8 +17,10 @@ from scarce import (
     decide,
     decision_curve,
     estimate_performance,
+    load,
     mean_cost,
     open_rows,
+    save,
     savings,
 )
 from scarce.assess import reliability
@@ -25,7 +28,9 @@ from scarce.assess.evaluation import evaluate_prob
 from scarce.records import Estimate, FitReport
 from scarce.report import (
     Report,
+    gain_in_words,
     leans_on,
+    level_of,
     show_confusion,
     show_costs,
     show_decision_curve,
@@ -77,6 +82,44 @@ def test_remarks_become_warnings(rows):
     assert found.remarks
     page = show_evaluation(Report("t"), found)
     assert page.to_dict()["warnings"] == list(found.remarks)
+
+
+def test_words_on_the_gain_do_not_contradict_the_figures():
+    rng = np.random.default_rng(4)
+    y = (np.arange(200) < 60).astype(float)
+    worse = evaluate_prob(y, 0.3 + 0.01 * rng.normal(size=200))
+    assert worse.log_loss_skill.value < 0 < worse.log_loss_skill.high
+    assert gain_in_words(worse).startswith("no gain over the constant forecast in log loss")
+    sure = np.where(y == 1, 0.9, 0.1)
+    sure[0] = 1e-30  # one row that was ruled out costs more than all others gain
+    both = evaluate_prob(y, sure)
+    assert both.log_loss_skill.low <= 0 < both.brier_skill.low
+    assert "in log loss" in gain_in_words(both)
+    assert "In Brier score there is a gain" in gain_in_words(both)
+    page = show_evaluation(Report("t"), both)
+    (said,) = [one for one in page.to_dict()["warnings"] if "noise" in one]
+    assert "in log loss" in said
+    assert "In Brier score there is a gain" in said
+
+
+def test_the_brier_score_of_several_classes_says_what_it_is():
+    rng = np.random.default_rng(0)
+    prob = rng.dirichlet([1, 1, 1], 200)
+    y = rng.integers(0, 3, 200)
+    found = evaluate_prob(y, prob, classes=["a", "b", "c"])
+    squares = ((prob - np.eye(3)[y]) ** 2).sum(axis=1).mean()
+    assert found.brier.value == pytest.approx(squares / 2)
+    (numbers,) = parts(show_evaluation(Report("t"), found), "numbers")
+    (meaning,) = [row["meaning"] for row in numbers["rows"] if row["name"] == "Brier score"]
+    assert "half the sum over all classes" in meaning
+    (numbers,) = parts(show_evaluation(Report("t"), evaluate_prob(y > 0, prob[:, 0])), "numbers")
+    assert "half" not in numbers["rows"][1]["meaning"]
+
+
+def test_a_gap_of_rounding_is_shown_as_nothing():
+    page = Report("t").numbers([("gap", Estimate(1.9e-15, -0.03, 0.03), "")], points=["gap"])
+    assert "0 pp" in page.html()
+    assert "e-1" not in page.html()[: page.html().index("<script")]
 
 
 def test_decisions_show_what_the_library_counts(rows):
@@ -168,13 +211,43 @@ def test_a_linear_model_shows_coefficients_and_their_intervals(sample):
     model = RareClassifier("logistic", ridge=0).fit(*sample)
     page = show_model(Report("t"), model, spread={"x0": 2.0})
     table = next(t for t in parts(page, "table") if "coefficient" in t["columns"])
-    found = model.coef_interval(method="wald")
+    found = model.coef_interval()
+    assert found.method == "profile"
+    assert "profile likelihood" in table["caption"]
     assert [row[1] for row in table["rows"]] == [*model.coef_[0], model.intercept_[0]]
     assert [row[2] for row in table["rows"]] == pytest.approx(list(np.ravel(found.low)))
     (figure,) = parts(page, "figure")
     assert figure["data"]["names"] == ["x0"]
     assert figure["data"]["values"] == pytest.approx([2 * model.coef_[0, 0]], rel=1e-5)
     assert model.report_.meaning in page.html().replace("&#39;", "'")
+
+
+def test_a_stored_model_says_that_its_intervals_are_of_another_kind(sample, tmp_path):
+    fresh = RareClassifier("logistic", ridge=0).fit(*sample)
+    save(fresh, tmp_path / "m.scarce")
+    page = show_model(Report("t"), load(tmp_path / "m.scarce"))
+    table = next(t for t in parts(page, "table") if "coefficient" in t["columns"])
+    found = fresh.coef_interval(method="wald")
+    assert [row[2] for row in table["rows"]] == pytest.approx(list(np.ravel(found.low)))
+    assert "Wald" in table["caption"]
+    assert any("profile likelihood intervals" in part["text"] for part in parts(page, "text"))
+    ridged = show_model(Report("t"), RareClassifier("logistic", ridge=1.0).fit(*sample))
+    assert not any("profile" in part["text"] for part in parts(ridged, "text"))
+
+
+def test_bars_of_coefficients_say_which_are_shown(sample):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 60))
+    model = RareClassifier("logistic", ridge=1.0).fit(X, sample[1])
+    (figure,) = parts(show_model(Report("t"), model, spread={"x0": 2.0, "x1": 1.0}), "figure")
+    assert "58 without a standard deviation in these rows" in figure["caption"]
+    spread = {f"x{i}": 1.0 for i in range(60)}
+    (figure,) = parts(show_model(Report("t"), model, spread=spread), "figure")
+    assert "the 40 with the greatest effect of 60 columns of numbers" in figure["caption"]
+    effect = np.sort(np.abs(model.coef_[0]))[::-1]
+    assert np.abs(figure["data"]["values"]) == pytest.approx(effect[:40], rel=1e-5)
+    few = show_model(Report("t"), model, spread={"x0": 2.0})
+    assert "greatest" not in parts(few, "figure")[0]["caption"]
 
 
 def test_a_tuned_model_says_why_it_has_no_intervals(sample):
@@ -221,6 +294,38 @@ def test_categories_keep_their_names():
     assert list(panels["data"]["panels"]) == ["x"]
 
 
+def test_the_most_telling_variables_are_shown_and_the_level_is_said(sample):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(600, 12))
+    seen = np.where(rng.random(600) < 0.4 / (1 + np.exp(-3 * X[:, 11])), 1.0, np.nan)
+    model = MaxentClassifier(features="l").fit(X, seen)
+    page = show_model(Report("t"), model)
+    panels = list(parts(page, "figure")[0]["data"]["panels"])
+    ranges = {f"x{i}": np.ptp(model.response_curve(i).prob) for i in range(12)}
+    assert panels == sorted(ranges, key=lambda name: -ranges[name])[:8]
+    assert panels[0] == "x11"
+    told = " ".join(part["text"] for part in parts(page, "text"))
+    assert "of 12; 4 are not shown" in told
+    share = f"{100 * model.class_prior_[-1]:.3g} %"
+    assert f"assumed, not learnt: they rest on a share of {share} for 1" in told
+    known = MaxentClassifier(features="l", prevalence=0.3).fit(X, seen)
+    assert level_of(known).startswith("The level of these probabilities was given")
+    settings = {row[0] for t in parts(page, "table") for row in t["rows"]}
+    assert not settings & {"default prevalence", "width of the boxes"}
+
+
+def test_many_levels_are_cut_to_the_likeliest():
+    rng = np.random.default_rng(0)
+    place = rng.integers(0, 50, 2000)
+    seen = [1 if one else None for one in rng.random(2000) < place / 100]
+    table = pa.table({"place": [f"p{one:02}" for one in place], "seen": seen})
+    model = MaxentClassifier().fit(open_rows(table, label="seen"))
+    (figure,) = parts(show_model(Report("t"), model), "figure")
+    assert "The 40 levels with the highest of 50." in figure["caption"]
+    prob = np.sort(model.response_curve("place").prob)[::-1]
+    assert np.sort(figure["data"]["values"])[::-1] == pytest.approx(prob[:40], rel=1e-5)
+
+
 class Stacked:
     def __init__(self) -> None:
         self.classes_ = np.array([0, 1])
@@ -239,6 +344,34 @@ def test_a_stack_shows_members_and_a_fit_that_did_not_end_is_a_warning():
     assert "0.15 ± 0.01" in page.html()
     assert page.to_dict()["warnings"][0] == "Few events."
     assert "did not reach its target" in page.to_dict()["warnings"][1]
+
+
+def test_a_stack_explains_its_columns_and_why_it_predicts():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = (rng.random(200) < 1 / (1 + np.exp(1 - 2 * X[:, 0]))).astype(float)
+    model = AutoClassifier(["logit", "spline"], fallback="loss", cv=3).fit(X, y)
+    assert any("CatBoost" in one for one in model.report_.warnings)
+    lines = model.comparison_
+    best = next(name for name in lines if name.startswith("best single"))
+    model.chosen_, model.fallback_ = "auto", None
+    lines["auto"]["log_loss"] = 1.01 * lines[best]["log_loss"]
+    page = show_model(Report("t"), model)
+    told = " ".join(part["text"] for part in parts(page, "text"))
+    assert "although the best single member has the smaller log loss" in told
+    assert "more than a tenth above" in told
+    (table,) = [t for t in parts(page, "table") if t["columns"][0] == "model"]
+    assert table["columns"][1:] == ["log loss", "Brier score", "predicted / observed"]
+    assert "1 is right on average" in table["caption"]
+    assert not any("CatBoost" in one or "edge" in one for one in page.to_dict()["warnings"])
+    assert any("not found to be better than a single one" in one
+               for one in page.to_dict()["warnings"])  # fmt: skip
+    lines["auto"]["log_loss"] = 0.99 * lines[best]["log_loss"]
+    page = show_model(Report("t"), model)
+    assert not any("although" in part["text"] for part in parts(page, "text"))
+    model.chosen_ = "spline"
+    (figure,) = parts(show_model(Report("t"), model), "figure")
+    assert "The stack is not in use: spline predicts alone." in figure["caption"]
 
 
 def test_a_model_of_ones_own_is_no_error():

@@ -23,6 +23,9 @@ NAN = float("nan")
         ([-1, 1, 1], {"negative": -1}, (-1, 1), [0, 1, 1]),
         ([-1, 1, 1], {"negative": -1, "positive": 1}, (-1, 1), [0, 1, 1]),
         ([-1, 1, 0], {"unlabelled": -1}, (0, 1), [NAN, 1, 0]),
+        ([0, 1, 0], {"unlabelled": 0}, (0, 1), [NAN, 1, NAN]),  # a background is not "no"
+        ([0, 1, 0], {"unlabelled": 0, "positive": 1}, (0, 1), [NAN, 1, NAN]),
+        ([0.0, 1.0, NAN], {"unlabelled": 0}, (0, 1), [NAN, 1, NAN]),
         ([-1, 1, 1], {"unlabelled": -1}, (0, 1), [NAN, 1, 1]),
         ([-1, 1, 1], {"unlabelled": -1, "positive": 1}, (0, 1), [NAN, 1, 1]),
         (["yes", "no", None], {"positive": "yes"}, ("no", "yes"), [1, 0, NAN]),

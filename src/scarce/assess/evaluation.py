@@ -151,7 +151,7 @@ def evaluate_prob(
     if endless:
         figures |= _endless(endless, drawn)
     each: dict[str, Any] = {
-        "calibration": [calibration_loss(t, q, **how) for q, t in sides],
+        "calibration": [calibration_loss(t, q, cut="rows", **how) for q, t in sides],
         "given": [drawn.estimate(sums.mean(2 + at), 0.0, 1.0) for at in range(len(sides))],
         "happened": [drawn.estimate(sums.share(k), 0.0, 1.0) for k in about],
         "gap": [drawn.estimate(sums.gap(2 + at, k), -1.0, 1.0) for at, k in enumerate(about)],

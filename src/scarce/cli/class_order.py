@@ -190,9 +190,23 @@ def as_in_model(
                 f"{classes[1]}, and {loaded.classes[0]} to be {classes[0]}."
             )
             return y, classes
+        classes = _never_labelled(classes, loaded.classes)
     why = (
         f"{where}: {{count:,}} rows of {label!r} are {{name}}, and the model {loaded.path.name} "
         f"knows only {listed}. Leave them out, or say what they mean with --positive, --negative "
         "or --unlabelled."
     )
     return _moved(y, classes, loaded.classes, why), loaded.classes
+
+
+def _never_labelled(classes: tuple[Any, ...], known: Sequence[Any]) -> tuple[Any, ...]:
+    """Give a survey's word for absences the name that a model of presences made up for them."""
+    for event, other in (known, known[::-1]):
+        if str(other) not in (f"not {event}", f"(not {event})"):
+            continue
+        strange = [name for name in classes if class_key(name) not in map(class_key, known)]
+        if len(strange) == 1:
+            told = f"{strange[0]} is taken to be all else."
+            say(f"The model knows no other label than {event}: {told}")
+            return tuple(other if name in strange else name for name in classes)
+    return classes

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from scarce.cli import report_pictures as pictures
+from scarce.cli import report_presence as presence
 from scarce.cli.column_summary import summarise
 from scarce.cli.wording import in_flags
 from scarce.report import Report
@@ -110,6 +111,16 @@ class Story:
         counts = self.found.counts
         return len(counts) == 2 and counts[0] == 0 and self.judged.unlabelled > 0
 
+    @cached_property
+    def told_apart(self) -> Any:
+        """AUC of labelled rows against the rest."""
+        return presence.told_apart(self.judged, self.level)
+
+    @property
+    def assumed(self) -> str:
+        """That the level of the probabilities was assumed, where the model says so; else ""."""
+        return presence.assumed(self.model) if len(self.files) == 2 else ""
+
     @property
     def title(self) -> str:
         """Made of the names of the files, without their folders."""
@@ -134,7 +145,7 @@ class Story:
         if len(self.files) == 2:
             self._model(page)
         if self.seen_only:
-            self._presence(page)
+            presence.show(page, self.judged, self.found.events[0], self.told_apart)
         else:
             self._numbers(page)
             self._reliability(page)
@@ -156,6 +167,9 @@ class Story:
                 "nothing is known. How right the probabilities are cannot be judged by them"
                 + (", nor what decisions cost." if self.costs.given else ".")
             )
+            if self.assumed:
+                move = shlex.join(["scarce", "correct", str(self.files[0]), "--now-at", "SHARE"])
+                page.warn(f"{self.assumed} To move the level: `{move} --out NEW`.")
         elif self.judged.unlabelled:
             page.warn(
                 f"{self.judged.unlabelled:,} of {len(self.judged.y):,} rows are not labelled. "
@@ -204,6 +218,8 @@ class Story:
         return f" If the model learnt at another share of events, move it: `{shlex.join(words)}`."
 
     def _in_short(self, page: Report) -> None:
+        from scarce.report import gain_in_words
+
         found = self.found
         counts = ", ".join(
             f"{count:,} {'is' if count == 1 else 'are'} {name}"
@@ -216,19 +232,14 @@ class Story:
                 f"{_rows(self.judged.unlabelled)} have no label: these figures compare the two, "
                 "and cannot say how often it happens."
             )
+            page.text(
+                f"AUC, labelled against the rest: {_told(self.told_apart)}. So often does a row "
+                f"labelled {found.events[0]} get more than one without a label; 0.5 is chance."
+            )
             return
-        skill = found.log_loss_skill
-        if skill.low > 0:
-            gain = f"{_told(skill, percent=True)} of that loss is saved."
-        elif skill.high < 0:
-            gain = "worse than giving every row the same."
-        elif skill.high != skill.high:
-            gain = "nothing can be said of a gain, for all rows are of one class."
-        else:
-            gain = "a gain that cannot be told from noise."
         page.text(
             f"Log loss {_told(found.log_loss)}, beside {_told(found.constant_log_loss)} for the "
-            f"same probability in every row: {gain}"
+            f"same probability in every row (the constant forecast): {gain_in_words(found)}"
         )
         if len(found.events) == 1:
             page.text(
@@ -266,8 +277,12 @@ class Story:
         said = f"{len(columns):,} columns, {len(holes):,} of them with missing values."
         page.text(said if holes else f"{len(columns):,} columns, none with a missing value.")
         if len(columns) > MOST_COLUMNS:
-            columns = sorted(columns, key=lambda one: -one["missing"])[:MOST_COLUMNS]
-            page.text(f"The {MOST_COLUMNS} with most missing values:")
+            some = f"The first {MOST_COLUMNS} of {len(columns):,}:"
+            if holes:
+                columns = sorted(columns, key=lambda one: -one["missing"])
+                some = f"The {MOST_COLUMNS} of {len(columns):,} with most missing values:"
+            columns = columns[:MOST_COLUMNS]
+            page.text(some)
         page.table(
             ["column", "missing", "share missing", "least", "mean", "greatest"],
             [
@@ -310,35 +325,6 @@ class Story:
             )
         show_reliability(page, pictures.reliabilities(rows, self.found, self.level))
         page.figure(*pictures.given_by_outcome(rows, self.found))
-
-    def _presence(self, page: Report) -> None:
-        """What rows of one class, among others of which nothing is known, can say."""
-        from scarce.assess.ranking import auc
-
-        known, prob, event = self.judged.known, self.judged.prob, self.found.events[0]
-        page.section(
-            "What labelled events alone can say",
-            f"Rows are labelled {event} or not at all. How often it happens, and so whether the "
-            "probabilities are right, cannot be known from these rows; whether they are higher "
-            "for labelled rows, can.",
-        )
-        page.numbers(
-            [
-                (
-                    "AUC, labelled against the rest",
-                    auc(known.astype(float), prob, level=self.level),
-                    f"how often a row labelled {event} outranks one without a label; 0.5 is chance",
-                ),
-                ("mean given, labelled", float(prob[known].mean()), f"rows labelled {event}"),
-                ("mean given, the rest", float(prob[~known].mean()), "rows without a label"),
-            ],
-            percent=["mean given, labelled", "mean given, the rest"],
-        )
-        page.text(
-            "Rows without a label may be of either kind, so this AUC cannot reach 1: the more "
-            "events are among them, the lower it is, however good the model."
-        )
-        page.figure(*pictures.given_by_state(self.judged, event))
 
     def _decisions(self, page: Report) -> None:
         import numpy as np
@@ -392,6 +378,8 @@ class Story:
         told = leans_on(values)
         if self.seen_only:
             told = ["The labelled events are a fair sample of all events."]
+        if self.assumed:
+            told.append(self.assumed)
         page.section("What this leans on").assumes(
             [
                 *told,

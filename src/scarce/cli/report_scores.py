@@ -7,6 +7,7 @@ alone: bins of the histogram, thresholds of the curves, which sentence comes fir
 from __future__ import annotations
 
 import math
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -233,8 +234,10 @@ class ScoreStory:
         ]
 
     def _batches(self, page: Report) -> None:
-        held = list(self.result["batches"].items())
+        held = sorted(self.result["batches"].items(), key=lambda one: _in_order(one[0]))
         page.section(f"By {self.held.flags.batch}")
+        for line in self._why_they_differ():
+            page.text(line)
         if len(held) > MOST_BATCHES:
             page.text(f"The first {MOST_BATCHES} of {len(held):,}; all are in the page's JSON.")
         page.table(
@@ -244,14 +247,71 @@ class ScoreStory:
                     name,
                     one["counts"].alerts,
                     one["counts"].events_seen,
-                    one["precision"],
-                    one["missed"],
-                    one["recall"],
+                    one["precision"] if one["counts"].alerts_labelled else None,
+                    *(_known(one[key]) for key in ("missed", "recall")),
                 )
                 for name, one in held[:MOST_BATCHES]
             ],
             percent=("precision", "recall"),
         )
+
+    def _why_they_differ(self) -> list[str]:
+        """Say why figures of batches, of all together and of the same rows as one are not alike."""
+        from scarce.assess.rules import FEW, MANY
+
+        said = ["The figures above are of all batches together."]
+        if self.found.method != "audit":
+            said = [
+                "Each batch has its own counts and its own share of events at the threshold. How "
+                "that share falls as scores do is taken to be the same in all, so that each batch "
+                f"learns from the others. {said[0]}"
+            ]
+        if "as_one_batch" in self.result:
+            one = self.result["as_one_batch"]
+            said.append(
+                f"The same rows without `--batch`: missed {_told(one['missed'])}, recall "
+                f"{_told(one['recall'], percent=True)}. That takes all rows for one batch with one "
+                "curve, which is another assumption, and so another figure."
+            )
+        records = [self.result, *self.result["batches"].values()]
+        kinds = " ".join(record["missed"].method for record in records)
+        if "one-sided" in kinds and "extrapolated" in kinds:
+            said.append(
+                f"Intervals here are of two kinds, as nothing was checked below. From {FEW} to "
+                f"{MANY} events found, both ends of missed come from the curve. With fewer or "
+                "more, only an upper limit is given, and the lower end is what is certain. So the "
+                "ends of the batches do not add up to those of the total, which may reach lower."
+            )
+        return said
+
+
+def _known(one: Any) -> Any:
+    """The estimate, or nothing where it says nothing: recall of a batch without any event."""
+    return None if math.isnan(one.value) and not one.low < one.high else one
+
+
+def _told(one: Any, *, percent: bool = False) -> str:
+    from scarce.report.values import cell
+
+    return cell(_known(one), percent=percent)
+
+
+def _in_order(name: str) -> tuple[Any, ...]:
+    """Sort numbers as numbers, within words too: 2 before 10, week 9 before week 10.
+
+    Examples
+    --------
+    >>> sorted(["10", "2", "week 10", "week 9", "-1", "0.5"], key=_in_order)
+    ['-1', '0.5', '2', '10', 'week 9', 'week 10']
+    """
+    try:
+        value = float(name)
+        if math.isfinite(value):
+            return (0, value, [], name)
+    except ValueError:
+        pass
+    parts = re.split(r"(\d+)", name)
+    return (1, 0.0, [int(part) if at % 2 else part for at, part in enumerate(parts)], name)
 
 
 def _spread(places: Any, count: int) -> Any:

@@ -6,9 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from scarce.plot.frame import framed, percent, shorten
+from scarce.plot.frame import ALONE, framed, percent
+from scarce.plot.keywords import divide
+from scarce.plot.words import fit
 from scarce.records import Estimate, short
 from scarce.worth.confusion import CostConfusion, cost_confusion
+
+LETTER = 0.085  # width of a letter, in inches
+MANY = 1e6  # costs from here on are written with a power of ten
 
 
 class CostConfusionDisplay:
@@ -51,8 +56,9 @@ class CostConfusionDisplay:
         ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Count and draw; options are passed to `cost_confusion`."""
-        return cls(cost_confusion(y_true, actions, costs, **options), name=name).plot(ax)
+        """Count and draw; options are passed to `cost_confusion`, and the rest to `Axes.imshow`."""
+        asked, look = divide(options, cost_confusion, "imshow")
+        return cls(cost_confusion(y_true, actions, costs, **asked), name=name).plot(ax, **look)
 
     @classmethod
     def from_predictions(
@@ -69,6 +75,7 @@ class CostConfusionDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
+            Of its own: two tables would hide each other.
         name : str, optional
             Title, instead of the Display's own name.
         **style : passed to `Axes.imshow`
@@ -77,10 +84,11 @@ class CostConfusionDisplay:
         n_actions, n_classes = table.cost.shape
         size = (2.2 + 1.9 * (n_classes + 1), 1.2 + 0.95 * (n_actions + 1))
         with framed(self, ax, size) as frame:
+            frame.alone("table")
             self._fill(frame.ax, style)
             self._rule(frame.ax)
             words = f"cost, with {percent(table.total.level)} limits"
-            frame.ax.set_title(f"{title}: {words}" if title else words, fontsize="medium")
+            frame.title(f"{title}: {words}" if title else words)
         return self
 
     def _fill(self, ax: Any, style: dict[str, Any]) -> None:
@@ -90,7 +98,8 @@ class CostConfusionDisplay:
         shade = np.zeros((n_actions + 1, n_classes + 1))
         greatest = max(float(np.abs(table.cost).max()), np.finfo(float).tiny)
         shade[:-1, :-1] = np.abs(table.cost) / greatest
-        ax.imshow(shade, **{"cmap": "Greys", "vmin": 0, "vmax": 2.5, "aspect": "auto", **style})
+        look = {"cmap": "Greys", "vmin": 0, "vmax": 2.5, "aspect": "auto", "gid": ALONE}
+        ax.imshow(shade, **{**look, **style})
         for a in range(n_actions):
             for k in range(n_classes):
                 rows = f"{short(table.rows[a, k])} rows"
@@ -104,8 +113,9 @@ class CostConfusionDisplay:
         """Name rows and columns, and draw lines between them."""
         table = self.table
         n_actions, n_classes = table.cost.shape
-        ax.set_xticks(range(n_classes + 1), [*shorten(table.classes, 20), "all"])
-        ax.set_yticks(range(n_actions + 1), [*shorten(table.actions), "all"])
+        wide = max(8, int(0.9 * self._inches(ax) / LETTER))
+        ax.set_xticks(range(n_classes + 1), [*fit(table.classes, wide, lines=3), "all"])
+        ax.set_yticks(range(n_actions + 1), [*fit(table.actions, 22, lines=3), "all"])
         ax.xaxis.tick_top()
         ax.xaxis.set_label_position("top")
         ax.tick_params(length=0)
@@ -116,15 +126,36 @@ class CostConfusionDisplay:
             ax.axhline(at, color="0.3" if at == n_actions - 0.5 else "0.85", linewidth=1)
 
     def _write(self, ax: Any, row: int, column: int, cost: Estimate, rows: str) -> None:
-        limits = f"[{short(cost.low)}, {short(cost.high)}]"
+        limits = f"[{_brief(cost.low)}, {_brief(cost.high)}]"
+        look: dict[str, Any] = {"ha": "center", "va": "center"}
+        value, room = _brief(cost.value), 0.95 * self._inches(ax)
+        size = min(12.0, 72 * room / (0.75 * len(value)))
         ax.text(
             column,
             row - (0.22 if rows else 0.12),
-            short(cost.value),
-            ha="center",
-            va="center",
-            fontsize="large",
+            value,
+            fontsize=size,
             fontweight="bold",
+            **look,
         )
-        ax.text(column, row + 0.08, limits, ha="center", va="center", fontsize="small")
-        ax.text(column, row + 0.32, rows, ha="center", va="center", fontsize="small", color="0.1")
+        for down, text in ((0.08, limits), (0.32, rows)):
+            size = min(8.33, 72 * room / (0.62 * max(len(text), 1)))
+            ax.text(column, row + down, text, fontsize=size, color="0.1", **look)
+
+    def _inches(self, ax: Any) -> float:
+        """Return the width of a cell."""
+        return float(ax.bbox.width / ax.figure.dpi / (self.table.cost.shape[1] + 1))
+
+
+def _brief(value: float) -> str:
+    """Write a cost so that an interval of it fits into a cell.
+
+    Examples
+    --------
+    >>> _brief(41234.0), _brief(1.234e9), _brief(-2e6), _brief(0.1234)
+    ('41,234', '1.23e9', '-2e6', '0.123')
+    """
+    if np.isfinite(value) and abs(value) >= MANY:
+        digits, _, power = f"{value:.2e}".partition("e")
+        return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
+    return short(value)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scarce.errors import refuse_word
 from scarce.plot.asking import ask
 from scarce.plot.frame import Frame, framed
+from scarce.plot.keywords import divide
 from scarce.worth.curves import BrierCurve, CostCurve, brier_curve, cost_curve
 
 
@@ -60,11 +61,12 @@ class CostCurveDisplay:
             The best threshold for each balance, or the probabilities used as they are beside it.
         style : dict, optional
             Passed to `Axes.plot`.
-        **options : passed to `cost_curve` or `brier_curve`.
+        **options : passed to `cost_curve` or `brier_curve`, and the rest to `Axes.plot`.
         """
         refuse_word("kind", kind, ("cost", "brier"))
         make: Any = cost_curve if kind == "cost" else brier_curve
-        return cls(make(y_true, prob, **options), name=name).plot(ax, **(style or {}))
+        asked, look = divide(options, make)
+        return cls(make(y_true, prob, **asked), name=name).plot(ax, **{**look, **(style or {})})
 
     @classmethod
     def from_estimator(

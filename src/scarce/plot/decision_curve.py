@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from scarce.plot.asking import ask
 from scarce.plot.frame import GREY, framed
+from scarce.plot.keywords import divide
 from scarce.records import short
 from scarce.worth.curves import DecisionCurve, decision_curve
 
@@ -52,8 +53,17 @@ class DecisionCurveDisplay:
         style: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Compute the curve and draw it; options are passed to `decision_curve`."""
-        return cls(decision_curve(y_true, prob, **options), name=name).plot(ax, **(style or {}))
+        """Compute the curve and draw it.
+
+        Parameters
+        ----------
+        style : dict, optional
+            Passed to `Axes.plot`.
+        **options : passed to `decision_curve`, and the rest to `Axes.plot`.
+        """
+        asked, look = divide(options, decision_curve)
+        curve = decision_curve(y_true, prob, **asked)
+        return cls(curve, name=name).plot(ax, **{**look, **(style or {})})
 
     @classmethod
     def from_estimator(
@@ -107,15 +117,17 @@ class DecisionCurveDisplay:
             )
             top = 1.1 * max(float(curve.high.max()), 1e-12)
             # What acting on every row loses at high thresholds would flatten everything else.
-            ax.set_ylim(-0.25 * top, frame.highest(top))
+            ax.set_ylim(-0.25 * frame.highest(top), frame.highest(top))
             ax.set_xscale("log")
-            ax.set_xlim(x.min(), x.max())
+            before = (x.min(), x.max()) if frame.fresh else ax.get_xlim()
+            ends = min(before[0], x.min()), max(before[1], x.max())
+            ax.set_xlim(*ends)
             ax.set(
                 xlabel="false alarms that cost as much as one event is worth",
                 ylabel="net benefit: events found per row, less false alarms",
             )
             rates = np.outer(10.0 ** np.arange(-6, 7), [1, 2, 5]).ravel()
-            rates = rates[(1 / rates >= x.min()) & (1 / rates <= x.max())]
+            rates = rates[(1 / rates >= ends[0]) & (1 / rates <= ends[1])]
             step = 1 + len(rates) // 7  # no more ticks than can be read
             ax.set_xticks(1 / rates[::step], [_exchange(rate) for rate in rates[::step]])
             ax.set_xticks([], minor=True)

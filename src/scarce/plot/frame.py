@@ -4,7 +4,7 @@ Axes (those given, or new ones), series that differ in dashes and markers as wel
 bands, axes in percent, a legend, and what to say where matplotlib is not installed. Colours are
 those of Okabe and Ito, told apart with every common colour vision. Assumes that a series drawn
 through `Frame.line` or `Frame.take` counts, so that the next one on the same axes looks different.
-Draws no result of its own: see the Displays.
+What users name goes through words.py. Draws no result of its own: see the Displays.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scarce.errors import ScarceError, UsageError
+from scarce.plot.words import shown, wrap
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#8C6D00")
 DASHES = ("-", (0, (7, 2)), (0, (7, 2, 1.5, 2)), (0, (1.5, 1.2)), (0, (3, 1.2, 1, 1.2, 1, 1.2)))
@@ -24,6 +25,12 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 HATCHES = ("", "////", "....", "xxxx", "----", "\\\\\\\\")
 GREY = "0.4"
 SERIES = "scarce-series"  # mark of what counts as a series on its axes
+ALONE = "scarce-alone"  # mark of a picture that shares its axes with no other
+SHARED = "scarce-legend"  # mark of a legend under several panels
+LETTER = 0.07  # width of a letter of a legend, in inches
+
+
+LEGEND: dict[str, Any] = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none"}
 
 
 class NoPictures(ScarceError, ImportError):
@@ -50,6 +57,8 @@ class Frame:
     ax : matplotlib axes
     own : bool
         Whether the axes were made for this Display.
+    letters : int, optional
+        Length of a line in the legend; by default what leaves room beside it on the axes.
 
     Attributes
     ----------
@@ -57,9 +66,11 @@ class Frame:
         Nothing was drawn on the axes before: what all series share is drawn now, and only now.
     """
 
-    def __init__(self, ax: Any, *, own: bool) -> None:
+    def __init__(self, ax: Any, *, own: bool, letters: int | None = None) -> None:
         self.ax, self.own = ax, own
         self.fresh = not ax.has_data()
+        wide = ax.bbox.width / ax.figure.dpi / LETTER
+        self.letters = int(np.clip(0.6 * wide, 16, 44)) if letters is None else letters
 
     def take(self, style: dict[str, Any], *, of: str = "line") -> dict[str, Any]:
         """Return the look of the next series; what the user gave goes first.
@@ -88,13 +99,13 @@ class Frame:
 
     def line(self, x: Any, y: Any, *, label: str, **style: Any) -> Any:
         """Draw a series as a line, in the next look, and return the line."""
-        (line,) = self.ax.plot(x, y, label=self.once(label), **self.take(style))
+        (line,) = self.ax.plot(x, y, label=self.named(label), **self.take(style))
         return line
 
     def beside(self, x: Any, y: Any, *, label: str, **style: Any) -> Any:
         """Draw a thin grey line that others are measured by: dashed, unless told otherwise."""
         drawn = {"color": GREY, "linestyle": "--", "linewidth": 1.0, **style}
-        (line,) = self.ax.plot(x, y, label=self.once(label), **drawn)
+        (line,) = self.ax.plot(x, y, label=self.once(self.words(label)), **drawn)
         return line
 
     def band(
@@ -118,6 +129,34 @@ class Frame:
         known = self.ax.get_legend_handles_labels()[1]
         return f"_{label}" if label in known else label
 
+    def words(self, text: str) -> str:
+        """Return a text of the legend that shows as it is, on a few lines where it is long."""
+        return shown(wrap(text, self.letters))
+
+    def named(self, name: str) -> str:
+        """Return the legend's name of the next series, with a number where it is taken already."""
+        known = self.ax.get_legend_handles_labels()[1]
+        label, turn = self.words(name), 1
+        while name and label in known:
+            turn += 1
+            label = f"{self.words(name)} ({turn})"
+        return label
+
+    def title(self, text: str, *, below: str = "") -> None:
+        """Write a title, on as many lines as its axes are narrow; and a line of ours below it."""
+        wide = self.ax.bbox.width / self.ax.figure.dpi / (1.2 * LETTER)
+        lines = [wrap(text, max(int(wide), 16)), below]
+        self.ax.set_title("\n".join(filter(None, lines)), fontsize="medium")
+
+    def alone(self, kind: str) -> None:
+        """Refuse axes that hold a picture already, for one that would hide it."""
+        marks = {one.get_gid() for one in self.ax.get_children()}
+        if marks & {SERIES, ALONE}:
+            raise UsageError(
+                f"These axes hold a picture already, and a {kind} on top of it would hide it: give "
+                "each one axes of its own, such as the two of plt.subplots(1, 2)[1]."
+            )
+
     def highest(self, top: float) -> float:
         """Return the upper limit that holds what is drawn now and what was before."""
         return top if self.fresh else max(top, float(self.ax.get_ylim()[1]))
@@ -129,8 +168,7 @@ class Frame:
         self.ax.set_axisbelow(True)
         if legend and self.ax.get_legend_handles_labels()[1]:
             more = legend if isinstance(legend, dict) else {}
-            look = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none", **more}
-            self.ax.legend(handlelength=2.8, **look)
+            self.ax.legend(**{**LEGEND, "handlelength": 2.8, **more})
 
 
 @contextmanager
@@ -192,7 +230,8 @@ def framed_grid(
                 f"such as plt.subplots(1, {n})[1], or none."
             )
     try:
-        yield [Frame(check_axes(one), own=figure is not None) for one in panels]
+        own = figure is not None
+        yield [Frame(check_axes(one), own=own, letters=44 if own else None) for one in panels]
     except BaseException:
         if figure is not None:
             plt.close(figure)
@@ -203,14 +242,41 @@ def framed_grid(
 def shared_legend(frames: Sequence[Frame]) -> None:
     """Draw one legend for all panels: under them where the figure is ours, else on the fullest."""
     fullest = max(frames, key=lambda one: len(one.ax.get_legend_handles_labels()[1]))
-    if not fullest.own:
+    figure = fullest.ax.figure
+    before = [one for one in figure.legends if one.get_gid() == SHARED]
+    if not fullest.own and not before:
         fullest.close(legend={"fontsize": "x-small"})
         return
+    for one in before:  # of the Display that made the panels: one legend for both
+        one.remove()
     handles, labels = fullest.ax.get_legend_handles_labels()
-    figure = fullest.ax.figure
-    fit = max(1, int(figure.get_figwidth() / (0.75 + 0.075 * max(map(len, labels)))))
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    fit = max(1, int(figure.get_figwidth() / (0.75 + 0.075 * longest)))
     look = {"fontsize": "small", "frameon": False, "handlelength": 2.8}
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(fit, len(labels)), **look)
+    columns = min(fit, len(labels))
+    drawn = figure.legend(handles, labels, loc="outside lower center", ncols=columns, **look)
+    drawn.set_gid(SHARED)
+
+
+def legend_off(ax: Any, handles: list[Any], labels: list[str], points: Any) -> None:
+    """Draw a legend in a corner that hides none of some points, or else above the axes.
+
+    Parameters
+    ----------
+    points : array of shape (n, 2)
+        In the units of the axes.
+    """
+    held = np.asarray(points, dtype=np.float64).reshape(-1, 2)
+    held = held[np.isfinite(held).all(axis=1)]
+    for corner in ("upper left", "lower right"):  # off the diagonal
+        legend = ax.legend(handles, labels, loc=corner, **LEGEND)
+        ax.figure.draw_without_rendering()  # now it has its place
+        places, box = ax.transData.transform(held), legend.get_window_extent().padded(4.0)
+        inside = (places >= [box.x0, box.y0]) & (places <= [box.x1, box.y1])
+        if not inside.all(axis=1).any():
+            return
+    above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2, **LEGEND}
+    ax.legend(handles, labels, **{**above, "fontsize": "x-small"})
 
 
 def check_axes(ax: Any) -> Any:
@@ -238,18 +304,3 @@ def in_percent(*axes: Any) -> None:
     """Write the ticks of some axes in percent."""
     for axis in axes:
         axis.set_major_formatter(lambda share, _: percent(share))
-
-
-def shorten(names: Sequence[Any], most: int = 28) -> list[str]:
-    """Return names that fit beside an axis, long ones with their middle left out.
-
-    Examples
-    --------
-    >>> shorten(["age", "annual_mean_temperature_of_the_coldest_quarter"])
-    ['age', 'annual_mean_t...dest_quarter']
-    """
-    half = (most - 3) // 2
-    return [
-        name if len(name) <= most else f"{name[: most - 3 - half]}...{name[-half:]}"
-        for name in map(str, names)
-    ]

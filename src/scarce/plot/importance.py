@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scarce.errors import DataError, UsageError, refuse_word
-from scarce.plot.frame import COLOURS, GREY, framed, shorten
+from scarce.plot.frame import ALONE, COLOURS, GREY, framed
+from scarce.plot.words import fit, plain
 
 MEASURES = {"gain": "loss of gain, in nats per labelled row", "auc": "loss of AUC"}
 
@@ -155,6 +156,7 @@ class ImportanceDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
+            Of its own: the bars of two models would hide each other.
         name : str, optional
             Title, instead of the Display's own name.
         most : int
@@ -173,8 +175,11 @@ class ImportanceDisplay:
         order = np.argsort(-mean, kind="stable")[:most]
         bars = [Bar(self.variables[i], float(mean[i]), float(error[i])) for i in order]
         title = self.name if name is None else name
-        with framed(self, ax, (6.4, 1.3 + 0.36 * len(bars))) as frame:
-            look = {"color": COLOURS[0], "alpha": 0.75, "height": 0.62, **style}
+        words = fit([(names or {}).get(bar.variable, bar.variable) for bar in bars])
+        tall = 0.42 if any("\n" in one for one in words) else 0.36
+        with framed(self, ax, (6.4, 1.3 + tall * len(bars))) as frame:
+            frame.alone("ranking")
+            look = {"color": COLOURS[0], "alpha": 0.75, "height": 0.62, "gid": ALONE, **style}
             place = np.arange(len(bars))
             frame.ax.barh(place, [bar.loss for bar in bars], **look)
             if repeats > 1:
@@ -188,14 +193,13 @@ class ImportanceDisplay:
                     linewidth=1.2,
                 )
             frame.ax.axvline(0, color=GREY, linewidth=1)
-            words = [(names or {}).get(bar.variable, bar.variable) for bar in bars]
-            frame.ax.set_yticks(place, shorten(words))
+            frame.ax.set_yticks(place, words, linespacing=0.95)
             frame.ax.set_ylim(len(bars) - 0.4, -0.6)
             lines = f"\nlines: standard error over {repeats} shuffles" if repeats > 1 else ""
-            frame.ax.set_xlabel(f"{self.unit}, when shuffled{lines}")
+            frame.ax.set_xlabel(f"{plain(self.unit)}, when shuffled{lines}")
             left = len(self.variables) - len(bars)
             note = f"the {len(bars)} most important of {len(self.variables)}" if left else ""
-            frame.ax.set_title(": ".join(filter(None, [title, note])), fontsize="medium")
+            frame.title(": ".join(filter(None, [title, note])))
             frame.close(grid="x", legend=False)
         self.bars_ = bars
         return self

@@ -12,7 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from scarce.errors import UsageError
-from scarce.plot.frame import COLOURS, framed, percent
+from scarce.plot.frame import ALONE, COLOURS, framed, percent
+from scarce.plot.keywords import divide
 from scarce.records import short
 
 
@@ -64,11 +65,19 @@ class LabelValueDisplay:
         style: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Ask a fitted ScoreMixture and draw; options are passed to `label_value`."""
+        """Ask a fitted ScoreMixture and draw.
+
+        Parameters
+        ----------
+        style : dict, optional
+            Passed to `Axes.barh`.
+        **options : passed to `label_value`, and the rest to `Axes.barh`.
+        """
         from scarce.assess.label_value import label_value
 
-        found = label_value(mixture, threshold=threshold, **options)
-        return cls(found, name=name).plot(ax, **(style or {}))
+        asked, look = divide(options, label_value, "barh")
+        found = label_value(mixture, threshold=threshold, **asked)
+        return cls(found, name=name).plot(ax, **{**look, **(style or {})})
 
     @classmethod
     def from_result(cls, value: Any, *, name: str = "", ax: Any = None, **style: Any) -> Self:
@@ -81,6 +90,7 @@ class LabelValueDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
+            Of its own: two such pictures would hide each other.
         name : str, optional
             Title, instead of the Display's own name.
         **style : passed to `Axes.barh`
@@ -88,7 +98,8 @@ class LabelValueDisplay:
         found, title = self.value, self.name if name is None else name
         place = np.arange(len(found))
         with framed(self, ax, (7.0, 1.2 + 0.42 * len(found))) as frame:
-            look = {"color": COLOURS[0], "alpha": 0.75, "height": 0.7, **style}
+            frame.alone("picture of label values")
+            look = {"color": COLOURS[0], "alpha": 0.75, "height": 0.7, "gid": ALONE, **style}
             bars = frame.ax.barh(place, found.value, **look)
             if found.value[found.best] > 0:
                 bars[found.best].set(hatch="////", edgecolor="black", linewidth=1.2, alpha=1.0)
@@ -113,8 +124,7 @@ class LabelValueDisplay:
                 "what one more label takes off the standard error of recall,\n"
                 f"now {short(found.recall_sd)}"
             )
-            notes = [title, *(["not to be believed yet"] if found.warnings else [])]
-            frame.ax.set_title(": ".join(filter(None, notes)), fontsize="medium")
+            frame.title(title, below="not to be believed yet" if found.warnings else "")
             frame.close(grid="x", legend=False)
         return self
 

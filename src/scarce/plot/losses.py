@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from scarce.errors import DataError, UsageError
 from scarce.plot.frame import framed_grid, in_percent, shared_legend
+from scarce.plot.words import wrap
 
 PANELS = ("loss of an event", "loss of another row", "probability")
 
@@ -109,9 +110,12 @@ class LossDisplay:
                 prob = loss.link.inverse(self.scores)
                 frames[2].line(self.scores, prob, label=name, **style)
             raised = "" if zero_at is None else f",\nless that at score {zero_at:g}"
-            words = (f"loss of {event}{raised}", f"loss of {other}{raised}", "probability")
-            for frame, what in zip(frames, words, strict=True):
-                frame.ax.set(xlabel="score", ylabel=what)
+            for frame, what in zip(frames, (event, other, None), strict=True):
+                high = max(16, int(11 * frame.ax.bbox.height / frame.ax.figure.dpi))
+                words = (
+                    wrap(f"loss of {what}", high) + raised if what is not None else "probability"
+                )
+                frame.ax.set(xlabel="score", ylabel=words)
                 frame.ax.set_xlim(self.scores[0], self.scores[-1])
                 frame.close(legend=False)
             frames[2].ax.set_ylim(-0.03, 1.03)

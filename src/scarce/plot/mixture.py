@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scarce.errors import UsageError
-from scarce.plot.frame import COLOURS, GREY, Frame, framed
+from scarce.plot.frame import ALONE, COLOURS, GREY, Frame, framed
 from scarce.records import short
 
 Array = NDArray[np.float64]
@@ -113,6 +113,7 @@ class MixtureDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
+            Of its own: two mixtures would hide each other.
         name : str, optional
             Title, instead of the Display's own name.
         bins : int
@@ -135,6 +136,7 @@ class MixtureDisplay:
         total = sum(float(rows.sum()) for rows in counts.values())
         title = self.name if name is None else name
         with framed(self, ax, (6.6, 4.6)) as frame:
+            frame.alone("mixture")
             for state, (words, color, hatch) in STATES.items():
                 if counts[state].sum() > 0:
                     _bars(frame.ax, counts[state], edges, words, color, hatch)
@@ -150,10 +152,8 @@ class MixtureDisplay:
                 frame.ax.set(yscale="log", ylim=(0.5, 60.0 * most))  # with room for a legend
             else:
                 frame.ax.set_ylim(0, 1.5 * most)
-            notes = [title]
-            if not self.mixture.identified_:
-                notes.append("not to be believed: the mixture is not identified")
-            frame.ax.set_title("\n".join(filter(None, notes)), fontsize="medium")
+            doubt = "not to be believed: the mixture is not identified"
+            frame.title(title, below="" if self.mixture.identified_ else doubt)
             inches = frame.ax.bbox.width / frame.ax.figure.dpi
             size = "small" if inches > 4 else "x-small"
             frame.close(legend={"loc": "upper center", "ncols": 2, "fontsize": size})
@@ -195,4 +195,4 @@ def _bars(ax: Any, rows: Array, edges: Array, words: str, color: str, hatch: str
         look = {"facecolor": "none", "edgecolor": color, "hatch": hatch, "linewidth": 0.9}
     else:
         look = {"facecolor": "0.85", "edgecolor": color, "linewidth": 0.7}
-    ax.stairs(rows, edges, fill=True, label=words, **look)
+    ax.stairs(rows, edges, fill=True, label=words, gid=ALONE, **look)

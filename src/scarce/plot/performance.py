@@ -17,11 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scarce.errors import UsageError
-from scarce.plot.frame import Frame, framed, in_percent, percent
+from scarce.plot.frame import DASHES, MARKERS, SERIES, Frame, framed, in_percent, percent
+from scarce.plot.keywords import divide
+from scarce.plot.words import shorten
 from scarce.records import Estimate, short
 
 Array = NDArray[np.float64]
 REACH = 0.13  # half length of the tangent, as a share of the picture's side
+DARKER = 0.55  # light of the threshold's cross and tangent, as a share of the line's
 
 
 class PerformanceDisplay:
@@ -80,11 +83,20 @@ class PerformanceDisplay:
         style: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Estimate and draw; options are passed to `estimate_performance`."""
+        """Estimate and draw.
+
+        Parameters
+        ----------
+        style : dict, optional
+            Options of `plot`.
+        **options : passed to `estimate_performance`, and the rest to `plot`.
+        """
         from scarce.assess.performance import estimate_performance
 
-        found = estimate_performance(scores, labels, threshold=threshold, **options)
-        return cls(found, name=name, thresholds=thresholds).plot(ax, **(style or {}))
+        asked, look = divide(options, estimate_performance, also=("intervals", "slope"))
+        found = estimate_performance(scores, labels, threshold=threshold, **asked)
+        drawn = cls(found, name=name, thresholds=thresholds)
+        return drawn.plot(ax, **{**look, **(style or {})})
 
     @classmethod
     def from_result(
@@ -125,27 +137,36 @@ class PerformanceDisplay:
         label = self.name if name is None else name
         with framed(self, ax, (6.2, 5.0)) as frame:
             ax = frame.ax
+            turn = sum(one.get_gid() == SERIES for one in ax.get_children())
             ax.set(xlabel="recall: share of events found", ylabel="precision: events among alerts")
             words = label or "best guess, threshold by threshold"
             line = frame.line(curve.recall[:, 0], curve.precision[:, 0], label=words, **style)
             color = line.get_color()
+            look = {"color": _dark(color), "linestyle": DASHES[turn % len(DASHES)]}
+            marker = MARKERS[turn % len(MARKERS)]
+            known = np.isfinite(curve.recall[:, 0]) & np.isfinite(curve.precision[:, 0])
+            if len(np.unique(line.get_xydata()[known], axis=0)) < 2:  # no line to be seen
+                line.set(label="_no line", linestyle="", marker="")
+                none = f"{label}: no best guess along the line" if label else ""
+                ax.plot([], [], linestyle="", label=frame.words(none))
+            label = shorten([label], 24)[0]
             ax.set_xlim(-0.02, 1.02)
             tops = [found.precision.high, np.nanmax(curve.precision[:, 0], initial=0.0)]
             ax.set_ylim(0, frame.highest(min(1.04, 1.25 * float(np.nanmax([*tops, 0.02])))))
             level = percent(found.precision.level)
             if intervals:
                 region = _boxes(curve.recall, curve.precision)
-                if region is not None:
+                if region is not None and (np.ptp(region, axis=1).prod(axis=1) > 0).any():
                     shaded = frame.once(f"{level} intervals along the line")
                     _fill(ax, region, color, shaded)
             if slope:
-                self._tangent(frame, label)
-            self._cross(frame, level, label)
+                self._tangent(frame, label, look)
+            self._cross(frame, level, label, look["color"], marker)
             in_percent(ax.xaxis, ax.yaxis)
             frame.close()
         return self
 
-    def _cross(self, frame: Frame, level: str, name: str) -> None:
+    def _cross(self, frame: Frame, level: str, name: str, color: Any, marker: str) -> None:
         """Mark the threshold's own recall and precision with their intervals."""
         recall, precision = self.performance.recall, self.performance.precision
         at = self.performance.threshold
@@ -155,13 +176,16 @@ class PerformanceDisplay:
             where = f"threshold {short(float(at))}"
         words = f"{name}: {where}" if name else f"{where}, {level} intervals"
         if np.isnan(precision.value):
-            frame.ax.plot([], [], linestyle="", label=f"{where}: no alert was labelled")
+            none = f"{name}, {where}" if name else where
+            label = frame.words(f"{none}: no alert was labelled")
+            frame.ax.plot([], [], linestyle="", label=label)
             return
         known = np.isfinite(recall.value)
         x = recall.value if known else (recall.low + recall.high) / 2
         sides = [[max(x - recall.low, 0.0)], [max(recall.high - x, 0.0)]]
         if not np.isfinite(sides).all():
-            frame.ax.axhline(precision.value, color="0.1", linewidth=1, label=f"{where}: no recall")
+            label = frame.words(f"{name}, {where}: no recall" if name else f"{where}: no recall")
+            frame.ax.axhline(precision.value, color=color, linewidth=1, label=label)
             return
         frame.ax.errorbar(
             [x],
@@ -170,20 +194,20 @@ class PerformanceDisplay:
             yerr=np.maximum(
                 [[precision.value - precision.low], [precision.high - precision.value]], 0.0
             ),
-            marker="o" if known else "",
+            marker=marker if known else "",
             markersize=7,
             markerfacecolor="white",
             markeredgewidth=1.8,
-            color="0.1",
-            ecolor="0.1",
+            color=color,
+            ecolor=color,
             elinewidth=1.3,
             capsize=3,
             zorder=5,
             linestyle="",
-            label=words if known else f"{words}; no best guess of recall",
+            label=frame.words(words if known else f"{words}; no best guess of recall"),
         )
 
-    def _tangent(self, frame: Frame, name: str) -> None:
+    def _tangent(self, frame: Frame, name: str, look: dict[str, Any]) -> None:
         """Draw dP/dR as a short line through the threshold's point, and its interval as a fan."""
         found = self.performance
         slope, x, y = found.precision_per_recall, found.recall.value, found.precision.value
@@ -194,18 +218,25 @@ class PerformanceDisplay:
         # The fan opens to the right alone: a lower threshold finds more.
         corners = [(x, y), (x + one[0], y + one[1]), (x + other[0], y + other[1])]
         (fan,) = frame.ax.fill(*zip(*corners, strict=True), facecolor="0.75", alpha=0.6)
-        fan.set(edgecolor="black", linestyle=":", linewidth=1.2, zorder=3)
+        fan.set(edgecolor=look["color"], linestyle=":", linewidth=1.2, zorder=3)
         fan.set_label(frame.once(f"{percent(slope.level)} interval of the slope"))
         words = f"slope dP/dR {_limits(slope)}"
         across, up = ways["value"]
         frame.ax.plot(
             [x - across, x + across],
             [y - up, y + up],
-            color="black",
             linewidth=2.2,
             zorder=4,
-            label=f"{name}: {words}" if name else words,
+            label=frame.words(f"{name}: {words}" if name else words),
+            **look,
         )
+
+
+def _dark(color: Any) -> tuple[float, ...]:
+    """Return the line's colour, dark enough to stand out from it."""
+    from matplotlib.colors import to_rgb
+
+    return tuple(DARKER * part for part in to_rgb(color))
 
 
 def _way(ax: Any, slope: float) -> tuple[float, float]:

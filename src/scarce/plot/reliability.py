@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from scarce.assess.reliability import Reliability, reliability
 from scarce.errors import UsageError, refuse_word
@@ -23,6 +23,7 @@ from scarce.plot.frame import (
     check_axes,
     framed,
     in_percent,
+    legend_off,
     percent,
     pyplot,
 )
@@ -165,7 +166,7 @@ class ReliabilityDisplay:
                 if below is not None:
                     self._histogram(frame, below)
                 frame.close(legend=False)
-                _legend(frame.ax, below)
+                self._legend(frame.ax, below)
         except BaseException:
             if own and ax is not None:
                 pyplot().close(ax.figure)
@@ -195,7 +196,7 @@ class ReliabilityDisplay:
             mark = look.pop("gid")  # errorbar would mark the bars too, and they are no series
             # At a share of 1 rounding puts the upper limit a hair below it.
             reach = np.maximum([happened - low, high - happened], 0.0)
-            drawn = ax.errorbar(given, happened, reach, label=name, **look)
+            drawn = ax.errorbar(given, happened, reach, label=frame.named(name), **look)
             drawn[0].set_gid(mark)
             color = drawn[0].get_color()
         else:
@@ -262,6 +263,25 @@ class ReliabilityDisplay:
         if ax.get_label() == BELOW:
             frame.ax.set_xlabel("")
 
+    def _legend(self, ax: Any, below: Any) -> None:
+        """Explain both axes where no point is hidden: those of this table and of others before."""
+        handles, labels = ax.get_legend_handles_labels()
+        if below is not None:
+            more = below.get_legend_handles_labels()
+            handles, labels = [*handles, *more[0]], [*labels, *more[1]]
+        points = [_points(line) for line in ax.lines if line.get_transform() == ax.transData]
+        bars = [
+            np.linspace(segment[0], segment[-1], 9)
+            for one in ax.collections
+            if hasattr(one, "get_segments")
+            for segment in one.get_segments()
+        ]
+        legend_off(ax, handles, labels, np.concatenate([np.empty((0, 2)), *points, *bars]))
+
+
+def _points(line: Any) -> NDArray[Any]:
+    return np.asarray(line.get_xydata(), dtype=np.float64)
+
 
 def _two_axes() -> tuple[Any, Any]:
     """Return a diagram's axes and those under it, with one x axis for both."""
@@ -284,13 +304,3 @@ def _under(ax: Any) -> Any:
         if other.get_label() == BELOW and shared.joined(ax, other):
             return other
     return None
-
-
-def _legend(ax: Any, below: Any) -> None:
-    """Explain both axes in the free corner of the upper one."""
-    handles, labels = ax.get_legend_handles_labels()
-    if below is not None:
-        more = below.get_legend_handles_labels()
-        handles, labels = [*handles, *more[0]], [*labels, *more[1]]
-    look = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none"}
-    ax.legend(handles, labels, loc="upper left", **look)

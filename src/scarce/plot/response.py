@@ -13,10 +13,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scarce.errors import UsageError, refuse_word
-from scarce.plot.frame import GREY, Frame, framed_grid, in_percent, percent, shared_legend, shorten
+from scarce.errors import UsageError, refuse_word, suggest, warn_user
+from scarce.plot.frame import GREY, Frame, framed_grid, in_percent, percent, shared_legend
+from scarce.plot.words import fit, wrap
 
 MOST = 12  # panels, where nobody says which variables
+LEVELS = 18  # names of levels that have room side by side, turned upright
 KINDS = {"prob": "probability", "tilt": "log of the density ratio"}
 
 
@@ -73,6 +75,7 @@ class ResponseDisplay:
         self.rug = dict(rug or {})
         self.levels = dict(levels or {})
         self.others = dict(others or {})
+        self.note = ""
         if not 0.0 < level < 1.0:
             raise UsageError(f"level={level!r}: give a share between 0 and 1, such as 0.9.")
         self.level = level
@@ -97,8 +100,8 @@ class ResponseDisplay:
         ----------
         estimator : fitted MaxentClassifier
         variables : sequence of str or int, optional
-            Which, by name or position; by default all, of more than 12 those with the greatest
-            swing.
+            Which, by name or position; by default all, of more than 12 those whose curves swing
+            most, and the picture says so.
         label : class, optional
             Which labelled class, where there are several.
         n : int
@@ -116,9 +119,15 @@ class ResponseDisplay:
                 )
         if isinstance(variables, str):
             variables = [variables]
-        asked = range(estimator.n_features_in_) if variables is None else variables
+        every = estimator.n_features_in_
+        asked = range(every) if variables is None else _known(estimator, variables)
         curves = [estimator.response_curve(one, label=label, n=n) for one in asked]
-        if variables is None and len(curves) > MOST:
+        note = ""
+        if variables is None and every > MOST and np.size(np.array(ax, dtype=object)) != every:
+            note = (
+                f"{MOST} of {every} variables, those whose curves swing most; variables=[...] "
+                "chooses others"
+            )
             swing = np.array([np.ptp(one.tilt) for one in curves])
             kept = np.sort(np.argsort(-swing, kind="stable")[:MOST])
             curves = [curves[at] for at in kept]
@@ -130,6 +139,7 @@ class ResponseDisplay:
         }
         rug, levels = _learnt_from(estimator)
         held = cls(curves, name=name, rug=rug, levels=levels, others=more, level=level)
+        held.note = note
         return held.plot(ax, **options)
 
     def plot(
@@ -164,11 +174,18 @@ class ResponseDisplay:
         if len(self.curves) == 1:
             size = (5.5, 4.0)
         with framed_grid(self, ax, len(self.curves), size, columns, share_y=True) as frames:
-            for frame, curve in zip(frames, self.curves, strict=True):
+            called = [(names or {}).get(one.variable, one.variable) for one in self.curves]
+            wide = min(one.ax.bbox.width / one.ax.figure.dpi for one in frames)
+            words = fit(called, max(16, int(12 * wide)))
+            for frame, curve, what in zip(frames, self.curves, words, strict=True):
                 self._panel(frame, curve, kind, label, style)
-                words = (names or {}).get(curve.variable, curve.variable)
-                frame.ax.set_xlabel(shorten([words], 40)[0])
+                frame.ax.set_xlabel(what)
                 frame.close(legend=False)
+            if self.note and frames[0].own:
+                figure = frames[0].ax.figure
+                figure.suptitle(wrap(self.note, int(11 * figure.get_figwidth())), fontsize="medium")
+            elif self.note:
+                warn_user(f"The picture shows {self.note}.")
             for frame in frames:
                 spec = frame.ax.get_subplotspec()
                 if not frame.own or spec is None or spec.is_first_col():
@@ -183,11 +200,10 @@ class ResponseDisplay:
         names = self.levels.get(curve.variable)
         words = name or "the model"
         if names is not None:
-            look = {"linestyle": "", **frame.take(style, of="points"), "label": words}
+            look = {**frame.take(style, of="points"), "label": frame.named(words)}
             (line,) = frame.ax.plot(curve.x, y, **look)
             texts = [names[int(code)] if int(code) < len(names) else "?" for code in curve.x]
-            turned = 30 if sum(map(len, texts)) > 24 else 0
-            frame.ax.set_xticks(curve.x, shorten(texts, 16), rotation=turned)
+            _name_levels(frame.ax, curve.x, texts)
             frame.ax.set_xlim(curve.x.min() - 0.5, curve.x.max() + 0.5)
         else:
             line = frame.line(curve.x, y, label=words, **style)
@@ -222,6 +238,34 @@ class ResponseDisplay:
         else:
             look = {"color": color, "alpha": 0.18, "linewidth": 0}
             frame.ax.fill_between(curve.x, low, high, label=words, **look)
+
+
+def _name_levels(ax: Any, places: Any, names: list[str]) -> None:
+    """Write the names of levels under an axis: turned where they are many, and not all of 20."""
+    words = fit(names, 16, lines=1)
+    step = -(-len(words) // LEVELS)
+    ax.set_xticks(places[::step], words[::step])
+    ax.set_xticks(places, minor=True)
+    if sum(map(len, words)) > 24:
+        upright = len(words) > 6
+        look = {"rotation": 90} if upright else {"rotation": 30, "ha": "right"}
+        for text in ax.get_xticklabels():
+            text.set(rotation_mode="anchor" if not upright else "default", **look)
+            text.set_fontsize("x-small" if upright else "small")
+
+
+def _known(model: Any, variables: Sequence[Any]) -> Sequence[Any]:
+    """Return the variables asked for, or name all that there are."""
+    held = getattr(model, "feature_names_in_", None)
+    n = model.n_features_in_
+    names = [f"x{at}" for at in range(n)] if held is None else list(map(str, held))
+    for one in variables:
+        if one not in names and not (isinstance(one, int | np.integer) and 0 <= one < n):
+            raise UsageError(
+                f"{one!r} is not among the {n} variables of {type(model).__name__}."
+                f"{suggest(str(one), names)} There are {', '.join(map(repr, names))}."
+            )
+    return variables
 
 
 def _at(curve: Any, kind: str, x: Any, *, exact: bool) -> Any:

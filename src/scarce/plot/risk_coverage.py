@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from scarce.plot.asking import ask
 from scarce.plot.frame import GREY, framed, in_percent
+from scarce.plot.keywords import divide
 from scarce.worth.coverage import RiskCoverage, risk_coverage
 
 
@@ -50,8 +51,17 @@ class RiskCoverageDisplay:
         style: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Compute the curve and draw it; options are passed to `risk_coverage`."""
-        return cls(risk_coverage(y_true, prob, **options), name=name).plot(ax, **(style or {}))
+        """Compute the curve and draw it.
+
+        Parameters
+        ----------
+        style : dict, optional
+            Passed to `Axes.plot`.
+        **options : passed to `risk_coverage`, and the rest to `Axes.plot`.
+        """
+        asked, look = divide(options, risk_coverage)
+        curve = risk_coverage(y_true, prob, **asked)
+        return cls(curve, name=name).plot(ax, **{**look, **(style or {})})
 
     @classmethod
     def from_estimator(
@@ -107,6 +117,7 @@ class RiskCoverageDisplay:
             settled = x >= min(0.1, float(x.max()))
             top = 1.1 * max(float(curve.high[settled].max()), float(curve.risk.max()))
             bottom = min(0.0, 1.1 * float(curve.low[settled].min()))
+            bottom = bottom if frame.fresh else min(bottom, float(ax.get_ylim()[0]))
             ax.set_ylim(bottom, frame.highest(top))
             ax.set(
                 xlabel="rows decided, the surest first; the rest goes to a person",

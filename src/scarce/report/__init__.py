@@ -10,9 +10,10 @@ from scarce.report.charts import (
     reliability_chart,
     response_chart,
 )
-from scarce.report.models import show_model
+from scarce.report.models import level_of, show_model
 from scarce.report.page import Report
 from scarce.report.results import (
+    gain_in_words,
     leans_on,
     show_confusion,
     show_costs,
@@ -34,6 +35,7 @@ __all__ = [
     "bar_chart",
     "response_chart",
     "show_model",
+    "level_of",
     "show_evaluation",
     "show_reliability",
     "show_performance",
@@ -42,4 +44,5 @@ __all__ = [
     "show_confusion",
     "show_decision_curve",
     "leans_on",
+    "gain_in_words",
 ]

@@ -21,16 +21,17 @@ from scarce.report.canvas import (
     Chart,
     Frame,
     Sheet,
-    clipped,
     digits,
     draw_legend,
     runs,
     text_width,
 )
+from scarce.report.labels import fitted
 from scarce.report.lines import Line, draw_lines, draw_threshold, looks, threshold_sample
 from scarce.report.values import cell, number
 
 ROW = 26.0  # height of a horizontal bar with its gap
+MORE = 15.0  # for a name's second line
 MOST_BARS = 40
 OUTLINES = ("", "6 3", "1.5 3", "8 3 2 3")  # dashes of the states of a histogram
 
@@ -51,7 +52,7 @@ def bar_chart(
     Parameters
     ----------
     names : sequence of length n
-        What stands before each bar, in the order given; more than 40 are cut.
+        What stands before each bar, in the order given; of more than 40 the first are drawn.
     values : array-like of shape (n,)
     x_label : str
     low, high : array-like of shape (n,), optional
@@ -83,23 +84,26 @@ def bar_chart(
     shown = min(len(own), MOST_BARS)
     held = [part[:shown] for part in (own, *limits) if part is not None]
     axis = Axis.over(np.append(np.concatenate(held), reference), percent=percent, count=4)
-    texts = [clipped(str(name), 0.4 * WIDTH) for name in names[:shown]]
-    wide = max(map(text_width, texts)) + 8.0
+    texts = fitted(names[:shown], 0.4 * WIDTH)
+    wide = max(text_width(text) for lines in texts for text in (*lines, "")) + 8.0
     whole = np.array_equal(own, np.round(own)) and not percent
     figures = [cell(int(v)) if whole else number(v, percent=percent) for v in own[:shown]]
     left, right = wide, WIDTH - 12.0 - max(map(text_width, figures))
     sheet, top = Sheet(), 4.0
     if limits[2] is not None:
         top += draw_legend(sheet, [("truth", _truth_sample)], left, right, 0.0)
-    bottom = top + ROW * shown
+    edges = top + np.cumsum([0.0, *(ROW + MORE * max(0, len(lines) - 1) for lines in texts)])
+    bottom = float(edges[-1])
     for at, text in _spaced(axis, left, right):
         sheet.line(at, top, at, bottom, "grid")
         sheet.text(at, bottom + LINE, text, "tick", "middle")
     start = float(axis.place(reference, left, right))
     places = axis.place(own[:shown], left, right)
-    for i, text in enumerate(texts):
-        middle = top + ROW * (i + 0.5)
-        sheet.text(wide - 8.0, middle + 5.0, text, "name", "end")
+    for i, lines in enumerate(texts):
+        middle = float(edges[i] + edges[i + 1]) / 2
+        for at, text in enumerate(lines):
+            up = MORE * (at - (len(lines) - 1) / 2)
+            sheet.text(wide - 8.0, middle + 5.0 + up, text, "name", "end")
         _bar(sheet, start, float(places[i]), middle, f"{names[i]}: {figures[i]}")
         _interval(sheet, axis, limits, i, (left, right, middle))
         sheet.text(WIDTH, middle + 5.0, figures[i], "value", "end")

@@ -158,8 +158,9 @@ class Frame:
     Parameters
     ----------
     x, y : Axis
-    x_label, y_label : str
-        In the reader's words.
+    x_label : str or sequence of str
+        In the reader's words; a sequence is the lines that it is broken into.
+    y_label : str
     legend : sequence of (name, draw)
         draw(sheet, x, y) puts a sample of 26 units at a place.
     height : float
@@ -175,7 +176,7 @@ class Frame:
         x: Axis,
         y: Axis,
         *,
-        x_label: str,
+        x_label: str | Sequence[str],
         y_label: str,
         legend: Sequence[tuple[str, Any]] = (),
         height: float = 240.0,
@@ -207,7 +208,7 @@ class Frame:
         """Of the plot area."""
         return self.bottom - self.top
 
-    def _axes(self, x_label: str) -> None:
+    def _axes(self, x_label: str | Sequence[str]) -> None:
         sheet = self.sheet
         for at, text in zip(self.up(self.y.ticks), self.y.texts, strict=True):
             sheet.line(self.left, at, self.right, at, "grid")
@@ -222,7 +223,8 @@ class Frame:
                 sheet.text(centre, self.bottom + LINE, text, "tick", "middle")
                 free = centre + half
         self.end = self.bottom + LINE + 2.0
-        for text in wrapped(x_label, self.right - self.left + 20.0):
+        wide = self.right - self.left + 20.0
+        for text in wrapped(x_label, wide) if isinstance(x_label, str) else x_label:
             self.end += LINE
             sheet.text((self.left + self.right) / 2, self.end, text, "label", "middle")
         self.end += 8.0
@@ -288,35 +290,35 @@ def text_width(text: str) -> float:
 
 
 def wrapped(text: str, width: float) -> list[str]:
-    """Break a text into lines that fit a width; a word that is too long is cut.
+    """Break a text into lines that fit a width; a word that is too long goes on in the next line.
 
     Examples
     --------
     >>> wrapped("one two three", 8 * LETTER), wrapped("", 100), wrapped("abcdefghij", 5 * LETTER)
-    (['one two', 'three'], [], ['abcd…'])
+    (['one two', 'three'], [], ['abcde', 'fghij'])
+    >>> wrapped("rain_of_may", 6 * LETTER)
+    ['rain_', 'of_may']
     """
     most = max(4, int(width / LETTER))
     lines: list[str] = []
     for word in words(text).split():
-        short = word if len(word) <= most else word[: most - 1] + "…"
-        if lines and len(lines[-1]) + 1 + len(short) <= most:
-            lines[-1] += f" {short}"
+        first, *more = _pieces(word, most)
+        if lines and len(lines[-1]) + 1 + len(first) <= most and not more:
+            lines[-1] += f" {first}"
         else:
-            lines.append(short)
+            lines.append(first)
+        lines += more
     return lines
 
 
-def clipped(text: str, width: float) -> str:
-    """Cut a text to a width.
-
-    Examples
-    --------
-    >>> clipped("a long name of a column", 10 * LETTER)
-    'a long na…'
-    """
-    most = max(2, int(width / LETTER))
-    told = words(text)
-    return told if len(told) <= most else told[: most - 1] + "…"
+def _pieces(word: str, most: int) -> list[str]:
+    """Break a word where a line ends, after one of _-./= if there is any."""
+    pieces = []
+    while len(word) > most:
+        at = max(word.rfind(mark, 1, most) for mark in "_-./=") + 1
+        pieces.append(word[: at or most])
+        word = word[at or most :]
+    return [*pieces, word]
 
 
 def path_of(x: NDArray[Any], y: NDArray[Any]) -> str:

@@ -24,13 +24,13 @@ from scarce.report.canvas import (
     Chart,
     Frame,
     Sheet,
-    clipped,
     digits,
     draw_legend,
     text_width,
     thin,
     wrapped,
 )
+from scarce.report.labels import fitted
 from scarce.report.values import number
 
 
@@ -246,7 +246,8 @@ def response_chart(
         end += LINE
         sheet.text(0.0, end - 4.0, text, "label")
     top = end
-    for place, (name, lines) in enumerate(panels.items()):
+    labels = fitted(list(panels), width - 60.0, lines=3)
+    for place, (label, lines) in enumerate(zip(labels, panels.values(), strict=True)):
         top = end if place % across == 0 else top
         reach = np.concatenate([part.x for part in lines])
         ends = (float(reach.min()), float(reach.max()))
@@ -254,7 +255,7 @@ def response_chart(
         frame = Frame(
             x,
             y,
-            x_label=clipped(name, width - 60.0),
+            x_label=label,
             y_label="",
             height=130.0 if across == 2 else 200.0,
             sheet=sheet,

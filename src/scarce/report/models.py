@@ -1,8 +1,9 @@
 """How does a fitted model introduce itself on a page?
 
-Its certificate (how the fit ended, and what that proves), how its settings were chosen, and what it
-says of single columns: coefficients, weights of members, response curves. Known by its fitted
-attributes, so a model of one's own shows what it has. Asks the model; computes nothing itself.
+Its certificate (how the fit ended, and what that proves), how its settings were chosen, the members
+of a stack and why it or one of them predicts; what it says of single columns is in terms.py. Known
+by its fitted attributes, so a model of one's own shows what it has. Asks the model; computes
+nothing itself.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from scarce.errors import ScarceError
 from scarce.report.bars import bar_chart
-from scarce.report.lines import response_chart
 from scarce.report.page import Report
-from scarce.report.values import number, sentence
+from scarce.report.terms import (
+    MOST_TERMS,
+    column_names,
+    is_linear,
+    show_coefficients,
+    show_responses,
+)
+from scarce.report.values import number
 
-MOST_TERMS = 200
-MOST_PANELS = 8
 WORDS = {
     "loss": "loss",
     "shape_": "shape of the link",
@@ -27,10 +31,26 @@ WORDS = {
     "floor_": "floor: weight of the prevalence in every probability",
     "prevalence_": "share of events in training",
     "objective": "objective",
-    "default_prevalence": "default prevalence",
-    "width_scale_": "width of the boxes",
+    "default_prevalence": "share of the labelled class to lean towards: assumed, not learnt",
+    "width_scale_": "how far its means may stray from those of labelled rows, in standard errors",
     "covariance": "covariance",
     "chosen_": "what predicts",
+}
+COMPARED = {"log_loss": "log loss", "brier": "Brier score", "total": "predicted / observed"}
+PLAIN = {  # what a fit remarks to somebody who compares methods, and what is said here
+    "no edge of a stack over one CatBoost was measured": (
+        "a stack of several models was not found to be better than a single one"
+    ),
+}
+RULES = {  # by `fallback`: when a member predicts in the place of the stack
+    "loss": (
+        "A single member takes its place only where the stack's log loss is more than a tenth "
+        "above that of the best one, or not below that of logit."
+    ),
+    "noise": (
+        "logit takes its place unless the stack's gain over it is larger than the standard error."
+    ),
+    None: "It was asked for whatever its members do alone.",
 }
 SHARES = {"trained_at_": "class shares it predicts at", "now_at_": "class shares moved to"}
 
@@ -65,14 +85,16 @@ def show_model(
         return show_model(page, wrapped, level=level, spread=spread)
     _certificate(page, model)
     _settings(page, model, WORDS)
+    if hasattr(model, "is_labelled_") and hasattr(model, "class_prior_"):
+        page.text(level_of(model))
     if getattr(model, "selection_", None) is not None:
         page.heading("How settings were chosen").code(str(model.selection_))
     if isinstance(getattr(model, "weights_", None), dict):
         _members(page, model)
     elif hasattr(model, "response_curve"):
-        _responses(page, model)
-    elif _linear(model):
-        _coefficients(page, model, level, spread or {})
+        show_responses(page, model)
+    elif is_linear(model):
+        show_coefficients(page, model, level, spread or {})
     elif hasattr(model, "class_prior_") and hasattr(model, "mean_"):
         _classes(page, model)
     return page
@@ -84,6 +106,8 @@ def _certificate(page: Report, model: Any) -> None:
         page.text(f"{type(model).__name__}; it carries no certificate of its fit.")
         return
     for warning in report.warnings:
+        for words, plain in PLAIN.items():
+            warning = warning.replace(words, plain)
         page.warn(warning)
     if not report.converged:
         page.warn(f"The fit did not reach its target: {str(report).splitlines()[0]}.")
@@ -105,73 +129,68 @@ def _settings(page: Report, model: Any, words: Mapping[str, str]) -> None:
         page.table(["setting", "value"], rows, align="lr")
 
 
-def _linear(model: Any) -> bool:
-    try:
-        shape = np.shape(model.coef_)
-    except (AttributeError, ScarceError):  # some kinds of a model have coefficients, others none
-        return False
-    return len(shape) == 2 and shape[0] == 1 and hasattr(model, "intercept_")
+def level_of(model: Any) -> str:
+    """Say which share a maxent model's probabilities rest on, and that labels cannot tell it.
 
-
-def _coefficients(page: Report, model: Any, level: float, spread: Mapping[str, float]) -> None:
-    value = np.append(np.ravel(model.coef_), np.ravel(model.intercept_))
-    names = [*_names(model), "intercept"]
-    page.heading("Coefficients")
-    low = high = None
-    if hasattr(model, "coef_interval"):
-        try:
-            found = model.coef_interval(level=level, method="wald")
-            low, high = np.asarray(found.low), np.asarray(found.high)
-        except ScarceError as error:
-            page.text(f"Without intervals: {error}")
-    columns = ["column", "coefficient"]
-    rows = [[name, float(v)] for name, v in zip(names, value, strict=True)]
-    if low is not None and high is not None:
-        columns += ["low", "high"]
-        for row, a, b in zip(rows, low.ravel().tolist(), high.ravel().tolist(), strict=True):
-            row += [a, b]
-    page.table(
-        columns,
-        rows[:MOST_TERMS],
-        caption="In the units of each column: what one unit more adds to the score"
-        + (f", with {100 * level:g} % intervals" if low is not None else ""),
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> level_of(SimpleNamespace(classes_=[0, 1], class_prior_=[0.7, 0.3]))[:68]
+    'The level of these probabilities is assumed, not learnt: they rest o'
+    """
+    share = f"{number(model.class_prior_[-1], percent=True)} for {model.classes_[-1]!s}"
+    if getattr(model, "prevalence", None) is not None:
+        return f"The level of these probabilities was given: they rest on a share of {share}."
+    return (
+        f"The level of these probabilities is assumed, not learnt: they rest on a share of {share} "
+        "among all rows, which such labels cannot tell. Which rows are likelier than others is "
+        "learnt."
     )
-    effect = {
-        name: float(v * spread[name])
-        for name, v in zip(names[:-1], value[:-1], strict=True)
-        if spread.get(name)
-    }
-    if effect:
-        order = sorted(effect, key=lambda name: -abs(effect[name]))
-        page.figure(
-            bar_chart(order, [effect[name] for name in order], x_label="change of the score"),
-            "What one standard deviation more of each column, in these rows, adds to the score.",
-        )
-    if len(rows) > MOST_TERMS:
-        page.text(f"{len(rows) - MOST_TERMS:,} more coefficients are not shown.")
 
 
 def _members(page: Report, model: Any) -> None:
     page.heading("Members")
+    chosen = getattr(model, "chosen_", "auto")
     if model.weights_:
         names = sorted(model.weights_, key=lambda name: -model.weights_[name])
+        unused = "" if chosen == "auto" else f" The stack is not in use: {chosen} predicts alone."
         page.figure(
             bar_chart(
                 names, [model.weights_[name] for name in names], x_label="weight in the stack"
             ),
-            "Weight of each member's log-odds in the stack.",
+            f"Weight of each member's log-odds in the stack.{unused}",
         )
     fallback = getattr(model, "fallback_", None)
     if fallback:
         page.text(str(fallback))
     compared = getattr(model, "comparison_", None)
-    if compared:
-        keys = [key for key in next(iter(compared.values())) if not key.endswith("_error")]
-        page.table(
-            ["model", *(key.replace("_", " ") for key in keys)],
-            [(name, *(_with_error(one, key) for key in keys)) for name, one in compared.items()],
-            caption="On rows that each fit had not seen, with standard errors over folds",
-            align="l" + "r" * len(keys),
+    if not compared:
+        return
+    keys = [key for key in next(iter(compared.values())) if not key.endswith("_error")]
+    told = "On rows that each fit had not seen, ± standard error over folds; smaller losses win."
+    if "total" in keys:
+        told += (
+            " predicted / observed: events foretold over events that happened; 1 is right on "
+            "average."
+        )
+    page.table(
+        ["model", *(COMPARED.get(key, key.replace("_", " ")) for key in keys)],
+        [(name, *(_with_error(one, key) for key in keys)) for name, one in compared.items()],
+        caption=told,
+        align="l" + "r" * len(keys),
+    )
+    page.text(
+        "constant: the same probability for every row. logit: logistic regression. best single: "
+        "the member with the smallest log loss. auto: the stack, in which members speak together "
+        "by their weights."
+    )
+    single = next((line for name, line in compared.items() if name.startswith("best ")), None)
+    if chosen == "auto" and single and single["log_loss"] < compared["auto"]["log_loss"]:
+        page.text(
+            "The stack predicts although the best single member has the smaller log loss here: "
+            "that member was picked by these very rows, which flatters its figure, while the "
+            f"stack's is from rows that its weights had not seen. "
+            f"{RULES.get(getattr(model, 'fallback', 'loss'), '')}"
         )
 
 
@@ -180,53 +199,8 @@ def _with_error(line: dict[str, float], key: str) -> str:
     return number(line[key]) + ("" if error is None else f" ± {number(error)}")
 
 
-def _responses(page: Report, model: Any) -> None:
-    names, labels = _names(model), _labelled_classes(model)
-    if not labels:
-        return
-    what, levels, curves = f"probability of {labels[-1]!s}", _levels(model), {}
-    page.heading("What single variables say")
-    if len(names) > MOST_PANELS:
-        page.text(f"The first {MOST_PANELS} of {len(names)} variables.")
-    for name in names[:MOST_PANELS]:
-        one = model.response_curve(name, label=labels[-1])
-        if name not in levels:
-            curves[name] = (one.x, one.prob)
-            continue
-        told = [str(levels[name][int(code)]) for code in one.x if int(code) < len(levels[name])]
-        page.figure(
-            bar_chart(told, one.prob[: len(told)], x_label=what, percent=True),
-            f"{sentence(what)} by {name}, with all other variables missing.",
-        )
-    if curves:
-        page.figure(
-            response_chart(curves, y_label=what, y_percent=True),
-            f"{sentence(what)} with one variable known and all others missing.",
-        )
-
-
-def _levels(model: Any) -> dict[str, list[Any]]:
-    """Levels of each category, as the data of the fit named them."""
-    marked = np.ravel(getattr(model, "is_category_", []))
-    schema = getattr(model, "schema_", None) or {}
-    named = {column[0]: list(column[2]) for column in schema.get("columns", []) if column[2]}
-    found = {}
-    for at, name in enumerate(_names(model)):
-        if at < len(marked) and marked[at]:
-            count = len(model.knots_[at])
-            found[name] = named.get(name) or [number(v) for v in model.knots_[at]][:count]
-    return found
-
-
-def _labelled_classes(model: Any) -> list[Any]:
-    marked = getattr(model, "is_labelled_", None)
-    if marked is None:
-        return []
-    return [name for name, one in zip(list(model.classes_), marked, strict=True) if one]
-
-
 def _classes(page: Report, model: Any) -> None:
-    names = _names(model)[:MOST_TERMS]
+    names = column_names(model)[:MOST_TERMS]
     means = np.asarray(model.mean_)[:, : len(names)]
     page.heading("Classes").table(
         ["class", "share"],
@@ -240,10 +214,3 @@ def _classes(page: Report, model: Any) -> None:
         ["column", *(f"mean of {name!s}" for name in list(model.classes_)[:8])],
         [(name, *map(float, means[:8, j])) for j, name in enumerate(names)],
     )
-
-
-def _names(model: Any) -> list[str]:
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return [f"x{place}" for place in range(model.n_features_in_)]
-    return [str(name) for name in names]

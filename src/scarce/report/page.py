@@ -19,11 +19,14 @@ from scarce.atomic import write_text
 from scarce.errors import UsageError
 from scarce.records import Estimate
 from scarce.report.canvas import Chart
+from scarce.report.marked import inline, typed
 from scarce.report.strips import strip
 from scarce.report.values import Unit, cell, embedded, is_number, limits, number, plain, words
 
 SCHEMA = 1  # of the JSON; raised when a key changes its meaning or goes away
 MOST_ROWS = 500  # of a table; more belong in a data file
+ON_A_TELEPHONE = 38  # letters of a table beside each other, with a gap for each column
+WRAPPED = 14  # letters to which words in a table may be pressed together
 
 
 @dataclass
@@ -207,7 +210,7 @@ class Report:
             for j in range(len(columns))
         )
         shares = [name in set(percent) for name in columns]
-        told = {
+        told: dict[str, Any] = {
             "caption": words(caption),
             "columns": list(zip(map(words, columns), align, strict=True)),
             "rows": [
@@ -219,6 +222,7 @@ class Report:
             ],
             "left_out": len(every) - len(kept),
         }
+        told["stacked"] = _too_wide(told["columns"], told["rows"])
         held = {
             "caption": caption,
             "columns": list(columns),
@@ -284,7 +288,8 @@ class Report:
         environment = Environment(
             autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
-        environment.filters["inline"] = _inline
+        environment.filters["inline"] = inline
+        environment.filters["typed"] = typed
         template = environment.from_string((room / "page.html").read_text(encoding="utf-8"))
         return template.render(
             page=self,
@@ -344,19 +349,15 @@ def _leanings(rows: Sequence[tuple[str, Any, str]]) -> list[tuple[str, str]]:
     return [(", ".join(names), text) for text, names in held.items()]
 
 
+def _too_wide(columns: list[Any], rows: list[Any]) -> bool:
+    """Whether a telephone cannot show the columns side by side; long headings and names wrap."""
+    widths = [max(map(len, name.split()), default=0) for name, _ in columns]
+    for row in rows:
+        for at, (one, side) in enumerate(row):
+            own = max(len(one["value"]), len(one["limits"]))
+            widths[at] = max(widths[at], own if side == "r" else min(own, WRAPPED))
+    return sum(widths) + len(widths) > ON_A_TELEPHONE
+
+
 def _once(sentences: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(words(one) for one in sentences if one))
-
-
-def _inline(text: str) -> Any:
-    """Escape a text and set what stands in backticks as code."""
-    from markupsafe import Markup, escape
-
-    parts = str(text).split("`")
-    if len(parts) % 2 == 0:  # an odd backtick is just a backtick
-        return escape(text)
-    told = [
-        Markup("<code>{}</code>").format(part) if i % 2 else escape(part)
-        for i, part in enumerate(parts)
-    ]
-    return Markup("").join(told)

@@ -16,7 +16,7 @@ from scarce.report.bars import bar_chart
 from scarce.report.lines import Line, line_chart
 from scarce.report.page import Report
 from scarce.report.reliability import reliability_chart
-from scarce.report.values import number, sentence
+from scarce.report.values import ROUNDING, cell, number, sentence
 
 MEANT = {
     "log_loss": ("log loss", "mean surprise at what happened, in nats; smaller is better"),
@@ -50,6 +50,11 @@ FOUND = {
         "slope at the threshold: what precision changes by per change of recall",
     ),
 }
+HALF = (
+    "half the sum over all classes of squared distances to what happened, so that two classes give "
+    "the usual score; some programs leave the half out and show twice as much; smaller is better"
+)
+NOISE = "cannot be told from noise"  # the remark that `gain_in_words` says more exactly
 MOST_CLASSES = 12  # whose own figures are shown
 
 
@@ -70,9 +75,10 @@ def show_evaluation(page: Report, found: Any) -> Report:
     ['log loss', 'Brier score']
     """
     for remark in found.remarks:
-        page.warn(remark)
+        page.warn(sentence(gain_in_words(found)) if NOISE in remark else remark)
     whole = ("log_loss", "brier", "log_loss_skill", "brier_skill")
-    rows = [(MEANT[key][0], getattr(found, key), MEANT[key][1]) for key in whole]
+    several = {"brier": HALF} if len(found.events) > 1 else {}
+    rows = [(MEANT[key][0], getattr(found, key), several.get(key, MEANT[key][1])) for key in whole]
     shares = [MEANT[key][0] for key in SHARES]
     beside = {
         "log loss": found.constant_log_loss,
@@ -111,6 +117,35 @@ def show_evaluation(page: Report, found: Any) -> Report:
             percent=("mean given", "happened"),
         )
     return page
+
+
+def gain_in_words(found: Any) -> str:
+    """Say in which score probabilities beat the constant forecast, and whether by more than noise.
+
+    Parameters
+    ----------
+    found : Evaluation
+
+    Examples
+    --------
+    >>> from scarce.assess.evaluation import evaluate_prob
+    >>> gain_in_words(evaluate_prob([0, 1] * 50, [0.5] * 100))
+    'no gain over the constant forecast in log loss; the difference is within the noise.'
+    """
+    skill, other = found.log_loss_skill, found.brier_skill
+    if skill.low > 0:
+        return f"{cell(skill, percent=True)} of that loss is saved."
+    if np.isnan(skill.high):
+        return "nothing can be said of a gain, for all rows are of one class."
+    if skill.high < 0:
+        said = "worse than the constant forecast in log loss."
+    elif skill.value <= ROUNDING:
+        said = "no gain over the constant forecast in log loss; the difference is within the noise."
+    else:
+        said = "a gain over the constant forecast in log loss cannot be told from noise."
+    if other.low > 0:
+        said += f" In Brier score there is a gain: skill {cell(other, percent=True)}."
+    return said
 
 
 def show_reliability(page: Report, tables: Mapping[str, Any]) -> Report:

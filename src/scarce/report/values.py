@@ -45,6 +45,8 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+ROUNDING = 1e-9  # a difference of shares below it is what sums leave behind
+
 Unit = bool | str  # of shares: True for percent, or what to write, such as "pp"
 
 
@@ -57,12 +59,14 @@ def number(value: float, *, percent: Unit = False) -> str:
     ('0.0000123', '12,346', '1.53 %', 'unknown')
     >>> number(float("inf")), number(1.5e-9)
     ('unbounded', '1.5e-09')
-    >>> number(-0.004, percent="pp")
-    '-0.4 pp'
+    >>> number(-0.004, percent="pp"), number(1.9e-15, percent="pp")
+    ('-0.4 pp', '0 pp')
     """
     value = float(value)
     if math.isinf(value):
         return "unbounded" if value > 0 else "-unbounded"
+    if percent == "pp" and abs(value) < ROUNDING:
+        value = 0.0
     if percent and not math.isnan(value):
         return f"{number(100 * value)} {'%' if percent is True else percent}"
     if 1e-7 <= abs(value) < 1e-4:  # an exponent is harder to read than zeros

@@ -46,6 +46,8 @@ def read_labels(
     (('no', 'yes'), (('no',), ('yes',)), ())
     >>> read_labels("fraud", [-1, 1], unlabelled=-1)
     ((0, 1), ((0,), (1,)), (-1,))
+    >>> read_labels("seen", [0, 1], unlabelled=0)  # presences and a background
+    ((0, 1), ((), (1,)), (0,))
     """
     apart = _listed(unlabelled)
     seen = {_tidy(value) for value in values if value is not None and value == value}
@@ -86,9 +88,19 @@ def read_labels(
             f"Column {name!r} holds {shown}. Besides positive={positive!r}, say which values mean "
             f"negative (negative=[...]) and which mean not labelled (unlabelled=[...])."
         )
+    no = tuple(value for value in no if value not in apart)
     if not no:
-        no = (0,) if is_number(yes[0]) and yes[0] != 0 else (f"not {yes[0]}",)
+        return _with_other(yes[0], yes, apart)
     return (no[0], yes[0]), (no, yes), apart
+
+
+def _with_other(
+    one: Any, spellings: tuple[Any, ...], apart: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], tuple[tuple[Any, ...], ...], tuple[Any, ...]]:
+    """Classes where the file has one alone: the other is named 0, unless 0 means not labelled."""
+    free = is_number(one) and one != 0
+    other = 0 if free else f"not {one}"
+    return (other, one), ((() if other in apart else (other,)), spellings), apart
 
 
 def _classes_by_themselves(
@@ -100,6 +112,8 @@ def _classes_by_themselves(
             f"Column {name!r} holds no label: every row is unlabelled. Check label= and "
             "unlabelled=, or leave label= out for data without labels."
         )
+    if seen == {1}:
+        return _with_other(1, (1,), apart)
     if seen <= {0, 1}:
         return (0, 1), ((0,), (1,)), apart
     if -1 in seen:
