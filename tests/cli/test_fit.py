@@ -171,6 +171,41 @@ def test_one_labelled_class_is_for_maxent(folder):
     assert "scarce correct MODEL --now-at SHARE" in shown.stderr
 
 
+def test_presences_need_something_to_compare_with(folder):
+    lines = (folder / "data.csv").read_text().splitlines()
+    where = lines[0].split(",").index("seen")
+    alone = [lines[0], *(line for line in lines[1:] if line.split(",")[where])]
+    (folder / "alone.csv").write_text("\n".join(alone) + "\n")
+    done = fit(
+        folder, "x.scarce", data="alone.csv", label="seen", drop=["verdict", "known", "kind"]
+    )
+    assert done.exit_code == 3
+    assert f"All {len(alone) - 1:,} rows are 1" in done.stderr
+    assert "Add rows without a label" in done.stderr
+
+
+def test_a_background_that_is_called_0_is_a_background(folder):
+    text = (folder / "data.csv").read_text()
+    (folder / "zero.csv").write_text(text)
+    flags = ("--unlabelled", "0", "--positive", "1")
+    done = fit(folder, "x.scarce", *flags, data="zero.csv")
+    assert done.exit_code == 0, done.output
+    assert "maxent learns from the labelled rows against all rows" in done.stderr
+
+
+def test_a_measurement_is_no_label(folder):
+    lines = [f"{place},{place % 7}" for place in range(200)]
+    (folder / "numbers.csv").write_text("height,x\n" + "\n".join(lines) + "\n")
+    done = run(folder, "fit", "numbers.csv", "--label", "height", "--out", "x.scarce", "--force")
+    assert done.exit_code == 3
+    assert "holds 200 different numbers (0, 1, 2, ...)" in done.stderr
+
+
+def test_missing_values_of_labels_are_said(folder):
+    done = fit(folder, "x.scarce", "--missing", "0", "--model", "maxent")
+    assert "--missing holds for 'fraud' too: rows that say 0 there are not labelled" in done.stderr
+
+
 def test_rare_is_for_two_classes(folder):
     shown = fit(folder, "never.scarce", "--model", "rare", label="kind")
     assert shown.exit_code == 3
@@ -271,6 +306,12 @@ def test_a_dry_run_says_what_would_be_learnt_and_writes_nothing(folder):
     assert plan["features"] == ["amount", "hour", "city"]
     assert plan["dry_run"] is True
     assert not (folder / "dry.scarce").exists()
+
+
+def test_a_dry_run_needs_no_file(folder):
+    done = run(folder, "fit", "data.csv", "--label", "fraud", "--dry-run", "--json")
+    assert done.exit_code == 0, done.output
+    assert "nothing; name a file with --out" in done.stdout
 
 
 def test_fit_reads_standard_input(folder):

@@ -249,3 +249,17 @@ def test_a_model_file_with_arrays_that_do_not_fit_is_refused(data, tmp_path):
     save(model, tmp_path / "m.scarce")
     with pytest.raises(StoreError, match=r"mean_ has shape \(3, 2\)"):
         load(tmp_path / "m.scarce")
+
+
+def test_a_column_with_one_value_in_a_class_is_remarked(rng):
+    X = rng.normal(size=(200, 3))
+    y = np.arange(200) % 2
+    assert GaussianBayes().fit(X, y).report_.warnings == ()
+    X[y == 1, 2] = 1.0
+    model = GaussianBayes().fit(X, y)
+    (said,) = model.report_.warnings
+    assert said.startswith("column 2: one value alone in a class (1)")
+    assert model.predict_proba([[0.0, 0.0, 1.5]])[0, 1] == 0.0  # what is warned of
+    assert GaussianBayes(covariance="shared-diag").fit(X, y).report_.warnings == ()
+    X[:, 2] = 1.0  # everywhere: it says nothing, and does no harm
+    assert GaussianBayes().fit(X, y).report_.warnings == ()

@@ -24,6 +24,7 @@ from scarce.cli.fit_choices import (
     identifiers,
     refuse_holes,
     refuse_labels,
+    refuse_numbers,
     settings_of,
 )
 from scarce.cli.options import (
@@ -133,10 +134,11 @@ def fit(
 
     if labels.label is None:
         raise UsageError("Which column holds the labels? Name it: --label COLUMN")
-    if out is None:
+    if out is None and not dry_run:
         raise UsageError("Where should the model go? Name a file: --out m.scarce")
-    refuse_existing(out, force)
-    refuse_table_ending(out)
+    if out is not None:
+        refuse_existing(out, force)
+        refuse_table_ending(out)
     source = open_table(data, form)
     source.column(labels.label, "--label")
     if weight is not None:
@@ -162,9 +164,9 @@ def fit(
         "model": model,
         "parameters": settings,
         "seed": seed,
-        "writes": str(out),
+        "writes": "nothing; name a file with --out" if out is None else str(out),
     }
-    if dry_run:
+    if dry_run or out is None:
         show_plan(plan, json=json)
         return
     rows, table_in = open_labelled(
@@ -179,7 +181,14 @@ def fit(
         max_levels=max_levels,
         engine=engine_of(threads),
     )
+    refuse_numbers(labels.label, rows.classes, labels)
     counts = _say_labels(rows, labels)
+    if form.missing and counts["unlabelled"]:
+        say(
+            f"--missing holds for {labels.label!r} too: rows that say "
+            f"{' or '.join(map(str, form.missing))} there are not labelled. If that is a label, "
+            "replace what means missing in the other columns first, and leave --missing out."
+        )
     chosen, why = model, ""
     if model == "auto":
         chosen, settings, why = choose(rows, counts)

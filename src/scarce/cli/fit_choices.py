@@ -24,6 +24,7 @@ OWNERS = {  # options that only one model has
     "width_scale": "maxent",
     "covariance": "bayes",
 }
+MOST_NUMBERS = 50  # different numbers in a label column; more are a measurement
 FEWEST_OF_A_CLASS = 10  # below, folds cannot choose anything
 ID_NAME = re.compile(r"(?:^|[_ .-])(?:id|uuid|guid|key|index|row|rowid|rownames)$|^$", re.I)
 
@@ -176,9 +177,26 @@ def refuse_holes(rows: Any) -> None:
     )
 
 
+def refuse_numbers(name: str, classes: tuple[Any, ...], labels: LabelFlags) -> None:
+    """Refuse a column of measurements as labels, unless its classes were named."""
+    numbers = sum(not isinstance(one, str) for one in classes)
+    if numbers > MOST_NUMBERS and not labels.classes:
+        raise DataError(
+            f"Column {name!r} holds {numbers:,} different numbers ({classes[0]!s}, {classes[1]!s}, "
+            f"{classes[2]!s}, ...), which looks like a measurement and no label. Name the column "
+            "with the labels in --label; if these are classes, name each with --classes."
+        )
+
+
 def refuse_labels(chosen: str, rows: Any, counts: dict[str, Any]) -> None:
     """Refuse labels that a model cannot learn from, and name the one that can."""
     labelled = [name for name, n in counts["labelled"].items() if n]
+    if chosen == "maxent" and len(labelled) == 1 and not counts["unlabelled"]:
+        raise DataError(
+            f"All {counts['rows']:,} rows are {labelled[0]}, and maxent learns how such rows differ "
+            "from all others: there are none. Add rows without a label, such as places drawn from "
+            "the whole area, and leave their label empty."
+        )
     if chosen in ("rare", "bayes", "auto") and len(labelled) == 1:
         raise DataError(
             f"Only {labelled[0]} is ever labelled, and --model {chosen} learns from the difference "

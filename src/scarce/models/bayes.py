@@ -232,7 +232,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             objective=learned.objective,
             passes=learned.passes,
             seconds=time.perf_counter() - begin,
-            warnings=tuple(learned.remarks),
+            warnings=(*learned.remarks, *bayes_checks.narrow(self)),
             proves=learned.proves,
         )
         return self

@@ -28,6 +28,7 @@ from scarce.models.class_moments import (
 from scarce.rows import Rows
 from scarce.rows.block import Array
 
+NARROW = 1e-6  # of the widest class's variance: nothing that was measured, only the smoothing
 OF_SOME_FITS = (
     "covariance_",
     "shrinkage_",
@@ -209,3 +210,23 @@ def _loaded_values(model: Any) -> None:
         diagonal = np.diagonal(np.atleast_3d(model.covariance_.T).T, axis1=-2, axis2=-1)
         if not np.allclose(np.broadcast_to(diagonal, model.variance_.shape), model.variance_):
             raise DataError("variance_ is not the diagonal of covariance_.")
+
+
+def narrow(model: Any) -> list[str]:
+    """Name columns that have one value alone in some class, and others elsewhere.
+
+    The Gaussian of such a class has no width to speak of: a row with another value is impossible.
+    """
+    spread = model.variance_ / model.variance_.max(axis=0)
+    if not model.used_.any() or spread[:, model.used_].min() > NARROW:
+        return []
+    which = np.flatnonzero(model.used_ & (spread.min(axis=0) <= NARROW))
+    names = getattr(model, "feature_names_in_", [f"column {k}" for k in range(len(model.used_))])
+    shown = ", ".join(str(names[place]) for place in which[:6])
+    more = f" and {len(which) - 6} more" if len(which) > 6 else ""
+    label = model.classes_[int(spread[:, which[0]].argmin())]
+    return [
+        f"{shown}{more}: one value alone in a class ({label!s}) and others elsewhere, so that rows "
+        "with another value get a probability of 0 or 1. Leave such columns out, or use "
+        "covariance='shared-diag'."
+    ]

@@ -81,20 +81,20 @@ def rows_to_fit(
 
 
 def positive_remark(classes: Any, weight: Any) -> list[str]:
-    """Say so when the positive class, the greater of two, is not the rarer one.
+    """Say so when the positive class, the last of two, is not the rarer one.
 
     Examples
     --------
     >>> positive_remark(["fraud", "ok"], [1.0, 9.0])[0][:55]
-    'The positive class ok (the greater of the two) is the m'
+    'The positive class, ok, is the more frequent one: proba'
     >>> positive_remark([0, 1], [9.0, 1.0])
     []
     """
     if len(classes) != 2 or not weight[1] > weight[0]:
         return []
     return [
-        f"The positive class {classes[1]!s} (the greater of the two) is the more frequent one; the "
-        f"last column of predict_proba is its probability, not that of {classes[0]!s}."
+        f"The positive class, {classes[1]!s}, is the more frequent one: probabilities are those of "
+        f"{classes[1]!s}, not of {classes[0]!s}."
     ]
 
 
