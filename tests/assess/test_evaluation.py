@@ -104,7 +104,9 @@ def test_remarks_name_what_is_weak(rng):
     assert "are the classes exchanged" in bad.remarks[0]
     assert "less than nothing" in bad.remarks[1]
     flat = evaluate_prob(np.repeat([0, 1], 50), np.full(100, 0.5))
-    assert "cannot be told from noise" in flat.remarks[0]
+    assert flat.remarks[0].startswith("No gain over the same probability for every row in log loss")
+    few = evaluate_prob([0] * 8 + [1] * 2, [0.1] * 8 + [0.6] * 2)
+    assert "Only 2 rows of class 1: the intervals are wide" in few.remarks[-1]
     few = evaluate_prob(y, np.where(y == 1, 0.5, 0.1), groups=np.arange(405) % 4)
     assert few.remarks[-1] == "Only 4 groups: one of them decides much."
 

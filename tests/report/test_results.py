@@ -99,7 +99,7 @@ def test_words_on_the_gain_do_not_contradict_the_figures():
     page = show_evaluation(Report("t"), both)
     (said,) = [one for one in page.to_dict()["warnings"] if "noise" in one]
     assert "in log loss" in said
-    assert "In Brier score there is a gain" in said
+    assert "In Brier score there is one" in said
 
 
 def test_the_brier_score_of_several_classes_says_what_it_is():
@@ -351,7 +351,6 @@ def test_a_stack_explains_its_columns_and_why_it_predicts():
     X = rng.normal(size=(200, 2))
     y = (rng.random(200) < 1 / (1 + np.exp(1 - 2 * X[:, 0]))).astype(float)
     model = AutoClassifier(["logit", "spline"], fallback="loss", cv=3).fit(X, y)
-    assert any("CatBoost" in one for one in model.report_.warnings)
     lines = model.comparison_
     best = next(name for name in lines if name.startswith("best single"))
     model.chosen_, model.fallback_ = "auto", None
@@ -363,7 +362,6 @@ def test_a_stack_explains_its_columns_and_why_it_predicts():
     (table,) = [t for t in parts(page, "table") if t["columns"][0] == "model"]
     assert table["columns"][1:] == ["log loss", "Brier score", "predicted / observed"]
     assert "1 is right on average" in table["caption"]
-    assert not any("CatBoost" in one or "edge" in one for one in page.to_dict()["warnings"])
     assert any("not found to be better than a single one" in one
                for one in page.to_dict()["warnings"])  # fmt: skip
     lines["auto"]["log_loss"] = 0.99 * lines[best]["log_loss"]

@@ -11,7 +11,7 @@ themselves or by 1 / inclusion. Does not weigh mistakes by money: see worth/.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -169,7 +169,7 @@ def evaluate_prob(
         counts=tuple(counts.tolist()),
         events=tuple(names[k] for k in about),
         level=level,
-        remarks=_remarks(names, counts, figures["log_loss_skill"], each["auc"], groups),
+        remarks=_remarks(names, counts, figures, each["auc"], groups),
         **figures,
         **each,
     )
@@ -295,11 +295,12 @@ def untested(one: Estimate) -> Estimate:
 def _remarks(
     names: tuple[Hashable, ...],
     counts: NDArray[Any],
-    skill: Estimate,
+    figures: Mapping[str, Estimate],
     ranks: tuple[Estimate, ...],
     groups: NDArray[np.intp] | None,
 ) -> tuple[str, ...]:
     said = []
+    skill = figures["log_loss_skill"]
     if any(one.high < 0.5 for one in ranks):
         said.append(
             "Events rank below other rows (AUC below 0.5): are the classes exchanged, or is it the "
@@ -318,9 +319,15 @@ def _remarks(
             "less than nothing as they are."
         )
     elif skill.low <= 0:
-        said.append("A gain over the same probability for every row cannot be told from noise.")
+        over = "over the same probability for every row in log loss"
+        brier = " In Brier score there is one." if figures["brier_skill"].low > 0 else ""
+        if skill.value > ROUNDING:
+            said.append(f"A gain {over} cannot be told from noise.{brier}")
+        else:
+            said.append(f"No gain {over}; the difference is within the noise.{brier}")
     few = [(n, c) for n, c in zip(names, counts, strict=True) if 0 < c < FEW]
     if few and np.count_nonzero(counts) > 1:
+        few = sorted(few, key=lambda pair: int(pair[1]))
         said.append(
             f"Only {in_rows(int(few[0][1]))} of class {few[0][0]!s}: the intervals are wide, as "
             "they must be. Label more."

@@ -211,10 +211,15 @@ def answered(audited: Audited, silent: int, not_drawn: int) -> tuple[Audited, li
     if silent == 0 or not_drawn == 0:
         return audited, []
     drawn = silent + len(audited.score)
+    if len(audited.score) == 0:
+        return audited, [
+            f"None of the {drawn:,} rows drawn for the audit has a label: it says nothing yet. "
+            "Label them."
+        ]
     lowered = audited.probability * (len(audited.score) / drawn)
     return audited._replace(probability=lowered), [
-        f"{silent:,} of {drawn:,} rows drawn for the audit have no label: the others are taken to "
-        "be like them. Label them, or use choose_labels(...).first(n) if work stopped early."
+        f"{silent:,} of {drawn:,} rows drawn for the audit have no label: they are taken to be "
+        "like the others. Label them, or use choose_labels(...).first(n) if work stopped early."
     ]
 
 

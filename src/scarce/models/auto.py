@@ -306,8 +306,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         remarks = positive_remark(self.classes_, [1.0 - self.prevalence_, self.prevalence_])
         if total < NO_EDGE_ROWS:
             remarks.append(
-                f"{total:,.0f} rows: below about {NO_EDGE_ROWS}, no edge of a stack over one "
-                "CatBoost was measured."
+                f"{total:,.0f} rows: below about {NO_EDGE_ROWS}, a stack of several models was not "
+                "found to be better than a single one."
             )
         if events < FEWEST_EVENTS or total < FEWEST_ROWS:
             remarks.insert(

@@ -37,11 +37,6 @@ WORDS = {
     "chosen_": "what predicts",
 }
 COMPARED = {"log_loss": "log loss", "brier": "Brier score", "total": "predicted / observed"}
-PLAIN = {  # what a fit remarks to somebody who compares methods, and what is said here
-    "no edge of a stack over one CatBoost was measured": (
-        "a stack of several models was not found to be better than a single one"
-    ),
-}
 RULES = {  # by `fallback`: when a member predicts in the place of the stack
     "loss": (
         "A single member takes its place only where the stack's log loss is more than a tenth "
@@ -106,8 +101,6 @@ def _certificate(page: Report, model: Any) -> None:
         page.text(f"{type(model).__name__}; it carries no certificate of its fit.")
         return
     for warning in report.warnings:
-        for words, plain in PLAIN.items():
-            warning = warning.replace(words, plain)
         page.warn(warning)
     if not report.converged:
         page.warn(f"The fit did not reach its target: {str(report).splitlines()[0]}.")

@@ -54,7 +54,6 @@ HALF = (
     "half the sum over all classes of squared distances to what happened, so that two classes give "
     "the usual score; some programs leave the half out and show twice as much; smaller is better"
 )
-NOISE = "cannot be told from noise"  # the remark that `gain_in_words` says more exactly
 MOST_CLASSES = 12  # whose own figures are shown
 
 
@@ -75,7 +74,7 @@ def show_evaluation(page: Report, found: Any) -> Report:
     ['log loss', 'Brier score']
     """
     for remark in found.remarks:
-        page.warn(sentence(gain_in_words(found)) if NOISE in remark else remark)
+        page.warn(remark)
     whole = ("log_loss", "brier", "log_loss_skill", "brier_skill")
     several = {"brier": HALF} if len(found.events) > 1 else {}
     rows = [(MEANT[key][0], getattr(found, key), several.get(key, MEANT[key][1])) for key in whole]
