@@ -169,6 +169,17 @@ def test_progress_draws_a_bar_with_time_left_and_wipes_it():
     assert shown.endswith("\x1b[2K")
 
 
+def test_words_stand_above_the_bar_and_not_on_it():
+    shown = on_terminal(
+        "import time\nfrom scarce.cli.output import progress, say\n"
+        "with progress('Reading', after=0.1) as tick:\n    tick(4, 4)\n    time.sleep(0.6)\n"
+        "    say('Label [y]: 1 is an event.')\n    time.sleep(0.5)\nsay('After.')\n"
+    )
+    assert "\x1b[2KLabel [y]: 1 is an event." in shown  # the line was wiped for it
+    assert "Reading: done, going on" in shown
+    assert shown.endswith("After.\r\n")
+
+
 def test_a_step_that_never_ends_still_shows_the_time():
     shown = on_terminal(
         "import time\nfrom scarce.cli.output import progress\n"

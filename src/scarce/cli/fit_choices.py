@@ -194,8 +194,8 @@ def refuse_labels(chosen: str, rows: Any, counts: dict[str, Any]) -> None:
     if chosen == "maxent" and len(labelled) == 1 and not counts["unlabelled"]:
         raise DataError(
             f"All {counts['rows']:,} rows are {labelled[0]}, and maxent learns how such rows "
-            "differ from all others: there are none. Add rows without a label, such as places drawn from "
-            "the whole area, and leave their label empty."
+            "differ from all others: there are none. Add rows without a label, such as places "
+            "drawn from the whole area, and leave their label empty."
         )
     if chosen in ("rare", "bayes", "auto") and len(labelled) == 1:
         raise DataError(

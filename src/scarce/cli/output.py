@@ -51,8 +51,9 @@ seed_option = click.option(
 
 
 def say(message: str) -> None:
-    """Write words for a person on stderr."""
-    click.echo(message, err=True)
+    """Write words for a person on stderr, above a progress bar where one is drawn."""
+    if _Pulse.shown is None or not _Pulse.shown.wrote(message):
+        click.echo(message, err=True)
 
 
 def emit(
@@ -287,21 +288,34 @@ def progress(label: str, *, after: float = 2.0) -> Iterator[Callable[[int, int],
 class _Pulse:
     """A bar on stderr that is drawn late and goes on telling the time."""
 
+    shown: _Pulse | None = None  # the one at work
+
     def __init__(self, label: str, after: float) -> None:
         self.label, self.after = label, after
         self.begun = self.ticked = time.monotonic()
         self.done, self.total = 0, 0
         self.drawn: tuple[Progress, TaskID] | None = None
+        self.lock = threading.Lock()
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self._beat, daemon=True)
         self.thread.start()
+        _Pulse.shown = self
 
     def tick(self, done: int, total: int) -> None:
         """Take note of how far it is: the thread draws it."""
         self.done, self.total, self.ticked = done, total, time.monotonic()
 
+    def wrote(self, message: str) -> bool:
+        """Write above the bar; False where none is drawn yet."""
+        with self.lock:
+            if self.drawn is None:
+                return False
+            self.drawn[0].console.print(message, markup=False, highlight=False, soft_wrap=True)
+            return True
+
     def stop(self) -> None:
         """Take the bar away."""
+        _Pulse.shown = None
         self.ended.set()
         self.thread.join()
         if self.drawn is not None:
@@ -310,14 +324,27 @@ class _Pulse:
     def _beat(self) -> None:
         wait = self.after
         while not self.ended.wait(wait):
-            if self.drawn is None:
-                bar = _bar()
-                self.drawn = bar, bar.add_task(self.label, total=None, left="")
-                bar.start()
-                wait = REDRAW
-            bar, task = self.drawn
-            told = _time_left(self.begun, self.ticked, time.monotonic(), self.done, self.total)
-            bar.update(task, completed=self.done, total=self.total or None, left=told, refresh=True)
+            wait = REDRAW
+            with self.lock:
+                self._draw()
+
+    def _draw(self) -> None:
+        if self.drawn is None:
+            bar = _bar()
+            self.drawn = bar, bar.add_task(self.label, total=None, share="", left="")
+            bar.start()
+        bar, task = self.drawn
+        done, total = self.done, self.total
+        more = ": done, going on" if 0 < total <= done else ""
+        bar.update(
+            task,
+            description=self.label + more,
+            completed=done,
+            total=total or None,
+            share=f"{100 * done / total:3.0f} %" if total else "",
+            left=_time_left(self.begun, self.ticked, time.monotonic(), done, total),
+            refresh=True,
+        )
 
 
 def _time_left(begun: float, ticked: float, now: float, done: int, total: int) -> str:
@@ -341,7 +368,7 @@ def _bar() -> Progress:
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[share]}"),
         TextColumn("{task.fields[left]}"),
         console=Console(stderr=True),
         auto_refresh=False,
