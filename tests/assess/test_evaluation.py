@@ -217,3 +217,14 @@ def test_impossible_draws_are_refused(known, inclusion, said):
 def test_bad_input_is_named(y, prob, said):
     with pytest.raises(DataError, match=said):
         evaluate_prob(y, prob)
+
+
+def test_certain_probabilities_that_were_right_in_a_few_rows_prove_little():
+    y = np.array([1, 0, 0, 1, 0])
+    found = evaluate_prob(y, y.astype(float))
+    assert (found.log_loss.value, found.brier.value) == (0, 0)
+    assert found.log_loss.high > 0.3
+    assert found.brier.high > 0.2
+    assert found.log_loss_skill.low < 0.5
+    many = evaluate_prob(np.tile(y, 2000), np.tile(y, 2000).astype(float))
+    assert many.log_loss.high < 0.01

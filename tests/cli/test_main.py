@@ -299,7 +299,7 @@ def test_interrupt_is_130(args: list[str]):
         assert json.loads(out)["error"]["kind"] == "Interrupted"
         assert err.strip() == ""
     else:
-        assert (out, err.strip()) == ("", "scarce: interrupted; nothing was written")
+        assert (out, err.strip()) == ("", "scarce: interrupted; no file was written")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise on Windows")
@@ -318,7 +318,7 @@ def test_an_interrupt_that_a_library_loses_or_renames_still_ends_the_verb(lost: 
     assert process.stderr.readline() == "begun\n"
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
-    assert (process.returncode, err.strip()) == (130, "scarce: interrupted; nothing was written")
+    assert (process.returncode, err.strip()) == (130, "scarce: interrupted; no file was written")
 
 
 def test_a_process_ends_though_a_reader_of_arrows_is_still_at_work(tmp_path: Path):

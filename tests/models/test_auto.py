@@ -479,3 +479,12 @@ def test_comparison_figures_by_hand():
 
 def test_members_are_known_by_name():
     assert list(MEMBERS) == ["logit", "spline", "boosting", "forest", "catboost", "lightgbm"]
+
+
+@pytest.mark.parametrize("seen", [0, 1, 2])
+def test_a_column_that_is_almost_empty_is_no_obstacle(seen):
+    X, y, _ = curved(200)
+    X = np.column_stack([X, np.full(200, np.nan)])
+    X[:seen, -1] = 1.5
+    model = AutoClassifier(["boosting", "forest"]).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()

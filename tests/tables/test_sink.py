@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from scarce.errors import UsageError
+from scarce.errors import DataError, UsageError
 from scarce.rows import TextForm
 from scarce.tables import format_of, open_table, refuse_existing, write_tables
 from scarce.tables.sink import csv_bytes, sink_format
@@ -105,3 +105,27 @@ def test_formats_by_name():
         format_of("p.parquet.gz")
     with pytest.raises(UsageError, match="Did you mean 'csv'"):
         sink_format(None, "cvs")
+
+
+def refuse(write, table):
+    write(table)
+    raise DataError("The next rows are damaged.")
+
+
+def test_a_stream_that_breaks_off_is_not_taken_for_whole(tmp_path, monkeypatch):
+    class Out:
+        buffer = io.BytesIO()
+
+    table = pa.table({"x": np.arange(1000.0)})
+    monkeypatch.setattr(sys, "stdout", Out())
+    with pytest.raises(DataError), write_tables(None, to="arrow") as write:
+        refuse(write, table)
+    path = tmp_path / "cut.arrow"
+    path.write_bytes(Out.buffer.getvalue())
+    with pytest.raises(DataError, match="cut short or damaged"):
+        open_table(path).read()
+    Out.buffer = io.BytesIO()
+    with write_tables(None, to="arrow") as write:
+        write(table)
+    path.write_bytes(Out.buffer.getvalue())
+    assert open_table(path).read().num_rows == 1000

@@ -255,3 +255,14 @@ def test_number_columns_of_every_kind():
         np.testing.assert_array_equal(found, [1, np.nan])
     coded = pa.array(["1.5", "2"]).dictionary_encode()
     np.testing.assert_array_equal(number_column(pa.table({"s": coded}), "s"), [1.5, 2])
+
+
+def test_true_and_false_are_numbers_where_numbers_are_asked_for(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("flag,x\nTrue,1\nFalse,2\n,3\n")
+    (part,) = open_table(path).tables(["flag"], numbers=["flag"])
+    assert part.column("flag").to_pylist() == [1.0, 0.0, None]
+    words = pa.table({"flag": ["TRUE", "false", "0.5", ""]})
+    np.testing.assert_array_equal(number_column(words, "flag"), [1.0, 0.0, 0.5, np.nan])
+    with pytest.raises(DataError, match="'maybe' at row 1 is not a number"):
+        number_column(pa.table({"flag": ["true", "maybe"]}), "flag")

@@ -53,15 +53,18 @@ def row_losses(y: ArrayLike, prob: ArrayLike, loss: str) -> Array:
 
 
 def finite_losses(prob: ArrayLike, k: int, loss: str) -> Array:
-    """Return what each row would lose if class k happened, the greatest finite loss for infinity.
+    """Return what each row would lose if class k happened, with something finite for infinity.
+
+    The greatest finite loss, and at least log(n + 2): after n rows without such a surprise the next
+    one has a chance of 1 in n + 2 (Laplace).
 
     Examples
     --------
     >>> finite_losses([0.0, 0.5], 1, "log").round(3)
-    array([0.693, 0.693])
+    array([1.386, 0.693])
     """
     lost = row_losses(np.full(len(np.asarray(prob)), k), prob, loss)
     endless = np.isinf(lost)
     if endless.any():
-        lost[endless] = lost[~endless].max(initial=0.0)
+        lost[endless] = lost[~endless].max(initial=np.log(len(lost) + 2.0))
     return lost

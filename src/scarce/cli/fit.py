@@ -10,6 +10,7 @@ Does not judge the model on new rows: see `scarce evaluate` and `scarce compare`
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -137,6 +138,8 @@ def fit(
     if out is None and not dry_run:
         raise UsageError("Where should the model go? Name a file: --out m.scarce")
     if out is not None:
+        if str(out) == "-":
+            raise UsageError("A model goes to a file, not to standard output: --out m.scarce")
         refuse_existing(out, force)
         refuse_table_ending(out)
     source = open_table(data, form)
@@ -183,6 +186,12 @@ def fit(
     )
     refuse_numbers(labels.label, rows.classes, labels)
     counts = _say_labels(rows, labels)
+    if len(rows.classes) > 2 and not labels.classes:
+        rare = min(counts["labelled"], key=lambda name: int(counts["labelled"][name]))
+        say(
+            f"They are taken for {len(rows.classes)} classes. If one of them means not labelled, "
+            f"say so: --unlabelled {shlex.quote(rare)}; for an event and all others: --positive."
+        )
     if form.missing and counts["unlabelled"]:
         say(
             f"--missing holds for {labels.label!r} too: rows that say "

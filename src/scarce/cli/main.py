@@ -186,7 +186,7 @@ def _report(error: BaseException, *, json: bool, options: Sequence[str] = ()) ->
     ours = isinstance(error, (ScarceError, click.ClickException, click.Abort, KeyboardInterrupt))
     trace = os.environ.get("SCARCE_TRACEBACK", "") not in ("", "0")
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
-        code, kind, message = INTERRUPTED, "Interrupted", "interrupted; nothing was written"
+        code, kind, message = INTERRUPTED, "Interrupted", "interrupted; no file was written"
     elif isinstance(error, ScarceError):
         code, message = error.exit_code, in_flags(str(error), options)
     elif isinstance(error, click.UsageError):

@@ -40,6 +40,8 @@ def in_flags(message: str, options: Collection[str]) -> str:
     >>> known = ["drop", "positive", "unlabelled", "delimiter", "no-header", "missing"]
     >>> in_flags("Leave it out with open_rows(..., drop=['city']).", known)
     'Leave it out with --drop city.'
+    >>> in_flags("Leave it out with open_rows(..., drop=['']).", known)
+    "Leave it out with --drop ''."
     >>> in_flags("Say which one is the event: positive='no' or positive='yes'.", known)
     'Say which one is the event: --positive no or --positive yes.'
     >>> in_flags("pass missing=[...]; if it is a code, pass categories=[...].", known)
@@ -64,10 +66,11 @@ def in_flags(message: str, options: Collection[str]) -> str:
         if value is None:
             value = match["plain"]
         if match["list"] is not None:
-            parts = [part.strip().strip("'\"") for part in match["list"].split(",")]
+            given = [part.strip() for part in match["list"].split(",")]
+            parts = [part.strip("'\"") for part in given if part]  # '' is a name, too
             if parts == ["..."]:
                 return f"--{name} VALUE"
-            return " ".join(f"--{name} {_quoted(part)}" for part in parts if part)
+            return " ".join(f"--{name} {_quoted(part)}" for part in parts)
         if value == "True":
             return f"--{name}"
         return f"--{name}" + (f" {_quoted(value)}" if value is not None else "")

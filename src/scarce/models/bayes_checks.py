@@ -217,10 +217,11 @@ def narrow(model: Any) -> list[str]:
 
     The Gaussian of such a class has no width to speak of: a row with another value is impossible.
     """
-    spread = model.variance_ / model.variance_.max(axis=0)
-    if not model.used_.any() or spread[:, model.used_].min() > NARROW:
-        return []
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = model.variance_ / model.variance_.max(axis=0)
     which = np.flatnonzero(model.used_ & (spread.min(axis=0) <= NARROW))
+    if not len(which):
+        return []
     names = getattr(model, "feature_names_in_", [f"column {k}" for k in range(len(model.used_))])
     shown = ", ".join(str(names[place]) for place in which[:6])
     more = f" and {len(which) - 6} more" if len(which) > 6 else ""

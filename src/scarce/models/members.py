@@ -229,11 +229,17 @@ def knots(column: Array) -> Array:
 
 def _boosting(sample: Sample, step: Step) -> Fitted:
     def fit(X: Array, y: Array, weight: Array | None) -> Any:
-        return HistGradientBoostingClassifier(random_state=sample.seed).fit(X, y, weight)
+        return HistGradientBoostingClassifier(random_state=sample.seed).fit(_filled(X), y, weight)
 
     model = fit(sample.X, sample.y, sample.weight)
     step()
     return Fitted(freeze(model), _left_out(sample, fit, step), f"{model.n_iter_} trees")
+
+
+def _filled(X: Array) -> Array:
+    """Put 0 into columns with holes and no two values: there is nothing to split, or to bin."""
+    holed = np.isnan(X).any(axis=0) & ~(np.fmax.reduce(X, axis=0) > np.fmin.reduce(X, axis=0))
+    return np.where(holed, 0.0, X) if holed.any() else X
 
 
 def _forest(sample: Sample, step: Step) -> Fitted:

@@ -27,6 +27,7 @@ from scarce.tables.formats import FORMATS, TEXT, format_of
 Write = Callable[[pa.Table], None]
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
+BROKEN_OFF = b"\xff\xff\xff\xff\x08\x00\x00\x00"  # of Arrow's stream: a message of 8 bytes follows
 SPECIAL = '["\r\n{mark}]'
 
 
@@ -154,9 +155,14 @@ def _writer(sink: Any, kind: str, form: TextForm | None, *, piped: bool) -> Iter
 
     try:
         yield write
-    finally:
+    except BaseException:
         if opened is not None and opened is not True:
-            opened.close()
+            with contextlib.suppress(Exception):
+                # a stream that just ends is whole to its reader: announce what never comes
+                sink.write(BROKEN_OFF) if piped and kind != "parquet" else opened.close()
+        raise
+    if opened is not None and opened is not True:
+        opened.close()
 
 
 def csv_bytes(table: pa.Table, mark: str = ",", point: str = ".") -> Any:

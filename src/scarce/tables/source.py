@@ -290,8 +290,12 @@ class TableSource:
         with self._text() as (raw, held):
             quotes = Quotes(held)
             with self._reader(pa.PythonFile(quotes, mode="r"), wanted, numbers, exact) as reader:
+                truths = [name for name in numbers if pa.types.is_boolean(self.types[name])]
                 for index, batch in enumerate(reader):
                     last = pa.Table.from_batches([batch])
+                    for name in truths:
+                        read = last.column(name).cast(pa.int8()).cast(pa.float64())
+                        last = last.set_column(last.column_names.index(name), name, read)
                     yield last
                     if progress is not None and self.size:
                         # Arrow reads ahead: the blocks parsed say how far the walk is

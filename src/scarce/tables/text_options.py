@@ -35,8 +35,8 @@ def convert_options(
     kinds = {}
     for name in wanted or ():
         seen = types[name]
-        if name in numbers:
-            kinds[name] = pa.float64()
+        if name in numbers:  # true and false are turned into numbers after they are read
+            kinds[name] = seen if pa.types.is_boolean(seen) else pa.float64()
         elif name in exact or pa.types.is_null(seen) or pa.types.is_string(seen):
             kinds[name] = pa.string()
         else:

@@ -61,7 +61,10 @@ def number_column(
         blank = pc.is_in(bare, value_set=pa.array(words, bare.type))
         bare = pc.if_else(blank, pa.scalar(None, bare.type), bare)
         try:
-            values = _plain_point(bare, form).cast(pa.float64())
+            try:
+                values = _plain_point(bare, form).cast(pa.float64())
+            except pa.ArrowInvalid:
+                values = _plain_point(_without_truths(bare), form).cast(pa.float64())
         except pa.ArrowInvalid:
             place, seen = _first_word(bare, form)
             seen = seen if len(seen) <= LONGEST_SHOWN else seen[:LONGEST_SHOWN] + "..."
@@ -84,6 +87,13 @@ def number_column(
     else:
         values = values.cast(pa.float64(), safe=False)
     return np.asarray(values.to_numpy(), dtype=np.float64)
+
+
+def _without_truths(words: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Spell true and false, however they are written, as 1 and 0."""
+    low = pc.utf8_lower(words)
+    words = pc.if_else(pc.equal(low, "true"), pa.scalar("1", words.type), words)
+    return pc.if_else(pc.equal(low, "false"), pa.scalar("0", words.type), words)
 
 
 def _plain_point(words: pa.ChunkedArray, form: TextForm | None) -> pa.ChunkedArray:
@@ -115,7 +125,7 @@ def _way_out(seen: str) -> str:
 def _first_word(values: pa.ChunkedArray, form: TextForm | None) -> tuple[int, str]:
     point = "." if form is None else form.decimal
     for place, value in enumerate(values.to_pylist()):
-        if value is not None:
+        if value is not None and value.lower() not in ("true", "false"):
             try:
                 float("?" if point != "." and "." in value else value.replace(point, "."))
             except ValueError:
