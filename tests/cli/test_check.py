@@ -15,6 +15,7 @@ from scarce import (
     Estimate,
     RareClassifier,
     calibration_loss,
+    choose_labels,
     decide,
     estimate_performance,
     mean_cost,
@@ -100,7 +101,7 @@ def test_every_figure_of_probabilities_is_the_librarys(table, data):
     library = evaluate_prob(y, prob)
     assert close(found["log loss"], library.log_loss)
     assert close(found["Brier score"], library.brier)
-    assert close(found["calibration loss"], calibration_loss(y, prob))
+    assert close(found["calibration loss"], calibration_loss(y, prob, cut="rows"))
     assert close(found["skill"], library.log_loss_skill)
     assert close(found["AUC"], library.auc[0])
     gap = library.gap[0]
@@ -325,7 +326,9 @@ def test_unlabelled_rows_are_left_aside_out_loud(tmp_path, data):
     library = evaluate_prob(data["fraud"][::3], data["prob"][::3])
     assert close(found["log loss"], library.log_loss)
     assert found[""]["unlabelled"] == 333
-    assert "left aside" in run(path, "--label", "fraud", "--max-log-loss", 9).stdout
+    shown = run(path, "--label", "fraud", "--max-log-loss", 9)
+    assert "Note: 333 of 500 rows are not labelled and left aside" in shown.stderr
+    assert "Note" not in shown.stdout
 
 
 def test_exchanged_classes_are_suspected(table):
@@ -374,7 +377,7 @@ def test_empty_files_are_bad_data_not_a_failed_check(tmp_path, text):
         (["--max-brier", 1, "--false-alarm", 1, "--miss", 2], "add --max-cost"),
         (["--min-recall", 0.5], "--min-recall needs --threshold"),
         (["--max-brier", 1, "--threshold", 1], "no bound on what it finds"),
-        (["--min-recall", 0.5, "--threshold", "inf"], "--threshold inf"),
+        (["--min-recall", 0.5, "--threshold", "inf"], "--threshold 'inf' is not a score"),
         (["--max-worse", 0], "--max-worse needs"),
         (["--max-brier", 1, "--against", "old"], "add --max-worse 0"),
     ],
@@ -404,3 +407,118 @@ def test_every_bound_has_a_flag_and_a_test_of_its_need():
     flags = {option for parameter in command.params for option in parameter.opts}
     assert {one.flag for one in BOUNDS} <= flags
     assert len({one.figure for one in BOUNDS}) == len(BOUNDS)
+
+
+# --- lists and batches, as estimate takes them ----------------------------------------------------
+
+
+@pytest.fixture
+def audited(tmp_path, trial):
+    """Scores with names and weeks, and a list below the threshold that was filled in."""
+    names = [f"{row:05d}" for row in range(len(trial.scores))]
+    week = np.arange(len(names)) % 2
+    labels = np.where(trial.scores >= 9.1, trial.y_true, np.nan)
+    held = {"id": names, "score": trial.scores, "week": week}
+    held["label"] = pa.array(labels, from_pandas=True)
+    pacsv.write_csv(pa.table(held), tmp_path / "s.csv")
+    choice = choose_labels(
+        trial.scores, labels, policy="audit", n=100, threshold=9.1, random_state=0
+    )
+    todo = {
+        "id": [names[row] for row in choice.rows],
+        "score": trial.scores[choice.rows],
+        "label": trial.y_true[choice.rows].astype(int),
+        "inclusion": choice.probability,
+        "policy": choice.policy.tolist(),
+    }
+    pacsv.write_csv(pa.table(todo), tmp_path / "todo.csv")
+    labels[choice.rows] = trial.y_true[choice.rows]
+    return tmp_path, labels, choice.inclusion(len(labels)), week
+
+
+SCORED = ("--score", "score", "--label", "label", "--threshold", 9.1)
+WIDE = ("--min-recall", 0, "--min-precision", 0, "--max-missed", 1e9)
+
+
+def test_a_filled_in_list_counts(audited, trial):
+    folder, labels, chance, week = audited
+    lists = ("--audit", folder / "todo.csv", "--id", "id")
+    found = checks(folder / "s.csv", *SCORED, *WIDE, *lists)
+    library = estimate_performance(trial.scores, labels, threshold=9.1, inclusion=chance)
+    for figure in ("recall", "precision", "missed"):
+        assert close(found[figure], getattr(library, figure))
+    assert (found[""]["rows"], found[""]["unlabelled"]) == (len(labels), np.isnan(labels).sum())
+    found = checks(folder / "s.csv", *SCORED, *WIDE, *lists, "--batch", "week")
+    library = estimate_performance(
+        trial.scores, labels, threshold=9.1, inclusion=chance, batch=week
+    )
+    assert close(found["recall"], library.recall)
+
+
+def test_a_list_beside_bounds_on_probabilities(audited, tmp_path, trial):
+    folder, labels, chance, _ = audited
+    held = pacsv.read_csv(folder / "s.csv", convert_options=pacsv.ConvertOptions(
+        column_types={"id": pa.string()}))  # fmt: skip
+    prob = 1 / (1 + np.exp(9.1 - trial.scores))
+    pacsv.write_csv(held.append_column("prob", pa.array(prob)), folder / "s.csv")
+    lists = ("--audit", folder / "todo.csv", "--id", "id")
+    found = checks(folder / "s.csv", *SCORED, *WIDE, *lists, "--max-log-loss", 9)
+    library = estimate_performance(trial.scores, labels, threshold=9.1, inclusion=chance)
+    assert close(found["recall"], library.recall)
+    known = trial.scores >= 9.1
+    assert close(found["log loss"], evaluate_prob(trial.y_true[known], prob[known]).log_loss)
+    assert any("--audit count for recall" in said for said in found[""]["remarks"])
+    said = refused(2, folder / "s.csv", *SCORED, "--min-recall", 0.1, *lists, "--weight", "week")
+    assert "--weight is for rows that all have a label, and --audit" in said
+    said = refused(2, folder / "s.csv", "--label", "label", "--max-log-loss", 1, *lists)
+    assert "--audit is given and no bound on what it finds" in said
+
+
+def test_a_model_s_probabilities_are_written_before_a_list_is_joined(audited, table):
+    said = refused(
+        2, table.parent / "m.scarce", table, "--label", "fraud", "--threshold", 0.2,
+        "--min-recall", 0, "--audit", audited[0] / "todo.csv",
+    )  # fmt: skip
+    assert "m.scarce" in said
+    assert "--out p.csv, and check that" in said
+
+
+# --- why something is not known -------------------------------------------------------------------
+
+
+def test_without_events_recall_is_unknown_and_says_why(tmp_path):
+    path = tmp_path / "p.csv"
+    pacsv.write_csv(pa.table({"prob": np.linspace(0, 0.4, 200), "fraud": [0] * 200}), path)
+    flags = ("--label", "fraud", "--threshold", 0.5, "--min-recall", 0.2, "--min-precision", 0.2)
+    found = checks(path, *flags, code=4)
+    assert found["recall"]["verdict"].startswith("unknown: no row is an event")
+    assert found["precision"]["verdict"] == "unknown: no row is an alert at this threshold"
+
+
+def test_an_interval_of_nothing_is_unknown(scores, trial, tmp_path):
+    label = pa.array(np.where(trial.scores >= 9.1, 0.0, np.nan), from_pandas=True)
+    pacsv.write_csv(pa.table({"score": trial.scores, "label": label}), tmp_path / "none.csv")
+    for limit in (0, 0.2):
+        found = checks(tmp_path / "none.csv", *SCORED, "--min-recall", limit, code=4)["recall"]
+        assert found["verdict"].startswith("unknown: no event was seen")
+    far = ("--score", "score", "--label", "label", "--threshold", 1e6)
+    found = checks(scores, *far, "--min-precision", 0.1, code=4)["precision"]
+    assert found["verdict"].startswith("unknown: ")  # anything from 0 to 1
+
+
+def test_advice_is_in_flags(scores, trial, tmp_path):
+    labels = trial.y.copy()
+    deep = np.flatnonzero(np.isnan(labels))[::40]
+    labels[deep] = trial.y_true[deep]
+    held = {"score": trial.scores, "label": pa.array(labels, from_pandas=True)}
+    pacsv.write_csv(pa.table(held), tmp_path / "s.csv")
+    remarks = checks(tmp_path / "s.csv", *SCORED, *WIDE)[""]["remarks"]
+    assert any("--inclusion" in said for said in remarks)
+    assert not any("inclusion=" in said for said in remarks)
+
+
+def test_what_is_in_use_is_named_with_its_own_flag(table):
+    said = refused(3, table, "--label", "fraud", "--against", "prbo", "--max-worse", 0)
+    assert "--against prbo: " in said
+    assert "Did you mean 'prob'?" in said
+    assert "--prob" not in said

@@ -245,7 +245,8 @@ def test_no_label_at_all_says_what_to_do_first(folder: Path, week: Week):
     pacsv.write_csv(week.table(label=pa.nulls(len(week.scores))), "bare.csv")
     shown = run("bare.csv", *BASE)
     assert shown.exit_code == 0
-    assert shown.stdout.startswith("warning: No row is labelled")
+    assert "\nwarning: No row is labelled" in shown.stderr  # words go there, figures to stdout
+    assert "warning" not in shown.stdout
     assert "--policy tail" in shown.stdout
 
 
@@ -286,7 +287,7 @@ def test_open_alerts_are_what_to_label_next(folder: Path, week: Week):
     labels[alerts[:7]] = np.nan
     pacsv.write_csv(week.table(label=pa.array(labels, from_pandas=True)), "open.csv")
     shown = run("open.csv", *BASE)
-    assert f"7 of {len(alerts)} alerts have no label" in shown.stdout.splitlines()[0]
+    assert f"warning: 7 of {len(alerts)} alerts have no label" in shown.stderr
     assert "--policy tail --n 7 --out todo.csv" in shown.stdout
 
 
@@ -540,4 +541,44 @@ def test_a_position_that_no_table_has_is_refused(folder: Path):
     Path("todo.csv").write_text("row,score,label,inclusion\n1.4e152,1,0,0.5\n")
     shown = run("scores.csv", *BASE, "--audit", "todo.csv")
     assert shown.exit_code == 3
-    assert "line 1 holds no position" in shown.stderr
+    assert "line 2 holds no position" in shown.stderr
+
+
+def test_three_signs_are_read_in_one_of_two_ways(folder: Path, week: Week):
+    signs = np.where(np.isnan(week.labels), 0, 2 * week.labels - 1).astype(int)
+    pacsv.write_csv(week.table(label=signs), "signs.csv")
+    shown = run("signs.csv", *BASE)
+    assert shown.exit_code == 3
+    assert "--classes" not in shown.stderr
+    asked = "--positive 1 --negative -1 --unlabelled 0"
+    assert asked in shown.stderr
+    assert "--positive 1 --negative 0 --unlabelled -1" in shown.stderr
+    assert (
+        result("signs.csv", *BASE, *asked.split())["recall"]
+        == result("scores.csv", *BASE)["recall"]
+    )
+
+
+def test_families_belong_to_the_mixture_and_are_known(folder: Path):
+    shown = run("scores.csv", *BASE, "--background", "gamma")
+    assert shown.exit_code == 2
+    assert "--background is a family of the mixture" in shown.stderr
+    shown = run("scores.csv", *BASE, "--method", "mixture", "--background", "gama")
+    assert shown.exit_code == 2
+    assert "--background gama is not known. Did you mean 'gamma'?" in shown.stderr
+
+
+def test_an_audit_without_any_answer_says_nothing_of_others(folder: Path, week: Week):
+    labels, chance = week.labels.copy(), np.full(len(week.labels), np.nan)
+    choice = choose_labels(
+        week.scores, labels, policy="audit", n=40, threshold=THRESHOLD, random_state=0
+    )
+    chance[choice.rows] = choice.probability
+    band = choice.rows[choice.probability == 1]
+    labels[band] = week.truth[band]
+    held = week.table(
+        label=pa.array(labels, from_pandas=True), chance=pa.array(chance, from_pandas=True)
+    )
+    pacsv.write_csv(held, "open.csv")
+    (said,) = result("open.csv", *BASE, "--inclusion", "chance")["warnings"]
+    assert said.startswith("None of the 20 rows drawn for the audit has a label")

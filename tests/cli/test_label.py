@@ -428,7 +428,8 @@ def test_a_second_list_goes_on_below_the_first(folder: Path, week: Week):
     wanted_plan = plan_audit(
         week.scores, labels, threshold=2.5, n=40, inclusion=chance, repeats=2
     ).to_dict()
-    assert (plan["n"], plan["width"]) == ([0, 40], wanted_plan["width"])
+    assert (plan["n"], plan["width"]) == ([40], wanted_plan["width"][1:])  # not beside the audit
+    assert plan["remarks"][0].startswith("These are further checks, counted alone")
 
 
 def test_a_second_list_that_is_not_finished(folder: Path, week: Week):
@@ -438,10 +439,12 @@ def test_a_second_list_that_is_not_finished(folder: Path, week: Week):
     untouched = estimated("scores.csv", *BASE, "--audit", "one.csv", "--audit", "two.csv")
     assert untouched["counts"]["audited"] > 15  # the lots of the first list still count
     assert untouched["next"] is None
-    assert untouched["warnings"][0].startswith("25 of 25 rows that two.csv drew by lot have no")
+    assert untouched["warnings"][0].startswith("None of the 25 rows that two.csv drew by lot has a")
     fill("two.csv", "two.csv", week, first=45)
     found = estimated("scores.csv", *BASE, "--audit", "one.csv", "--audit", "two.csv")
-    assert found["warnings"][0].startswith("5 of 25 rows that two.csv drew by lot have no label")
+    assert found["warnings"][0].startswith(
+        "5 of 25 rows that two.csv drew by lot have no label: they are taken to be like the others."
+    )
     assert len(found["warnings"]) == 1
     assert found["counts"]["labelled_below"] == 60 + 45
 
@@ -615,9 +618,9 @@ def test_labels_that_contradict_each_other(folder: Path, week: Week):
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("inclusion", "2", "2 in line 3 is not the probability of a draw"),
+        ("inclusion", "2", "2 in line 4 is not the probability of a draw"),
         ("inclusion", "", "is not the probability of a draw"),
-        ("row", "1.5", "line 3 holds no position"),
+        ("row", "1.5", "line 4 holds no position"),
         ("row", "999999", "which scores.csv with its 4,000 rows does not have"),
         ("label", "maybe", "'maybe'"),
     ],
@@ -633,7 +636,174 @@ def test_a_list_needs_its_columns(folder: Path, week: Week):
     assert "has no column 'row'" in refused("--audit", "scores.csv")
     rows = filled(week, "--id", "id")
     write("todo.csv", [{k: v for k, v in row.items() if k != "inclusion"} for row in rows])
-    assert "has no column 'inclusion'" in refused("--audit", "todo.csv", "--id", "id")
+    said = refused("--audit", "todo.csv", "--id", "id")
+    assert "has no column 'inclusion', the probability with which each row was drawn" in said
+    assert "Take the list as `scarce label` wrote it" in said
+    for name, other in (("id", "ID"), ("label", "Label")):
+        write("todo.csv", [{other if k == name else k: v for k, v in r.items()} for r in rows])
+        said = refused("--audit", "todo.csv", "--id", "id")
+        assert f"Rename {other!r} to {name!r} in the list." in said
+        assert "Name it with" not in said
+
+
+# --- what spreadsheets and people do to a list ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spelling", "words"),
+    [
+        ("{:.2E}", "a spreadsheet has rewritten as a number, and its digits are lost"),
+        ("{:05d} ", "where there it is '"),
+        ("'{:05d}", "where there it is '"),
+        ("{:05d}.0", "where there it is '"),
+        ("{}.0", "were leading zeros lost in a spreadsheet?"),
+    ],
+)
+def test_names_that_were_written_otherwise(folder: Path, week: Week, spelling: str, words: str):
+    rows = filled(week, "--id", "id")
+    for row in rows:
+        row["id"] = spelling.format(int(row["id"]))
+    write("todo.csv", list({row["id"]: row for row in rows}.values()))
+    assert words in refused("--audit", "todo.csv", "--id", "id")
+    if "E" in spelling:  # and where two rows became one
+        write("todo.csv", [rows[0], {**rows[1], "id": rows[0]["id"]}])
+        said = refused("--audit", "todo.csv", "--id", "id")
+        assert words in said
+        assert "remove" not in said
+
+
+def test_empty_lines_and_other_encodings_of_a_list(folder: Path, week: Week):
+    filled(week)
+    args = ("scores.csv", *BASE, "--audit", "todo.csv")
+    wanted = estimated(*args)["recall"]
+    held = Path("todo.csv").read_text()
+    Path("todo.csv").write_text(held + "\n" + "," * 6 + "\n" + "," * 6 + "\n")
+    assert estimated(*args)["recall"] == wanted
+    Path("todo.csv").write_text(held.replace(",", "\t"), encoding="utf-16")
+    assert estimated(*args)["recall"] == wanted
+    Path("todo.csv").write_text(held.replace("band", "b\xe4nd"), encoding="latin-1")
+    assert "save the list as UTF-8 (in a spreadsheet: CSV UTF-8)" in refused(*args[-2:])
+
+
+def test_the_line_is_that_of_the_file(folder: Path, week: Week):
+    rows = filled(week)
+    for row in rows:
+        row["note"] = "two\nlines"
+    rows[2]["inclusion"] = "0"
+    write("todo.csv", rows)
+    assert "0 in line 6 is not the probability" in refused("--audit", "todo.csv")
+
+
+def test_words_where_the_table_has_numbers(folder: Path, week: Week):
+    rows = filled(week)
+    args = ("scores.csv", *BASE, "--audit", "todo.csv")
+    wanted = estimated(*args)
+    words = {"0": "no", "1": "yes"}
+    write("todo.csv", [{**row, "label": words[row["label"]]} for row in rows])
+    said = refused("--audit", "todo.csv")
+    assert "todo.csv was filled in with 'no' and 'yes', scores.csv uses 0 and 1: use the" in said
+    assert "--missing" not in said
+    named = ("--positive", "yes", "--positive", "1", "--negative", "no", "--negative", "0")
+    for more in (named, (*named, "--batch", "week")):
+        assert estimated(*args, *more)["counts"] == wanted["counts"]
+    listed = good("label", *args, *named, "--n", "10")
+    assert "10 rows to label" in listed.stderr
+    piped = good(
+        "label", "-", *args[1:], *named, "--n", "10", stdin=Path("scores.csv").read_bytes()
+    )
+    assert piped.stdout == listed.stdout
+    words = {"0": "FALSE", "1": "TRUE"}
+    write("todo.csv", [{**row, "label": words[row["label"]]} for row in rows])
+    shown = good("estimate", *args)
+    assert "todo.csv: FALSE is 0 and TRUE is 1, as in scores.csv." in shown.stderr
+    assert estimated(*args)["recall"] == wanted["recall"]
+    table = lines("scores.csv")
+    for row in table:
+        row["label"] = {"0": "1", "1": "2"}.get(row["label"], "")
+    write("scores.csv", table)
+    said = refused("--audit", "todo.csv")
+    assert "filled in with 'FALSE' and 'TRUE', scores.csv uses 1 and 2" in said
+
+
+def test_a_word_for_not_labelled_in_a_list_alone(folder: Path, week: Week):
+    rows = filled(week)
+    for row in rows[:4]:
+        row["label"] = ""
+    write("todo.csv", rows)
+    wanted = estimated("scores.csv", *BASE, "--audit", "todo.csv")
+    write("todo.csv", [{**row, "label": row["label"] or "unknown"} for row in rows])
+    flags = ("--audit", "todo.csv", "--unlabelled", "unknown")
+    for more in ((), ("--positive", "1")):
+        found = estimated("scores.csv", *BASE, *flags, *more)
+        assert (found["recall"], found["counts"]) == (wanted["recall"], wanted["counts"])
+
+
+def test_words_where_the_table_has_no_label(folder: Path, week: Week):
+    rows = filled(week)
+    table = week.table().drop_columns(["label"])
+    pacsv.write_csv(table, "bare.csv")
+    write("todo.csv", [{**row, "label": "yes" if row["label"] == "1" else "no"} for row in rows])
+    args = ("bare.csv", "--score", "score", "--threshold", "2.5", "--audit", "todo.csv")
+    shown = run("estimate", *args)
+    assert shown.exit_code == 3
+    assert "name the event with --positive, and the others with --negative" in shown.stderr
+    found = estimated(*args, "--positive", "yes", "--negative", "no")
+    assert found["counts"]["labelled_below"] == len(rows)
+
+
+def test_a_list_counts_once(folder: Path, week: Week):
+    filled(week)
+    shown = run("estimate", "scores.csv", *BASE, "--audit", "todo.csv", "--audit", "./todo.csv")
+    assert shown.exit_code == 2
+    assert "is the same file as --audit todo.csv" in shown.stderr
+    Path("copy.csv").write_bytes(Path("todo.csv").read_bytes())
+    said = refused("--audit", "todo.csv", "--audit", "copy.csv")
+    assert "todo.csv and copy.csv list the same rows with the same probabilities" in said
+
+
+def test_the_list_never_replaces_what_it_comes_from(folder: Path, week: Week):
+    filled(week)
+    Path("link.csv").symlink_to("scores.csv")
+    before = [Path(name).read_bytes() for name in ("scores.csv", "todo.csv")]
+    args = ("scores.csv", *BASE, "--audit", "todo.csv", "--n", "3", "--force", "--out")
+    for out, what in (
+        ("scores.csv", "the table"),
+        ("link.csv", "the table"),
+        ("./todo.csv", "a list of --audit"),
+    ):
+        shown = run("label", *args, out)
+        assert shown.exit_code == 2
+        assert f"is {what} itself" in shown.stderr
+    assert [Path(name).read_bytes() for name in ("scores.csv", "todo.csv")] == before
+    good("label", *args, "more.csv")
+    good("label", *args, "more.csv")  # which is none of them
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--policy", "tail", "--pure", "--n", "3"], "--pure belongs to --policy audit"),
+        (["--policy", "random", "--strata", "3", "--n", "3"], "--strata belongs to --policy strat"),
+        (["--allocation", "equal", "--n", "3"], "does nothing with --policy audit"),
+        (["--explore", "0.1", "--n", "3"], "--explore belongs to --policy uncertainty"),
+        (["--plan", "--out", "todo.csv"], "--plan chooses no rows"),
+        (["--plan", "--pure"], "--plan chooses no rows"),
+        (["--plan", "--policy", "tail"], "--policy tail is another draw"),
+        (["--repeats", "3", "--n", "3"], "add --plan"),
+    ],
+)
+def test_flags_that_would_do_nothing_are_refused(folder: Path, flags: list[str], words: str):
+    shown = run("label", "scores.csv", *BASE, *flags)
+    assert shown.exit_code == 2, shown.output
+    assert words in shown.stderr
+
+
+def test_the_command_that_takes_a_list_back_can_be_pasted(folder: Path):
+    Path("-dash.csv").write_bytes(Path("scores.csv").read_bytes())
+    flags = ("--score", "score", "--label", "label", "--threshold", ".3", "--n", "3")
+    shown = good("label", *flags, "--out", "todo.csv", "--", "-dash.csv")
+    wanted = "scarce estimate ./-dash.csv --score score --label label --threshold 0.3 --audit"
+    assert f"Then: {wanted} todo.csv" in shown.stderr
 
 
 # --- plans, words, refusals -----------------------------------------------------------------------

@@ -135,14 +135,21 @@ def verdict(bound: Bound, limit: float, name: str, one: Estimate, by: str) -> di
     'holds'
     >>> verdict(recall, 0.5, "recall", one, "worst")["verdict"]
     'not shown: 0.6 keeps the bound, and its interval reaches 0.4'
+    >>> none = Estimate(math.nan, 0.0, 0.0, assumes="no event was seen")
+    >>> verdict(recall, 0.5, "recall", none, "worst")["verdict"]
+    'unknown: no event was seen'
     """
     end = {"worst": "high" if bound.side == "max" else "low"}.get(by, by)
     seen = float(getattr(one, end))
-    holds = _within(seen, limit, bound.side)
+    settled = not (math.isnan(one.value) and one.low == one.high)  # an interval of nothing
+    holds = settled and _within(seen, limit, bound.side)
+    open_end = one.low if bound.side == "max" else one.high
     if holds:
         words = "holds"
     elif math.isnan(seen):
         words = f"unknown: {one.assumes if math.isnan(one.value) else one.method}"
+    elif math.isnan(one.value) and (not settled or _within(open_end, limit, bound.side)):
+        words = f"unknown: {one.assumes}"
     elif by != "value" and _within(one.value, limit, bound.side):
         words = f"not shown: {number(one.value)} keeps the bound, and its interval reaches "
         words += number(seen)

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from scarce.cli.bounds import BOUNDS, ENDS, NEEDS, Bound, bound_options, refuse_limits, verdict
+from scarce.cli.check_scores import as_estimate, at_hand, walked
 from scarce.cli.cost_flags import CostFlags, cost_options
-from scarce.cli.evaluate import cost_figures, folded, number, threshold_figures
+from scarce.cli.evaluate import cost_figures, folded, number
 from scarce.cli.judged import Judged, SpeaksFor, read_judged, speaks_for_options
 from scarce.cli.options import (
-    COLUMN,
     INPUT,
     LabelFlags,
     dry_run_option,
@@ -30,9 +31,10 @@ from scarce.cli.options import (
     show_plan,
     text_options,
 )
-from scarce.cli.output import emit, json_option, seed_option, table
+from scarce.cli.output import emit, json_option, say, seed_option, table
 from scarce.cli.prob_columns import prob_option
-from scarce.errors import CheckError, DataError, UsageError
+from scarce.cli.score_flags import ScoreFlags, score_options, thresholds
+from scarce.errors import CheckError, DataError, UsageError, suggest
 
 if TYPE_CHECKING:
     from scarce import Estimate
@@ -57,20 +59,7 @@ if TYPE_CHECKING:
     metavar="MODEL|COLUMN",
     help="What is in use now: a model file, or a column of probabilities in TABLE.",
 )
-@click.option("--score", type=COLUMN, help="Column of scores; greater: worse.")
-@click.option(
-    "--threshold",
-    type=float,
-    metavar="SCORE",
-    help="Score at or above which a row is an alert.",
-)
-@click.option(
-    "--method",
-    type=click.Choice(("auto", "mixture", "audit")),
-    default="auto",
-    show_default=True,
-    help="How what was missed is estimated; see scarce estimate.",
-)
+@score_options(required=False, inclusion=False)
 @speaks_for_options
 @cost_options
 @level_option
@@ -87,9 +76,7 @@ def check(
     prob: tuple[str, ...],
     labels: LabelFlags,
     against: str | None,
-    score: str | None,
-    threshold: float | None,
-    method: str,
+    scores: ScoreFlags,
     speaks: SpeaksFor,
     costs: CostFlags,
     level: float,
@@ -102,7 +89,7 @@ def check(
 
     A bound must hold for the unfavourable end of the figure's interval, so that luck with few rows
     does not pass; --by value looks at the estimate alone. What cannot be known does not pass. Takes
-    what evaluate takes, and with --score and --threshold what estimate takes.
+    what evaluate takes, and with --score and --threshold what estimate takes: filled-in lists too.
 
     \b
     scarce check p.csv --label fraud --max-log-loss 0.1 --max-brier 0.05 --min-auc 0.8
@@ -110,26 +97,45 @@ def check(
     scarce check scores.csv --score score --label label --threshold 2.5 --min-precision 0.2
     """
     kinds = {bound.kind for bound in bounds}
-    _refuse_flags(bounds, kinds, against, score, threshold, costs)
+    scores = replace(scores, inclusion=speaks.inclusion)
+    _refuse_flags(bounds, kinds, against, scores, costs)
     if dry_run:
         show_plan(_plan(files, bounds, by), json=json)
         return
-    judged = read_judged(
-        files,
-        "check",
-        labels=labels,
-        prob=prob,
-        speaks=speaks,
-        costs=costs if "cost" in kinds else None,
-        extra=[("--score", score)] if score is not None else [],
-        need_prob=bool(kinds - {"score"}) or score is None,
-        form=form,
-        quiet=json,
-    )
-    if judged.learnt:
-        raise DataError(f"{judged.learnt} A gate on them is open.")
-    figures, remarks = _figures(judged, kinds, costs, score, threshold, method, level, seed)
-    if against is not None:
+    by_walk = "score" in kinds and bool(as_estimate(scores))
+    judged: Judged | None = None
+    figures: dict[str, dict[str, Estimate]] = {}
+    remarks: list[str] = []
+    if not by_walk or kinds - {"score"}:
+        judged = read_judged(
+            files,
+            "check",
+            labels=labels,
+            prob=prob,
+            speaks=speaks,
+            costs=costs if "cost" in kinds else None,
+            extra=[("--score", scores.score)] if scores.score is not None else [],
+            need_prob=bool(kinds - {"score"}) or scores.score is None,
+            form=form,
+            quiet=json,
+        )
+        if judged.learnt:
+            raise DataError(f"{judged.learnt} A gate on them is open.")
+        figures, remarks = _figures(judged, kinds, costs, level, seed)
+    if "score" in kinds:
+        if judged is None or by_walk:
+            again = judged is not None
+            found = walked(
+                files, scores, labels, prob, speaks, form, again=again, level=level, seed=seed
+            )
+        else:
+            found = at_hand(judged, scores, thresholds(scores.threshold, None), level, seed)
+        figures |= {name: {name: one} for name, one in found.figures.items()}
+        remarks = list(dict.fromkeys([*remarks, *found.remarks]))
+        where, rows, unlabelled = found.where, found.rows, found.unlabelled
+    if judged is not None:
+        where, rows, unlabelled = judged.where, len(judged.y), judged.unlabelled
+    if against is not None and judged is not None:
         rival = _rival(files, judged.columns, against, labels, speaks, form)
         figures["worse"] = {f"log loss beyond {against}": judged.worse_than(rival, level)}
     verdicts = [
@@ -139,13 +145,13 @@ def check(
     ]
     holds = all(one["holds"] for one in verdicts)
     result = {
-        "table": judged.where,
-        "model": judged.model or None,
+        "table": where,
+        "model": None if judged is None else judged.model or None,
         "holds": holds,
         "by": by,
         "level": level,
-        "rows": len(judged.y),
-        "unlabelled": judged.unlabelled,
+        "rows": rows,
+        "unlabelled": unlabelled,
         "checks": verdicts,
         "remarks": remarks,
     }
@@ -158,8 +164,7 @@ def _refuse_flags(
     bounds: Mapping[Bound, float],
     kinds: set[str],
     against: str | None,
-    score: str | None,
-    threshold: float | None,
+    scores: ScoreFlags,
     costs: CostFlags,
 ) -> None:
     """Refuse flags that cannot work together, before anything is read."""
@@ -180,25 +185,24 @@ def _refuse_flags(
         if against is None:
             raise UsageError(f"{first['rival'].flag} needs {NEEDS['rival']}.")
         raise UsageError(f"--against {against} is given and no bound on it: add --max-worse 0.")
-    if "score" in kinds and threshold is None:
+    if "score" in kinds and not scores.threshold:
         raise UsageError(f"{first['score'].flag} needs {NEEDS['score']}.")
-    if "score" not in kinds and (score is not None or threshold is not None):
-        flag = "--score" if score is not None else "--threshold"
+    flag = "--threshold" if scores.threshold else as_estimate(scores)
+    flag = "--score" if scores.score is not None else flag
+    if "score" not in kinds and flag:
         raise UsageError(
             f"{flag} is given and no bound on what it finds: add --min-recall, --min-precision or "
             "--max-missed."
         )
-    if threshold is not None and not math.isfinite(threshold):
-        raise UsageError(f"--threshold {threshold}: give a finite number.")
+    if scores.threshold:
+        thresholds(scores.threshold, scores.batch)
+    scores.refuse_idle()
 
 
 def _figures(
     judged: Judged,
     kinds: set[str],
     costs: CostFlags,
-    score: str | None,
-    threshold: float | None,
-    method: str,
     level: float,
     seed: int,
 ) -> tuple[dict[str, dict[str, Estimate]], list[str]]:
@@ -226,10 +230,6 @@ def _figures(
         money = cost_figures(judged.labelled(), costs, level, seed, full=False)
         figures["cost"] = {"mean cost": money["mean_cost"]}
         figures["savings"] = {"savings": money["savings"].share}
-    if "score" in kinds:
-        found, said = _performance(judged, score, threshold, method, level, seed)
-        remarks += said
-        figures |= {figure: {figure: one} for figure, one in found.items()}
     return figures, list(dict.fromkeys(remarks))
 
 
@@ -243,12 +243,18 @@ def _rival(
 ) -> Judged:
     """The same rows as judged by what is in use now."""
     from scarce.cli.scoring import is_model
+    from scarce.tables import open_table
 
     if str(files[0] if files else "") == against or prob == (against,):
         raise UsageError(f"--against {against} is what is judged itself: name what is in use now.")
     if not files or str(files[-1]) == "-":
         raise UsageError("--against reads the table twice: write standard input to a file first.")
     old = is_model(Path(against))
+    if not old and against not in (names := open_table(files[-1], form).names):
+        raise DataError(
+            f"--against {against}: {files[-1]} has no such column, and there is no such model file."
+            f"{suggest(against, names)} The columns are: {', '.join(names[:12])}."
+        )
     return read_judged(
         [Path(against), files[-1]] if old else [files[-1]],
         "check",
@@ -260,46 +266,8 @@ def _rival(
     )
 
 
-def _performance(
-    judged: Judged, score: str | None, threshold: Any, method: str, level: float, seed: int
-) -> tuple[dict[str, Estimate], list[str]]:
-    """What a threshold finds and misses: counted where every row has a label, else estimated."""
-    from scarce import Estimate, estimate_performance
-    from scarce.tables import number_column
-
-    scores = judged.prob
-    if score is not None:
-        scores = number_column(judged.table, score, where=judged.where)
-    if not judged.unlabelled:
-        cut = threshold_figures(judged, scores, threshold, level)
-        count = float(cut.missed)
-        exact = Estimate(count, count, count, level, "counted", "these rows alone")
-        return {"recall": cut.recall, "precision": cut.precision, "missed": exact}, []
-    if len(judged.classes) != 2:
-        threshold_figures(judged, scores, threshold, level)  # says why not
-    for flag, held in (("--weight", judged.sample_weight), ("--groups", judged.groups)):
-        if held is not None:
-            raise UsageError(
-                f"{flag} is for rows that all have a label, and {judged.unlabelled:,} have none: "
-                "what they hide is estimated row by row. Leave it out."
-            )
-    found = estimate_performance(
-        scores,
-        judged.y,
-        threshold=threshold,
-        inclusion=judged.inclusion,
-        method=method,
-        level=level,
-        random_state=seed,
-    )
-    names = ("recall", "precision", "missed")
-    return {name: getattr(found, name) for name in names}, list(found.warnings)
-
-
 def _size(one: Estimate) -> Estimate:
     """The size of a figure that may have either sign."""
-    from dataclasses import replace
-
     ends = sorted((abs(one.low), abs(one.high)))
     low = 0.0 if one.low <= 0 <= one.high else ends[0]
     if math.isnan(one.low):
@@ -309,7 +277,7 @@ def _size(one: Estimate) -> Estimate:
 
 def _show(result: dict[str, Any]) -> None:
     for remark in result["remarks"]:
-        click.echo(folded(f"Note: {remark}") + "\n")
+        say(folded(f"Note: {remark}") + "\n")
     rows = []
     for one in result["checks"]:
         held, sign = one["estimate"], "<=" if one["bound"].startswith("--max") else ">="

@@ -9,18 +9,26 @@ What does not fit is refused. Chooses and estimates nothing; how a list is read:
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from scarce.cli.bad_cells import shown, told
-from scarce.cli.list_files import ROW, Entry, read_list, together, without_blanks
-from scarce.cli.options import LabelFlags, typed
+from scarce.cli.list_files import (
+    ROW,
+    Entry,
+    ListForm,
+    read_list,
+    refuse_copies,
+    together,
+    without_blanks,
+)
+from scarce.cli.list_labels import FILLED, MANY, TRUTHS, Reading, listed, other_labels
+from scarce.cli.options import typed
 from scarce.cli.output import say
+from scarce.cli.row_names import bare, lost_digits
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -28,39 +36,7 @@ if TYPE_CHECKING:
     from scarce.tables import TableSource
 
 JOINED = "inclusion of the list"  # a name that no table has
-APART = "Name a column that tells rows apart, or leave --id out: rows then go by position."
-MANY = 50  # labels beyond which a column is none of labels, and is not remembered
-FILLED = "was filled in with"
-TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 SAME_SCORE = 1e-6  # relative: spreadsheets round
-
-CARRIED = (
-    *("score", "label", "positive", "negative", "unlabelled", "classes"),
-    *(
-        "threshold",
-        "audit",
-        "id",
-        "auc",
-        "delimiter",
-        "encoding",
-        "decimal",
-        "no_header",
-        "missing",
-        "only_empty",
-    ),
-)
-
-
-def labels_are_numbers(source: TableSource, labels: LabelFlags) -> bool:
-    """Whether the label column can be read as numbers: it looks so, and no flag names a word."""
-    import pyarrow as pa
-
-    if labels.label is None or labels.label not in source.types:
-        return all(not isinstance(typed(word), str) for flags in labels[1:] for word in flags)
-    kind = source.types[labels.label]
-    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
-    words = any(isinstance(typed(word), str) for flags in labels[1:] for word in flags)
-    return bool(number) and not words
 
 
 class Checklists:
@@ -74,12 +50,10 @@ class Checklists:
         Column that tells rows apart; None to go by position.
     label, score : str
         Names of these columns, in the lists as in the table; None if no score is known.
-    unlabelled : sequence of str
-        Labels that mean not labelled, as typed.
-    numbers : bool
-        Whether labels are numbers.
-    where : str
-        The table, for messages.
+    reading : Reading
+        How labels are read.
+    source : TableSource
+        The table.
     form : TextForm
     """
 
@@ -90,26 +64,33 @@ class Checklists:
         key: str | None,
         label: str,
         score: str | None,
-        unlabelled: Sequence[str],
-        numbers: bool,
-        where: str,
+        reading: Reading,
+        source: TableSource,
         form: TextForm,
     ) -> None:
         import numpy as np
 
-        self._apart = {typed(word) if numbers else word for word in unlabelled}
+        _refuse_twice_given(paths)
+        self._apart, where = reading.apart, source.where
         self.key, self.label, self.score, self.where = key, label, score, where
         self._complaint: DataError | None = None
         self._known: set[Any] = set()
         self._padded = ""  # a name in the table that begins with 0
+        asked = ListForm(key, label, score, reading, source, form)
+        read = [read_list(path, asked) for path in paths]
         lists = [
             {
                 one: entry._replace(label=None) if entry.label in self._apart else entry
-                for one, entry in read_list(path, key, label, score, numbers, form).items()
+                for one, entry in held.entries.items()
             }
-            for path in paths
+            for held in read
         ]
+        self._truths = {held.where: held.truths for held in read if held.truths}
+        for path, words in self._truths.items():
+            meant = " and ".join(f"{word} is {int(word.lower() == 'true')}" for word in words)
+            say(f"{path}: {meant}, as in {where}.")
         entries, self.notes = together(lists, by=key or ROW)
+        refuse_copies(lists)
         answered = {one for held in lists for one, entry in held.items() if entry.label is not None}
         self.open = len({one for held in lists for one in held} - answered)
         self.asked = len({one for held in lists for one in held})
@@ -119,6 +100,9 @@ class Checklists:
         self.last = next((e.where for one in lists[::-1] for e in one.values()), where)
         self.keys = list(entries)
         self.positions = np.array(self.keys if key is None else [], dtype=np.int64)
+        spelt = {bare(name): name for name in self.keys} if key is not None else {}
+        self._bare = {short: name for short, name in spelt.items() if short != name}
+        self._respelt = ""  # a name in the table that the list writes otherwise
 
     def certain(self, threshold: float) -> tuple[int, int, int]:
         """Rows below a threshold that were not drawn by lot.
@@ -141,8 +125,8 @@ class Checklists:
             known = self._known - self._apart - {None}
             if strange and known:
                 return DataError(
-                    f"{told} {where} {FILLED} {_listed(strange)}, where {self.where} has "
-                    f"{_listed(known)}: use the same words in both."
+                    f"{told} {where} {FILLED} {listed(strange)}, where {self.where} has "
+                    f"{listed(known)}: use the same words in both."
                 )
         return error
 
@@ -158,6 +142,10 @@ class Checklists:
             np.add.at(met, which, 1)
             yield self._filled(part, places, which, start)
             start += part.num_rows
+        known = self._known - self._apart - {None}
+        for where, words in self._truths.items():
+            if known - {0, 1}:
+                raise other_labels(where, words, self.where, known)
         self._refuse_twice(met)
         if self._complaint is not None:
             raise self._complaint
@@ -182,6 +170,9 @@ class Checklists:
         if not self._padded:
             padded = names.filter(pc.match_substring_regex(names, "^0[0-9]")).slice(0, 1)
             self._padded = "".join(padded.to_pylist())
+        if self._bare and not self._respelt:
+            named = pa.array(self._bare, pa.string())
+            self._respelt = "".join(names.filter(pc.is_in(names, named)).slice(0, 1).to_pylist())
         at = pc.index_in(names, value_set=pa.array(self.keys, pa.string()), skip_nulls=True)
         found = at.fill_null(-1).to_numpy()
         places = np.flatnonzero(found >= 0)
@@ -283,7 +274,15 @@ class Checklists:
             rest = f" (and {more:,} more)" if more else ""
             what = f"row {first:,}" if self.key is None else f"the row with {self.key} {first}"
             cure = "Give the table that the list was drawn from."
-            if self._padded and str(first).isdecimal() and not str(first).startswith("0"):
+            short = bare(str(first))
+            if self.key is not None and lost_digits(first):
+                cure = lost_digits(first)
+            elif self._respelt:
+                cure = (
+                    f"The list writes {shown(self._bare[self._respelt])} where there it is "
+                    f"{shown(self._respelt)}: write names in the list as they are there."
+                )
+            elif self._padded and short.isdecimal() and not short.startswith("0"):
                 cure = (
                     f"There, names begin with 0, such as {self._padded}: were leading zeros lost "
                     "in a spreadsheet? Put them back into the list."
@@ -301,6 +300,18 @@ class Checklists:
                 f"{self.where}, so that it is not clear which one was checked. Name a column that "
                 "tells rows apart."
             )
+
+
+def _refuse_twice_given(paths: Sequence[Path]) -> None:
+    """Refuse one file as two lists: what it found would count twice."""
+    for at, path in enumerate(paths):
+        for other in paths[:at]:
+            with suppress(OSError):  # read_list says which one is not there
+                if os.path.samefile(path, other):
+                    raise UsageError(
+                        f"--audit {path} is the same file as --audit {other}: a list counts once. "
+                        "Leave one out."
+                    )
 
 
 def walk_of(
@@ -358,93 +369,3 @@ def _blanked(part: Any, key: str | None, form: TextForm, truths: str | None) -> 
             read = cleaned.column(truths).cast(pa.bool_())
             cleaned = cleaned.set_column(cleaned.column_names.index(truths), truths, read)
     return cleaned.append_column(key, part.column(key))
-
-
-def refuse_same(columns: Mapping[str, str | None]) -> None:
-    """Refuse one column under two flags: what is it, then?"""
-    seen: dict[str, str] = {}
-    for flag, name in columns.items():
-        if name is not None and name in seen:
-            raise UsageError(f"{seen[name]} and {flag} both name {name!r}: each is its own column.")
-        if name is not None:
-            seen[name] = flag
-
-
-def refuse_shared_ids(chosen: Any, parts: Sequence[Any], key: str, where: str) -> None:
-    """Refuse to list a row whose name another row bears too; warn where only others share names.
-
-    Parameters
-    ----------
-    chosen : pyarrow.ChunkedArray
-        Names of the rows on the list.
-    parts : sequence of pyarrow.ChunkedArray
-        Names of all rows.
-    key, where : str
-        Their column, and the table, for messages.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    names = pa.chunked_array([one.cast(pa.string()) for part in parts for one in part.chunks])
-    bare = pc.utf8_trim_whitespace(chosen.cast(pa.string())).fill_null("")
-    if pc.any(pc.equal(bare, "")).as_py():
-        raise DataError(
-            f"--id {key}: a row that was chosen has none in {where}, so that its answer could not "
-            f"find the way back. {APART}"
-        )
-    if pc.count_distinct(names, mode="all").as_py() == len(names):
-        return
-    counted = names.value_counts()
-    often = counted.filter(pc.greater(counted.field("counts"), 1))
-    shared = often.field("values").drop_null()
-    listed = shared.filter(pc.is_in(shared, value_set=chosen.cast(pa.string()).combine_chunks()))
-    if len(listed):
-        raise DataError(
-            f"--id {key}: {shown(listed[0].as_py())} stands in several rows of {where}, and its "
-            f"answer could not find the way back to one. {APART}"
-        )
-    if len(shared):
-        number = f"{len(shared):,} values stand" if len(shared) > 1 else "1 value stands"
-        say(
-            f"warning: --id {key}: {number} in several rows of {where}, such as "
-            f"{shown(shared[0].as_py())}. None of them was chosen now; to be sure of later lists, "
-            "name a column that tells all rows apart."
-        )
-
-
-def refuse_many(name: str, classes: Sequence[Any]) -> None:
-    """Refuse labels of more classes than event and no event."""
-    if len(classes) > 2:
-        held = ", ".join(map(shown, classes[:6]))
-        raise DataError(
-            f"Column {name!r} holds {len(classes)} classes ({held}), and an alert is an event or "
-            "none: name the event with --positive and the others with --negative."
-        )
-
-
-def command_to_paste(
-    verb: str, table: Path | str | None, *more: str, leave: Sequence[str] = ()
-) -> str:
-    """Return a command with the flags of the present one that mean the same to another verb."""
-    ctx = click.get_current_context()
-    words = ["scarce", verb, "FILE" if table is None or str(table) == "-" else str(table)]
-    known = {parameter.name: parameter for parameter in ctx.command.params}
-    for name in CARRIED:
-        source = ctx.get_parameter_source(name)
-        if name not in known or name in leave or source is None or source.name == "DEFAULT":
-            continue
-        value, flag = ctx.params[name], max(known[name].opts, key=len)
-        if isinstance(value, bool):
-            words += [flag] if value else []
-        else:
-            for one in value if isinstance(value, tuple) else (value,):
-                words += [flag, f"{one:.17g}" if isinstance(one, float) else str(one)]
-    return shlex.join([*words, *more])
-
-
-def _listed(values: Collection[Any]) -> str:
-    """Name some values: 'a', 'b' and 'c'."""
-    words = sorted(map(shown, values))
-    if len(words) > 6:
-        words = [*words[:6], "others"]
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

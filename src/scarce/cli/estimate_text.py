@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.checklists import command_to_paste
-from scarce.cli.output import table
+from scarce.cli.next_command import command_to_paste
+from scarce.cli.output import say, table
 from scarce.cli.wording import in_flags
 
 if TYPE_CHECKING:
@@ -68,11 +68,6 @@ def result_of(
         Further thresholds.
     seed : int
     """
-    warnings = [
-        _in_flags(text)
-        for text in found.warnings
-        if not (_all_labelled(found) and text.startswith("No positives seen"))
-    ]
     result = {
         **_record(found),
         "file": None if path is None else str(path),
@@ -80,7 +75,7 @@ def result_of(
         "level": found.recall.level,
         "seed": seed,
         "effective_size": found.effective_size,
-        "warnings": warnings,
+        "warnings": warnings_of(found, held),
         "also": [_record(found.at(mark)) for mark in also],
         "next": _next(found, path, held.are_prob),
     }
@@ -88,17 +83,26 @@ def result_of(
         result["batches"] = {str(name): _record(one) for name, one in found.batches.items()}
     if together is not None:
         result["as_one_batch"] = {"missed": together.missed, "recall": together.recall}
-    lists = held.lists
-    if lists is not None:
-        result["warnings"] = _with_lists(warnings, found, lists)
-    if lists is not None and lists.open:
+    if held.lists is not None and held.lists.open:
         result["next"] = None  # the list at hand comes first
-        if lists.open == lists.asked:
-            result["warnings"] = [
-                f"No row of {held.flags.audit[-1]} is filled in yet: fill in its column "
-                f"{held.answer!r}, and run this again."
-            ]
     return result
+
+
+def warnings_of(found: Performance, held: ScoredTable | None = None) -> list[str]:
+    """Return what to be careful about, in flags; with lists, without what they explain."""
+    warnings = [
+        said_in_flags(text)
+        for text in found.warnings
+        if not (_all_labelled(found) and text.startswith("No positives seen"))
+    ]
+    if held is None or held.lists is None:
+        return warnings
+    if held.lists.open == held.lists.asked:
+        return [
+            f"No row of {held.flags.audit[-1]} is filled in yet: fill in its column "
+            f"{held.answer!r}, and run this again."
+        ]
+    return _with_lists(warnings, found, held.lists)
 
 
 def _record(found: Performance) -> dict[str, Any]:
@@ -110,7 +114,8 @@ def _record(found: Performance) -> dict[str, Any]:
     }
 
 
-def _in_flags(text: str) -> str:
+def said_in_flags(text: str) -> str:
+    """Return a sentence of the library as it is said to someone who types flags."""
     options = [
         one[2:]
         for parameter in click.get_current_context().command.params
@@ -190,9 +195,9 @@ def _free(name: str) -> str:
 
 
 def show_result(found: Performance, result: dict[str, Any]) -> None:
-    """Write the estimate for a reader on stdout."""
+    """Write the estimate for a reader on stdout, and what to be careful about on stderr."""
     for text in result["warnings"]:
-        click.echo(f"warning: {text}")
+        say(f"warning: {text}")
     for line in sentences(found):
         click.echo(line)
     if "batches" in result:
@@ -214,7 +219,7 @@ def leans_on(found: Performance) -> list[str]:
     leans = [found.recall.assumes]
     if math.isnan(found.recall.value):  # then it says why, and not what the limit leans on
         leans = [found.missed.assumes, found.recall.assumes]
-    return [_in_flags(text) for text in dict.fromkeys(leans)]
+    return [said_in_flags(text) for text in dict.fromkeys(leans)]
 
 
 def sentences(found: Performance) -> list[str]:

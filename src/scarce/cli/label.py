@@ -13,17 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scarce.cli.bad_cells import numbers_of, refuse_nested, refuse_unscored
-from scarce.cli.checklists import (
-    JOINED,
-    Checklists,
-    labels_are_numbers,
-    refuse_many,
-    refuse_same,
-    refuse_shared_ids,
-    walk_of,
-)
+from scarce.cli.checklists import JOINED, Checklists, walk_of
+from scarce.cli.label_flags import refuse_flags, refuse_own_input, refuse_taken
 from scarce.cli.label_text import SIZES, Read, play_plan, tell
 from scarce.cli.list_files import ANSWER, CHANCE, POLICY, ROW, without_blanks
+from scarce.cli.list_labels import for_events, reading_of, refuse_many
 from scarce.cli.options import (
     COLUMN,
     INPUT,
@@ -41,6 +35,7 @@ from scarce.cli.options import (
 )
 from scarce.cli.output import json_option, progress, say, seed_option
 from scarce.cli.prob_columns import find_prob, prob_option, table_or_stdin
+from scarce.cli.row_names import refuse_same, refuse_shared_ids
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -181,9 +176,10 @@ def label(
     """
     from scarce.tables import open_table, refuse_existing
 
-    _refuse_flags(score, prob, policy, n, plan, width, threshold, by, costs)
+    refuse_flags(score, prob, policy, n, plan, width, threshold, by, costs)
     if not (dry_run or plan):
         rows_need_a_file(out, json, "todo.csv")
+    refuse_own_input(out, {"the table": table, "the cost file": costs}, audit)
     refuse_existing(out, force)
     source = open_table(table_or_stdin(table, "label"), form)
     values: tuple[str, ...] = (score,) if score is not None else ()
@@ -205,7 +201,7 @@ def label(
     answer = labels.label or ANSWER
     added = [*([ROW] if id is None else []), CHANCE, POLICY]
     if not plan:
-        _refuse_taken(source, [*added, *([answer] if labels.label is None else [])])
+        refuse_taken(source, [*added, *([answer] if labels.label is None else [])])
     if dry_run:
         show_plan(
             {
@@ -236,48 +232,6 @@ def label(
     tell(choice, read, table, answer, policy, out, id, seed, json)
 
 
-def _refuse_flags(
-    score: str | None,
-    prob: tuple[str, ...],
-    policy: str,
-    n: tuple[int, ...],
-    plan: bool,
-    width: float | None,
-    threshold: float | None,
-    by: str,
-    costs: Path | None,
-) -> None:
-    """Refuse flags that cannot work together, before anything is read."""
-    unsure = policy == "uncertainty" and not plan
-    if unsure and score is not None:
-        raise UsageError("--policy uncertainty is about probabilities: give --prob, not --score.")
-    by_lot = policy == "random" and not plan and threshold is None  # needs nothing to rank by
-    if not unsure and not by_lot and score is None and not prob:
-        raise UsageError("Name the column of scores with --score, or of probabilities with --prob.")
-    if score is not None and prob:
-        raise UsageError("--score and --prob both say what rows are ranked by: give one of them.")
-    if not plan and len(n) != 1:
-        raise UsageError("How many rows? Give --n once, such as --n 100; several only with --plan.")
-    if width is not None and not plan:
-        raise UsageError("--width is a question to the plan: add --plan.")
-    if threshold is None and (plan or policy == "audit"):
-        raise UsageError("An audit looks below the threshold: give --threshold.")
-    if (by == "cost") != (costs is not None):
-        raise UsageError("--by cost and --costs FILE go together: give both or neither.")
-
-
-def _refuse_taken(source: TableSource, names: list[str]) -> None:
-    for name in names:
-        if name in source.names:
-            cure = {
-                ROW: "Rename it, or name a column that tells rows apart with --id.",
-                ANSWER: f"If it holds the labels, say so: --label {ANSWER}.",
-            }.get(name, "Rename it.")
-            raise DataError(
-                f"{source.where} has a column {name!r} already, which the list adds. {cure}"
-            )
-
-
 def _read(
     source: TableSource,
     held: Any,
@@ -299,7 +253,8 @@ def _read(
     from scarce.cli.columns import number_column, read_labels
     from scarce.cli.prob_columns import ProbColumns, prob_values
 
-    numbers = labels_are_numbers(source, labels)
+    reading = reading_of(source, labels, lists=bool(audit))
+    numbers = reading.numbers
     matrix = None if costs is None else CostMatrix.read(costs)
     amounts = () if matrix is None else matrix.columns
     for name in amounts:
@@ -311,24 +266,24 @@ def _read(
             key=id,
             label=answer,
             score=names[0] if names else None,
-            unlabelled=labels.unlabelled,
-            numbers=numbers,
-            where=source.where,
+            reading=reading,
+            source=source,
             form=form,
         )
     read_as_numbers = list(dict.fromkeys((*names, *amounts)))
     wanted = [*read_as_numbers, answer]
     if not names and answer not in source.types:
         wanted.append(source.names[0])  # only to count the rows
+    plain = [*read_as_numbers, answer] if numbers else read_as_numbers
     if held is None:
-        plain = [*read_as_numbers, answer] if numbers else read_as_numbers
         walk = walk_of(source, wanted, plain, lists=lists, form=form, label=answer, tick=tick)
         table = pa.concat_tables(list(walk()), promote_options="permissive")
     else:
         table = without_blanks(held.select([n for n in wanted if n in source.types]), form)
-        for at, name in enumerate(read_as_numbers):
-            read = numbers_of(source, table, name, form)
-            table = table.set_column(at, name, pa.array(read, from_pandas=True))
+        for at, name in enumerate(table.column_names):
+            if name in plain:
+                read = numbers_of(source, table, name, form)
+                table = table.set_column(at, name, pa.array(read, from_pandas=True))
         if lists is not None:
             keyed = table if id is None else table.append_column(id, held.column(id))
             table = next(iter(list(lists.join(iter([keyed])))))
@@ -348,8 +303,9 @@ def _read(
         column = table.column(answer)
         if column.null_count < n_rows:
             try:
-                found = read_labels(column, answer, labels, where=source.where)
+                found = read_labels(column, answer, reading.flags, where=source.where)
             except DataError as error:
+                error = error if unsure else for_events(error)
                 raise error if lists is None else lists.explained(error) from None
             y, classes = found.y, found.classes
         else:

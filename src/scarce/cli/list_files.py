@@ -10,21 +10,29 @@ on its way. Does not look at the table: see checklists.py.
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scarce.cli.bad_cells import shown
-from scarce.errors import DataError
+from scarce.cli.list_labels import Reading, answers
+from scarce.cli.row_names import lost_digits
+from scarce.errors import DataError, suggest
 
 if TYPE_CHECKING:
     from scarce.rows import TextForm
+    from scarce.tables import TableSource
 
 ORDERED = ("band", "tail")  # policies that take the greatest scores, all of them
 ROW, CHANCE, POLICY, ANSWER = "row", "inclusion", "policy", "label"
 MOST_ROWS = 2**53  # beyond, a number in a file is no position
+AS_WRITTEN = "Take the list as `scarce label` wrote it, and fill in its column of labels alone."
+NO_TEXT = (b"PAR1", b"ARROW1", b"\xff" * 4, b"PK", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+WIDE = (b"\xff\xfe", b"\xfe\xff")  # how UTF-16 begins, which spreadsheets call Unicode text
 
 
 class Entry(NamedTuple):
@@ -37,31 +45,53 @@ class Entry(NamedTuple):
     policy: str = ""
 
 
-def read_list(
-    path: Path, by: str | None, label: str, score: str | None, numbers: bool, form: TextForm
-) -> dict[Any, Entry]:
+class ListForm(NamedTuple):
+    """How lists are read."""
+
+    by: str | None  # column that tells rows apart; None for positions
+    label: str
+    score: str | None
+    reading: Reading
+    source: TableSource  # that lists were drawn from
+    form: TextForm
+
+
+class ReadList(NamedTuple):
+    """A list that came back: its rows by key, and the words in it that mean true or false."""
+
+    where: str
+    entries: dict[Any, Entry]
+    truths: list[str]
+
+
+def read_list(path: Path, asked: ListForm) -> ReadList:
     """Read one list: by key, the label that was filled in, the probability and the score."""
     import numpy as np
+    import pyarrow as pa
 
     from scarce.tables import open_table
 
-    form, key = _form_of(path, form), by or ROW
+    form, key = _form_of(path, asked.form), asked.by or ROW
     source = open_table(path, form)
-    for name, option in ((key, "--id"), (label, "--label"), (CHANCE, "")):
-        source.column(name, option)
-    table = source.read(exact=True)
-    chance = _numbers(table, CHANCE, source.where, form)
+    where = source.where
+    _refuse_lost_columns(source, asked)
+    table, places = _without_empty_rows(source.read(exact=True), form)
+    chance = _numbers(table, CHANCE, where, form)
     scores = np.full(table.num_rows, np.nan)
-    if score in source.names:
-        scores = _numbers(table, score, source.where, form)
-    if numbers:
-        labels = [
-            None if x != x else x for x in _numbers(table, label, source.where, form).tolist()
-        ]
+    if asked.score in source.names:
+        scores = _numbers(table, asked.score, where, form)
+    truths: list[str] = []
+    labels = without_blanks(table.select([asked.label]), form).column(asked.label)
+    if not asked.reading.numbers:
+        filled = labels.to_pylist()
+    elif pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type):
+        texts = labels.to_pylist()
+        filled, truths = answers(texts, asked.reading, where, asked.source, asked.label)
     else:
-        labels = without_blanks(table.select([label]), form).column(label).to_pylist()
-    if by is None:
-        keys = _numbers(table, key, source.where, form).tolist()
+        held = _numbers(table, asked.label, where, form).tolist()
+        filled = [None if one != one else one for one in held]
+    if asked.by is None:
+        keys = _numbers(table, key, where, form).tolist()
     else:
         keys = [str(value) for value in table.column(key).to_pylist()]
     policies = [""] * table.num_rows
@@ -70,32 +100,80 @@ def read_list(
     strange = np.flatnonzero(~((chance > 0) & (chance <= 1)))
     if len(strange):
         at = int(strange[0])
+        line = _line(source, places[at], form)
         raise DataError(
-            f"{source.where}, column {CHANCE!r}: {chance[at]:g} in line {at + 1:,} is not the "
-            "probability of a draw, which lies above 0 and up to 1. Take the list as `scarce "
-            "label` wrote it."
+            f"{where}, column {CHANCE!r}: {chance[at]:g} in line {line:,} is not the probability "
+            f"of a draw, which lies above 0 and up to 1. {AS_WRITTEN}"
         )
     found: dict[Any, Entry] = {}
     for place, one in enumerate(keys):
-        if by is None and not (0 <= one < MOST_ROWS and one == int(one)):
+        if asked.by is None and not (0 <= one < MOST_ROWS and one == int(one)):
             raise DataError(
-                f"{source.where}, column {ROW!r}: line {place + 1:,} holds no position, which is a "
-                "whole number from 0. Take the list as `scarce label` wrote it, or name --id."
+                f"{where}, column {ROW!r}: line {_line(source, places[place], form):,} holds no "
+                "position, which is a whole number from 0. Take the list as `scarce label` wrote "
+                "it, or name --id."
             )
-        one = int(one) if by is None else one
+        one = int(one) if asked.by is None else one
         if one in found:
-            raise DataError(
-                f"{source.where} lists {key} {one} twice, and each row is checked once. Remove one "
-                "of the lines."
-            )
+            cure = "Each row is checked once: remove one of the lines."
+            lost = lost_digits(one) if asked.by is not None else ""
+            raise DataError(f"{where} lists {key} {one} twice. {lost or cure}")
         found[one] = Entry(
-            labels[place],
-            float(chance[place]),
-            float(scores[place]),
-            source.where,
-            policies[place],
+            filled[place], float(chance[place]), float(scores[place]), where, policies[place]
         )
-    return found
+    return ReadList(where, found, truths)
+
+
+def _refuse_lost_columns(source: TableSource, asked: ListForm) -> None:
+    """Refuse a list that has lost a column, or has it under another name."""
+    seen = f"Its columns are: {', '.join(source.names[:12])}."
+    if asked.by is None and ROW not in source.names:
+        raise DataError(
+            f"{source.where} has no column {ROW!r}, the position of each row. If it was drawn by a "
+            f"column that tells rows apart, name that with --id. {seen}"
+        )
+    whose = {asked.by: "--id", asked.label: "--label"}
+    for name in (asked.by, asked.label):
+        if name is not None and name not in source.names:
+            near = suggest(name, source.names)
+            alike = [one for one in source.names if one.strip().lower() == name.strip().lower()]
+            cure = f"Rename {alike[0]!r} to {name!r} in the list." if alike else AS_WRITTEN
+            raise DataError(
+                f"{source.where} has no column {name!r} ({whose[name]}), and a list has the same "
+                f"names as its table, {asked.source.where}.{'' if alike else near} {cure} {seen}"
+            )
+    if CHANCE not in source.names:
+        raise DataError(
+            f"{source.where} has no column {CHANCE!r}, the probability with which each row was "
+            f"drawn, and without it a row cannot be counted for others. {AS_WRITTEN} {seen}"
+        )
+
+
+def _without_empty_rows(table: Any, form: TextForm) -> tuple[Any, Any]:
+    """Return a list without rows of empty cells, which spreadsheets add; and rows' places."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    empty = np.ones(table.num_rows, dtype=bool)
+    blanked = without_blanks(table, form)
+    for column in blanked.columns:
+        empty &= pc.is_null(column).to_numpy()
+    places = np.flatnonzero(~empty)
+    return table.take(pa.array(places)), places
+
+
+def _line(source: TableSource, row: int, form: TextForm) -> int:
+    """Return the line of a row of a list, from 1: cells may run over lines, and some are empty."""
+    if source.path is None or not source.is_text:
+        return row + 2
+    try:
+        with source.path.open(encoding=form.encoding, newline="") as file:
+            lines = csv.reader(file, delimiter=form.delimiter or ",")
+            held = (lines.line_num - "".join(cells).count("\n") for cells in lines if cells)
+            return next(islice(held, row + 1, None), row + 2)
+    except (OSError, UnicodeError, LookupError, csv.Error):
+        return row + 2
 
 
 def _numbers(table: Any, name: str, where: str, form: TextForm) -> Any:
@@ -121,11 +199,16 @@ def _form_of(path: Path, form: TextForm) -> TextForm:
         head = path.read_bytes()
     except OSError:
         return form  # open_table says what is wrong
+    encoding = "utf-16" if head.startswith(WIDE) else "utf-8"
     try:
-        head.decode()
-        encoding = "utf-8"
+        head.decode(encoding)
     except UnicodeDecodeError:
         encoding = form.encoding
+        if encoding.lower() in ("utf-8", "utf8") and not head.startswith(NO_TEXT):
+            raise DataError(
+                f"{path} is not written as UTF-8: save the list as UTF-8 (in a spreadsheet: CSV "
+                "UTF-8)."
+            ) from None
     line = head.partition(b"\n")[0]
     mark = max(",;\t|", key=lambda one: line.count(one.encode()))
     decimal = form.decimal if mark == "," else ","  # where values may hold one, it is decimal
@@ -155,11 +238,14 @@ def weighed(lists: Sequence[dict[Any, Entry]]) -> tuple[list[dict[Any, Entry]], 
         lots.append([key for key in drawn if one[key].label is not None])
         shares.append(len(lots[at]) / max(1, len(drawn)))
         if len(lots[at]) < len(drawn):
+            where = one[drawn[0]].where
             open_lots.append(
-                f"{len(drawn) - len(lots[at]):,} of {len(drawn):,} rows that "
-                f"{one[drawn[0]].where} drew by lot have no label: the others are taken to be like "
-                "them. Fill them in; if work went from the top down and stopped early, that is in "
-                "order."
+                f"{len(drawn) - len(lots[at]):,} of {len(drawn):,} rows that {where} drew by lot "
+                "have no label: they are taken to be like the others. Fill them in; if work went "
+                "from the top down and stopped early, that is in order."
+                if lots[at]
+                else f"None of the {len(drawn):,} rows that {where} drew by lot has a label: what "
+                "it drew says nothing yet. Fill them in."
             )
     total = max(1, sum(map(len, lots)))
     joined = []
@@ -201,6 +287,20 @@ def together(lists: Sequence[dict[Any, Entry]], by: str) -> tuple[dict[Any, Entr
                 entry = entry._replace(label=before.label)
             joined[key] = entry
     return joined, notes
+
+
+def refuse_copies(lists: Sequence[dict[Any, Entry]]) -> None:
+    """Refuse a list that is another one again: what was drawn once would count twice."""
+    for at, one in enumerate(lists):
+        for before in lists[:at]:
+            lots = {key: entry.chance for key, entry in one.items()}
+            if lots and lots == {key: entry.chance for key, entry in before.items()}:
+                names = [next(iter(held.values())).where for held in (before, one)]
+                raise DataError(
+                    f"{names[0]} and {names[1]} list the same rows with the same probabilities: "
+                    "that is one list, and it counts once. Leave one out; answers of several "
+                    "people belong into one list."
+                )
 
 
 def without_blanks(table: Any, form: TextForm) -> Any:

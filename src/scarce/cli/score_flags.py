@@ -18,18 +18,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scarce.cli.bad_cells import refuse_nested, refuse_unscored
-from scarce.cli.checklists import (
-    JOINED,
-    Checklists,
-    labels_are_numbers,
-    refuse_many,
-    refuse_same,
-    walk_of,
-)
+from scarce.cli.checklists import JOINED, Checklists, walk_of
 from scarce.cli.list_files import ANSWER
+from scarce.cli.list_labels import for_events, reading_of, refuse_many
 from scarce.cli.options import COLUMN, LabelFlags, typed
 from scarce.cli.output import progress, say
-from scarce.errors import DataError, UsageError
+from scarce.cli.row_names import refuse_same
+from scarce.errors import DataError, UsageError, refuse_word
 
 if TYPE_CHECKING:
     from scarce import Performance
@@ -57,30 +52,54 @@ class ScoreFlags:
     foreground: str
     no_check: bool
 
+    def refuse_idle(self) -> None:
+        """Refuse families that were typed and would do nothing, or that nobody knows."""
+        from scarce.assess.families import FAMILIES
 
-def score_options(*, required: bool) -> Callable[[Any], Any]:
+        context = click.get_current_context()
+        for name in ("background", "foreground"):
+            source = context.get_parameter_source(name)
+            typed_now = source is click.core.ParameterSource.COMMANDLINE
+            if typed_now and self.method != "mixture":
+                raise UsageError(
+                    f"--{name} is a family of the mixture, and does nothing with --method "
+                    f"{self.method}: add --method mixture, or leave it out."
+                )
+            by_itself = ("auto",) if name == "background" else ()
+            refuse_word(name, getattr(self, name), (*by_itself, *FAMILIES))
+
+
+def score_options(*, required: bool, inclusion: bool = True) -> Callable[[Any], Any]:
     """Add the options of scores; the command gets `scores`, a ScoreFlags.
 
     Parameters
     ----------
     required : bool
         Whether the verb cannot do without --score and --threshold.
+    inclusion : bool
+        Whether to add --inclusion; False for a verb that has it already.
     """
 
     def added(command: Any) -> Any:
         @wraps(command)
         def gathered(*args: Any, **more: Any) -> Any:
-            flags = ScoreFlags(**{one.name: more.pop(one.name) for one in fields(ScoreFlags)})
-            return command(*args, scores=flags, **more)
+            names = [one.name for one in fields(ScoreFlags)]
+            held = None if inclusion else more.get("inclusion")
+            flags = {name: more.pop(name) for name in names if inclusion or name != "inclusion"}
+            scores = ScoreFlags(**{"inclusion": held, **flags})
+            return command(*args, scores=scores, **more)
 
-        for option in reversed(_options(required)):
+        for option in reversed(_options(required, inclusion)):
             gathered = option(gathered)
         return gathered
 
     return added
 
 
-def _options(required: bool) -> tuple[Any, ...]:
+def _options(required: bool, inclusion: bool) -> tuple[Any, ...]:
+    drawn = click.option(
+        "--inclusion", type=COLUMN, help="Column with the probability of being drawn."
+    )
     return (
         click.option(
             "--score", required=required, type=COLUMN, help="Column of scores; greater: worse."
@@ -103,9 +122,7 @@ def _options(required: bool) -> tuple[Any, ...]:
         click.option(
             "--id", type=COLUMN, help="Column that tells rows apart, to find those of --audit."
         ),
-        click.option(
-            "--inclusion", type=COLUMN, help="Column with the probability of being drawn."
-        ),
+        *((drawn,) if inclusion else ()),
         click.option(
             "--method",
             type=click.Choice(METHODS),
@@ -194,7 +211,8 @@ class ScoredTable:
             raise UsageError("Which rows were found to be events? Name the column with --label.")
         self.flags, self.labels, self.form = flags, labels, form
         self.score = flags.score
-        self.thresholds = _thresholds(flags.threshold, flags.batch)
+        self.thresholds = thresholds(flags.threshold, flags.batch)
+        flags.refuse_idle()
         self.source: TableSource = open_table(path, form)
         named = {
             "--score": flags.score,
@@ -211,7 +229,7 @@ class ScoredTable:
             if name is not None:
                 self.source.column(name, option)
         self.answer = labels.label or ANSWER
-        self.number_labels = labels_are_numbers(self.source, labels)
+        self.reading = reading_of(self.source, labels, lists=bool(flags.audit))
         self.lists = None
         if flags.audit:
             self.lists = Checklists(
@@ -219,9 +237,8 @@ class ScoredTable:
                 key=flags.id,
                 label=self.answer,
                 score=flags.score,
-                unlabelled=labels.unlabelled,
-                numbers=self.number_labels,
-                where=self.source.where,
+                reading=self.reading,
+                source=self.source,
                 form=form,
             )
         more = (flags.inclusion, flags.label_source, flags.threshold_at, flags.batch)
@@ -255,7 +272,7 @@ class ScoredTable:
             "random_state": seed,
         }
         numbers = [name for name in (flags.score, flags.inclusion, flags.threshold_at) if name]
-        if self.number_labels:
+        if self.reading.numbers:
             numbers.append(self.answer)
         try:
             with progress("Reading") as tick:
@@ -272,6 +289,7 @@ class ScoredTable:
                     return self._streamed(lambda: self._watched(walk(), watch), asked), None
                 return self._in_batches(self._watched(walk(), watch), flags.batch, asked)
         except DataError as error:
+            error = for_events(error)
             raise error if self.lists is None else self.lists.explained(error) from None
 
     def _watched(self, parts: Iterator[Any], watch: Watch | None) -> Iterator[Any]:
@@ -297,7 +315,11 @@ class ScoredTable:
 
         source, answer = self.source, self.answer
         names = (asked["inclusion"], asked["label_source"], asked["threshold_at_time"])
-        kind = pa.float64() if self.number_labels else source.types.get(answer, pa.string())
+        kind = source.types.get(answer, pa.string())
+        if self.reading.numbers:
+            kind = pa.float64()
+        elif self.lists is not None and not pa.types.is_boolean(kind):
+            kind = pa.string()  # as written
         words = asked["label_source"]
         rows = streamed_rows(
             walk() if source.once else walk,
@@ -305,7 +327,7 @@ class ScoredTable:
             label=answer,
             categories=[] if words is None else [words],
             where=source.where,
-            **label_meanings(self.labels, kind),
+            **label_meanings(self.reading.flags, kind),
         )
         self._say_labels(rows.classes)
         return estimate_performance(rows, **asked)
@@ -330,7 +352,8 @@ class ScoredTable:
                 f"{where}, column {batch!r}: {in_rows(lost)} {belong} to no batch. Fill in the "
                 "column, or leave --batch out."
             )
-        read = read_labels(table.column(answer), answer, self.labels, where=where, quiet=True)
+        flags = self.reading.flags
+        read = read_labels(table.column(answer), answer, flags, where=where, quiet=True)
         self._say_labels(read.classes)
         for name in ("inclusion", "threshold_at_time"):
             if asked[name] is not None:
@@ -361,7 +384,7 @@ class ScoredTable:
         )
 
 
-def _thresholds(given: tuple[str, ...], batch: str | None) -> Any:
+def thresholds(given: tuple[str, ...], batch: str | None) -> Any:
     """Read --threshold: one score for all rows, or NAME=SCORE for each batch."""
     named: dict[Any, float] = {}
     for text in given:
