@@ -177,7 +177,7 @@ def test_presences_need_something_to_compare_with(folder):
     alone = [lines[0], *(line for line in lines[1:] if line.split(",")[where])]
     (folder / "alone.csv").write_text("\n".join(alone) + "\n")
     done = fit(
-        folder, "x.scarce", data="alone.csv", label="seen", drop=["verdict", "known", "kind"]
+        folder, "tried.scarce", data="alone.csv", label="seen", drop=["verdict", "known", "kind"]
     )
     assert done.exit_code == 3
     assert f"All {len(alone) - 1:,} rows are 1" in done.stderr
@@ -188,7 +188,7 @@ def test_a_background_that_is_called_0_is_a_background(folder):
     text = (folder / "data.csv").read_text()
     (folder / "zero.csv").write_text(text)
     flags = ("--unlabelled", "0", "--positive", "1")
-    done = fit(folder, "x.scarce", *flags, data="zero.csv")
+    done = fit(folder, "tried.scarce", *flags, data="zero.csv")
     assert done.exit_code == 0, done.output
     assert "maxent learns from the labelled rows against all rows" in done.stderr
 
@@ -196,13 +196,13 @@ def test_a_background_that_is_called_0_is_a_background(folder):
 def test_a_measurement_is_no_label(folder):
     lines = [f"{place},{place % 7}" for place in range(200)]
     (folder / "numbers.csv").write_text("height,x\n" + "\n".join(lines) + "\n")
-    done = run(folder, "fit", "numbers.csv", "--label", "height", "--out", "x.scarce", "--force")
+    done = run(folder, "fit", "numbers.csv", "--label", "height", "--out", "tried.scarce", "--force")
     assert done.exit_code == 3
     assert "holds 200 different numbers (0, 1, 2, ...)" in done.stderr
 
 
 def test_missing_values_of_labels_are_said(folder):
-    done = fit(folder, "x.scarce", "--missing", "0", "--model", "maxent")
+    done = fit(folder, "tried.scarce", "--missing", "0", "--model", "maxent")
     assert "--missing holds for 'fraud' too: rows that say 0 there are not labelled" in done.stderr
 
 
@@ -411,6 +411,19 @@ def test_a_hole_that_the_model_cannot_take_is_named(folder, model):
     assert "Column 'hour': a value is missing at row 1, and RareClassifier needs" in shown.stderr
 
 
+def test_a_level_that_the_model_never_saw_can_be_taken_as_missing(folder):
+    fit(folder, "w.scarce", "--model", "maxent", label="seen")
+    rows = b"amount,hour,city\n1,2,Rom\n"
+    shown = run(folder, "predict", "w.scarce", "-", input=rows)
+    assert shown.exit_code == 3
+    assert "Read unknown levels as missing with --unknown missing" in shown.stderr
+    assert run(folder, "predict", "w.scarce", "-", "--unknown", "missing", input=rows).exit_code == 0
+    (folder / "rom.csv").write_bytes(b"amount,hour,city,seen\n1,2,Rom,1\n1,2,Ulm,0\n")
+    shown = run(folder, "evaluate", "w.scarce", "rom.csv", "--label", "seen")
+    assert shown.exit_code == 3
+    assert "scarce predict --unknown missing, and judge the column prob" in shown.stderr
+
+
 def test_the_model_comes_first(folder, model):
     shown = run(folder, "predict", "data.csv", "model.scarce")
     assert shown.exit_code == 2
@@ -432,7 +445,7 @@ def test_values_that_the_model_cannot_read_are_named(folder, model):
     shown = predict("amount,hour,city\n1,2,Ulm\n3,4,Rom\n")
     assert shown.exit_code == 3
     assert "standard input: Column 'city': 'Rom' at row 1 is not in the code book" in shown.stderr
-    assert "--unknown missing" in shown.stderr
+    assert "RareClassifier needs a level that it knows" in shown.stderr
     shown = predict("amount,hour\n1,2\n")
     assert shown.exit_code == 3
     assert "no column 'city'" in shown.stderr

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import click
+
 from scarce.errors import DataError, StoreError, UsageError
 
 
@@ -120,8 +122,30 @@ class LoadedModel:
             for name in handed_on:  # as it is written to whoever comes next, as a number here
                 place = read.column_names.index(name)
                 read = read.set_column(place, name, [source.numbers(part, name, start)])
-            yield part.select(list(keep)), self.prob(read, start, where=source.where)
+            try:
+                prob = self.prob(read, start, where=source.where)
+            except DataError as error:
+                raise self._with_way_out(error) from None
+            yield part.select(list(keep)), prob
             start += part.num_rows
+
+    def _with_way_out(self, error: DataError) -> DataError:
+        """An unknown level can be read as missing only by a model, and a verb, that knows how."""
+        told, advice, _ = str(error).partition(" Read unknown levels")
+        if not advice:
+            return error
+        if not self.model.__sklearn_tags__().input_tags.allow_nan:
+            return DataError(
+                f"{told} {self.kind} needs a level that it knows: put one in its place, or fit "
+                "again with rows of it. Models from --model maxent or bayes can take it as missing."
+            )
+        ctx = click.get_current_context(silent=True)
+        if ctx is not None and all("--unknown" not in one.opts for one in ctx.command.params):
+            return DataError(
+                f"{told} Take such levels as missing with scarce predict --unknown missing, and "
+                "judge the column prob that it writes."
+            )
+        return error
 
     def _need(self, source: Any, name: str) -> None:
         try:
