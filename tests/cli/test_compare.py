@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ from scarce import (
 from scarce.assess.comparison import compare_prob
 from scarce.assess.evaluation import evaluate_prob
 from scarce.assess.left_out import deal_folds, left_out
+from scarce.cli.compare_text import verdict_words
 from scarce.cli.main import scarce
 
 QUICK = "logistic:ridge=1"
@@ -418,3 +420,79 @@ def test_a_person_reads_a_table_and_sentences(table):
     assert any(line.startswith("  constant") for line in lines)
     assert any("log loss" in line for line in lines[4:])
     assert lines[-1].endswith("not in the intervals.")
+
+
+def test_judging_has_a_bar_of_its_own(table, monkeypatch):
+    begun = []
+
+    @contextmanager
+    def bar(label):
+        begun.append(label)
+        yield lambda done, total: None
+        begun.append("end")
+
+    monkeypatch.setattr("scarce.cli.compare.progress", bar)
+    run(table, "--label", "fraud", "--models", QUICK)
+    assert begun == ["Fitting", "end", "Judging", "end"]
+
+
+def test_a_gain_that_is_not_certain_is_not_called_none(rng):
+    y = (rng.random(400) < 0.3).astype(int)
+    good = np.where(y == 1, 0.9, 0.1)
+    sure = np.where(y == 1, 0.55, 0.25)
+    sure[np.flatnonzero(y)[:6]] = 1e-4  # better on average, and uncertain: a few rows cost much
+    bad = rng.beta(1, 1, 400)
+    found = compare_prob(y, {"good": good, "sure": sure, "bad": bad})
+    assert found.ahead["log_loss"]["sure"].value > 0 > found.ahead["log_loss"]["sure"].low
+    said = verdict_words(found, {}, {}, fitted=True)
+    assert "sure: not certainly better than the constant forecast in log loss." in said
+    assert "bad: no better than the constant forecast in log loss." in said
+
+
+def test_probability_0_for_what_happened_is_said(tmp_path, rng):
+    y = np.repeat([0, 1], 100)
+    rows = open_rows(pa.table({"a": rng.normal(10.0 * y), "fraud": y}), label="fraud")
+    save(GaussianBayes().fit(rows), tmp_path / "m.scarce")
+    path = tmp_path / "t.csv"
+    far = {"a": [0.0, 9.0, 1e3, 1e3, 1e3, 1e3], "fraud": [0, 1, 0, 0, 1, 1]}  # one class gets 0
+    pacsv.write_csv(pa.table(far), path)
+    flags = (path, tmp_path / "m.scarce", "--label", "fraud")
+    found = figures(*flags)
+    assert found["given_0"] == {"m": 2}
+    assert (
+        "m gave probability 0 to what happened in 2 rows, and so its log loss is infinite."
+        in found["words"]
+    )
+    shown = run(*flags).stdout
+    assert "[inf, inf]" not in shown
+    assert "+inf" in shown
+
+
+@pytest.mark.parametrize(("width", "tables"), [(60, 3), (200, 1)])
+def test_a_narrow_terminal_gets_the_table_in_parts(table, monkeypatch, width, tables):
+    drawn = []
+    monkeypatch.setattr("scarce.cli.compare_text.on_terminal", lambda: True)
+    monkeypatch.setattr("scarce.cli.compare_text.terminal_width", lambda: width)
+    monkeypatch.setattr(
+        "scarce.cli.compare_text.table", lambda rows, columns, title: drawn.append((rows, columns))
+    )
+    run(table, "--label", "fraud", "--models", f"bayes,{QUICK}", "--false-alarm", 5, "--miss", 60)
+    assert len(drawn) == tables
+    for rows, columns in drawn:
+        assert columns[0] == ""
+        assert [row[0] for row in rows] == [row[0] for row in drawn[0][0]]
+        cells = zip(columns, *rows, strict=True)
+        assert sum(max(map(len, cell)) + 3 for cell in cells) <= width
+    assert sum(len(columns) - 1 for _, columns in drawn) == 7
+
+
+def test_a_hole_among_the_rows_left_out_is_no_obstacle(tmp_path):
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(120, 2)).round(3)
+    y = (rng.random(120) < 1 / (1 + np.exp(-2 * x[:, 0]))).astype(int)
+    cells = [[f"{a}", f"{b}", f"{c}"] for (a, b), c in zip(x.tolist(), y.tolist(), strict=True)]
+    cells[7][1] = ""  # the only one: every other fold is fitted without a hole
+    path = tmp_path / "holes.csv"
+    path.write_text("a,b,y\n" + "\n".join(map(",".join, cells)) + "\n")
+    done = run(path, "--label", "y", "--positive", "1", "--models", "auto", "--folds", "3")
+    assert done.exit_code == 0, done.output

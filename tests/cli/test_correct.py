@@ -384,3 +384,28 @@ def test_model_files_that_are_none(folder, data):
     done = run("correct", "m.scarce", "--now-at", "0.1", "--prob", "p", "--out", "m2.scarce")
     assert (done.exit_code, "this is a model file" in done.stderr) == (2, True)
     assert sorted(path.name for path in folder.iterdir()) == ["m.scarce"]
+
+
+def test_a_bad_cell_of_a_file_is_named_by_its_line(folder):
+    Path("p.csv").write_text("id,prob\n1,0.5\n2,x\n")
+    done = run("correct", "p.csv", *MIX, "--out", "q.csv")
+    assert (done.exit_code, "'x' in line 3 is not a number" in done.stderr) == (3, True)
+    Path("p.csv").write_text("id,prob\n1,0.5\n2,1.5\n")
+    done = run("correct", "p.csv", *MIX, "--out", "q.csv")
+    assert (done.exit_code, "1.5 in line 3 is no probability" in done.stderr) == (3, True)
+
+
+def test_onto_itself_nothing_is_lost(table, prob, data):
+    before = rows_of(Path(table).read_text())
+    ok("correct", table, *MIX, "--out", table, "--force")
+    after = rows_of(Path(table).read_text())
+    assert after.pop("before_prob") == before["prob"]
+    assert {k: v for k, v in after.items() if k != "prob"} == {
+        k: v for k, v in before.items() if k != "prob"
+    }
+    model = RareClassifier("logistic", ridge=1.0).fit(data.X, data.y)
+    save(model, "m.scarce")
+    ok("correct", "m.scarce", "--now-at", "0.2", "--out", "m.scarce", "--force")
+    assert np.array_equal(
+        load("m.scarce").estimator_.predict_proba(data.X), model.predict_proba(data.X)
+    )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import click
 import numpy as np
 import pytest
@@ -104,7 +107,7 @@ def test_settings_that_contradict_each_other_are_data():
         typed(settings={"costs": "c.toml", "miss": "4"})
 
 
-@pytest.mark.parametrize("text", ["nan", "inf", "-1e999"])
+@pytest.mark.parametrize("text", ["nan", "inf", "-1e999", "1e308"])
 def test_what_is_no_cost_is_refused_when_typed(text):
     with pytest.raises(click.BadParameter):
         typed("--false-alarm", "1", "--miss", text, standalone_mode=False)
@@ -161,8 +164,8 @@ def test_abstain_beside_a_file(folder):
         ({"act": "block"}, "--act 'block' names an action, and there are no costs"),
         ({"false_alarm": "1", "miss": "nan"}, "--miss nan cannot be weighed"),
         ({"false_alarm": "1", "miss": "inf"}, "--miss inf cannot be weighed"),
-        ({"false_alarm": "1", "miss": "3 €"}, "--miss '3 €' is neither a number"),
-        ({"false_alarm": "1", "miss": "9", "abstain": "5 $"}, "--abstain '`5 $`'"),
+        ({"false_alarm": "1", "miss": "3 * €"}, "--miss '3 * €' is neither a number"),
+        ({"false_alarm": "1", "miss": "9", "abstain": "a $"}, "--abstain '`a $`'"),
         ({"false_alarm": "1", "miss": "9", "act": "x", "let_pass": "x"}, "Two actions are called"),
         ({"false_alarm": "1", "miss": "9", "act": " "}, "--act is empty"),
         ({"false_alarm": "1", "miss": "9", "abstain_name": "ask"}, "Give what it costs"),
@@ -225,6 +228,34 @@ def test_a_mistake_that_would_pay_is_said_in_flags(flags, words):
     with pytest.warns(DataWarning, match=words) as seen:
         CostFlags(false_alarm="1", miss="4", **flags).check()
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("2,5", "with a decimal point, 2.5."),
+        ("1,000", "between thousands, 1000."),
+        ("", "--miss is empty"),
+        ("400 EUR", "type the number alone, 400"),
+        ("$400", "type the number alone, 400."),
+        ("4 amount", "'4 * amount'"),
+        ("amount / 2", "nor a multiple of a column"),
+    ],
+)
+def test_costs_as_people_write_them_get_the_way_to_type_them(text, words):
+    with pytest.raises(UsageError, match=re.escape(words)):
+        CostFlags(false_alarm="1", miss=text).check()
+
+
+def test_asking_that_earns_is_said():
+    with pytest.warns(DataWarning, match="--abstain -1 is below 0 and no other cost is"):
+        CostFlags(false_alarm="1", miss="4", abstain="-1").check()
+    CostFlags(false_alarm="1", miss="4", hit="-2", abstain="-1").check()
+
+
+def test_a_file_with_a_mark_of_its_encoding(folder):
+    Path("c.csv").write_text("action,0,1\npass,0,4\nact,1,0\n", encoding="utf-8-sig")
+    assert CostFlags(file="c.csv").matrix((0, 1)).actions == ("pass", "act")
 
 
 def test_a_column_that_is_negative_is_said_when_bound():

@@ -405,7 +405,7 @@ def test_ctrl_c_during_a_slow_pipe_leaves_nothing(tmp_path):
     time.sleep(0.3)  # and waits for the next rows
     running.send_signal(signal.SIGINT)
     assert running.wait(10) == 130
-    assert b"interrupted; nothing was written" in running.stderr.read()
+    assert b"interrupted; no file was written" in running.stderr.read()
     assert list(tmp_path.iterdir()) == []
     running.stdin.close()
     running.stderr.close()
@@ -453,9 +453,50 @@ def test_a_late_bad_row_is_counted_from_the_beginning(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("prob,amount\n0.5,3\n\n1.7,3\n", "column 'prob': 1.7 in line 4 is no probability"),
+        ("prob,amount\n0.5,3\nhigh,3\n", "column 'prob': 'high' in line 3 is not a number"),
+        ("prob,amount\n0.5,3\n0.5,x\n", "column 'amount': 'x' in line 3 is not a number"),
+        ("prob,amount\n0.5,3\n0.5,\n", "column 'amount' is missing in line 3"),
+    ],
+)
+def test_hostile_cells_of_a_file_are_named_by_their_line(tmp_path, text, said):
+    path = tmp_path / "p.csv"
+    path.write_text(text)
+    done = run("decide", path, "--false-alarm", "5", "--miss", "amount")
+    assert (done.exit_code, said in done.stderr) == (3, True), done.stderr
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_formula_that_earns_is_named(table):
+    done = ok("decide", table, "--false-alarm", "5", "--miss", "-1 * amount", "--out", "d.csv")
+    assert "below 0 in some rows (--miss, by column 'amount')" in done.stderr
+
+
+def test_the_file_of_costs_is_not_written_over(table):
+    Path("c.csv").write_text("action,0,1\npass,0,400\nact,5,0\n")
+    done = run("decide", table, "--costs", "c.csv", "--out", "./c.csv", "--force")
+    assert (done.exit_code, "is the file of costs" in done.stderr) == (2, True)
+    assert Path("c.csv").read_text().startswith("action,0,1")
+
+
+@pytest.mark.parametrize("width", [40, 60, 200])
+def test_a_narrow_terminal_breaks_lines_between_words(table, monkeypatch, width):
+    monkeypatch.setattr("scarce.cli.decide.on_terminal", lambda: True)
+    monkeypatch.setattr("scarce.cli.decide.terminal_width", lambda: width)
+    mix = ("--trained-at", "0.2", "--now-at", "0.1")
+    lines = ok("decide", table, *FLAGS, *mix, "--out", "d.csv").stderr.splitlines()
+    assert max(map(len, lines)) < width
+    wide = ok("decide", table, *FLAGS, *mix, "--out", "-").stderr
+    assert "the best single action for all rows" in " ".join(wide.split())
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         ((), "There are no costs"),
+        (("--false-alarm", "5", "--miss", "prob"), "--miss names 'prob', the column of prob"),
         (("--miss", "3"), "--false-alarm is not given"),
         ((*FLAGS, "--now-at", "0.1"), "--now-at without --trained-at"),
         ((*FLAGS, "--trained-at", "0.1", "--now-at", "1"), "'--now-at': 1: a share"),

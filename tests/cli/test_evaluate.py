@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from scarce import (
     CostMatrix,
+    GaussianBayes,
     PriorCorrected,
     RareClassifier,
     brier_score,
@@ -29,7 +33,11 @@ from scarce.assess.at_threshold import at_threshold
 from scarce.assess.evaluation import drawn_weights, evaluate_prob
 from scarce.assess.ranking import auc
 from scarce.cli.evaluate import folded
+from scarce.cli.judged import SpeaksFor, read_judged
 from scarce.cli.main import scarce
+from scarce.cli.options import LabelFlags
+from scarce.cli.share_advice import share_advice
+from scarce.rows import TextForm
 
 
 def run(*args: object, stdin: str | bytes | None = None) -> Result:
@@ -101,7 +109,7 @@ def test_figures_are_the_librarys(table, data):
     assert close(told["brier"], library.brier)
     assert told["log_loss"]["value"] == pytest.approx(log_loss(y, prob).value)
     assert told["brier"]["value"] == pytest.approx(brier_score(y, prob).value)
-    assert close(told["calibration"], calibration_loss(y, prob, level=0.8))
+    assert close(told["calibration"], calibration_loss(y, prob, cut="rows", level=0.8))
     assert close(told["auc"], auc(y, prob, level=0.8))
     constant = np.full(400, y.mean())
     assert found["constant"]["log_loss"]["value"] == pytest.approx(log_loss(y, constant).value)
@@ -384,7 +392,7 @@ def test_a_constant_column_saves_nothing(tmp_path, data):
     found = figures(path, "--label", "fraud")
     assert found["figures"]["log_loss_skill"]["value"] == pytest.approx(0, abs=1e-9)
     assert found["figures"]["auc"]["value"] == 0.5
-    assert "cannot be told from noise" in found["remarks"][0]
+    assert "the difference is within the noise" in found["remarks"][0]
 
 
 def test_one_class_alone_is_said(tmp_path):
@@ -401,7 +409,101 @@ def test_far_off_probabilities_get_advice_that_can_be_pasted(tmp_path, data):
     path = write(tmp_path / "p.csv", prob=np.clip(3 * data["prob"], 0, 1), fraud=data["fraud"])
     shown = run(path, "--label", "fraud")
     share = f"{data['fraud'].mean():.3g}"
-    assert f"  scarce correct {path} --trained-at SHARE --now-at {share}\n" in shown.stdout
+    new = tmp_path / "p-now.csv"
+    command = f"scarce correct {path} --trained-at SHARE --now-at {share} --out {new}"
+    assert f"  {command}\n" in shown.output
+    words = command.replace("SHARE", "0.4").split()[1:]
+    assert CliRunner().invoke(scarce, words).exit_code == 0
+    assert f"--out {tmp_path / 'p-now-2.csv'}" in run(path, "--label", "fraud").output
+    again = run(new, "--label", "fraud", "--prob", "before_prob").output  # still far off
+    assert "scarce correct" in again
+    held = pacsv.read_csv(new).to_pydict()  # as if the correction had missed
+    held["prob"], held["before_prob"] = held["before_prob"], held["prob"]
+    write(tmp_path / "q.parquet", **held)
+    told = run(tmp_path / "q.parquet", "--label", "fraud").output
+    assert "They were corrected before" in told
+    assert "scarce correct" not in told
+
+
+@pytest.fixture
+def moved_world(tmp_path, rng):
+    """A table in which events are rarer than in the training of `model`, but like them."""
+    X = rng.normal(size=(9000, 2))
+    y = (rng.random(9000) < 1 / (1 + np.exp(2 - X[:, 0]))).astype(int)
+    kept = (y == 0) | (rng.random(9000) < 0.1)
+    return write(tmp_path / "now.csv", a=X[kept, 0], b=X[kept, 1], fraud=y[kept])
+
+
+def test_a_model_is_moved_once_and_then_left_alone(tmp_path, model, moved_world):
+    told = figures(model, moved_world, "--label", "fraud")["remarks"][0]
+    assert "The model is for a share of" in told
+    words = shlex.split(told.partition(": scarce ")[2])
+    assert words[-2:] == ["--out", str(tmp_path / "m-now.scarce")]
+    assert CliRunner().invoke(scarce, words).exit_code == 0
+    assert not any("On average" in one for one in figures(words[-1], moved_world, "--label",
+                   "fraud")["remarks"])  # fmt: skip
+
+
+@pytest.mark.parametrize("share", [0.15, 0.9])
+def test_a_share_that_is_not_the_reason_is_not_moved(tmp_path, rng, share):
+    X = rng.normal(size=(600, 2))
+    y = (rng.random(600) < share).astype(int)
+    rows = open_rows(pa.table({"a": X[:, 0], "b": X[:, 1], "fraud": y}), label="fraud")
+    path = tmp_path / "bayes.scarce"
+    save(GaussianBayes().fit(rows), path)
+    shifted = X + [[6.0, -6.0]]  # rows of another world, where the model is wrong
+    now = (rng.random(600) < 0.15).astype(int)
+    test = write(tmp_path / "t.csv", a=shifted[:, 0], b=shifted[:, 1], fraud=now)
+    judged = read_judged([path, test], "evaluate", labels=LabelFlags("fraud", (), (), (), ()),
+                         speaks=SpeaksFor(), form=TextForm(), quiet=True)  # fmt: skip
+    off = replace(judged, prob=np.full(600, 0.6))
+    advice = share_advice(off, off.evaluate(0.9))
+    if share == 0.15:
+        assert "already, so that this is not the reason" in advice.way
+        assert "take another model" in str(advice)
+        assert advice.command == ""
+    else:  # 0.6 at a share of 0.9 is rare: moved to 0.15 it is 0.03, as far off as before
+        assert advice.command.startswith("scarce correct")
+        nearly = replace(judged, prob=np.full(600, 0.3))
+        advice = share_advice(nearly, nearly.evaluate(0.9))
+        assert "on average, so that the share of events is not the reason" in advice.way
+        assert advice.command == ""
+
+
+def test_a_pipe_gets_no_command_to_paste(tmp_path, data):
+    path = write(tmp_path / "p.csv", prob=np.clip(3 * data["prob"], 0, 1), fraud=data["fraud"])
+    shown = run("--label", "fraud", stdin=path.read_bytes()).output
+    assert "move it with `scarce correct`." in shown.replace("\n", " ")
+    assert "standard input'" not in shown
+    assert "--now-at" not in shown
+
+
+def test_the_command_says_how_the_text_is_written(tmp_path, data):
+    high = np.clip(3 * data["prob"], 0, 1)
+    lines = [f"{p:.6f};{y}".replace(".", ",") for p, y in zip(high, data["fraud"], strict=True)]
+    (tmp_path / "p.csv").write_text("\n".join(["prob;fraud", *lines]) + "\n")
+    flags = ("--delimiter", ";", "--decimal", ",")
+    told = figures(tmp_path / "p.csv", "--label", "fraud", *flags)["remarks"][0]
+    words = shlex.split(told.partition(": scarce ")[2].replace("SHARE", "0.4"))
+    assert CliRunner().invoke(scarce, words).exit_code == 0, words
+    assert (tmp_path / "p-now.csv").exists()
+
+
+@pytest.mark.parametrize("labelled", [0.4, 0.6])
+def test_labels_of_alerts_are_no_share_of_events(tmp_path, data, labelled):
+    prob = np.clip(3 * data["prob"], 0, 1)
+    seen = prob >= np.quantile(prob, 1 - labelled)
+    fraud = [str(y) if s else "" for y, s in zip(data["fraud"], seen, strict=True)]
+    path = write(tmp_path / "p.csv", prob=prob, fraud=fraud)
+    told = " ".join(figures(path, "--label", "fraud")["remarks"])
+    if labelled < 0.5:
+        assert "How much was missed is asked with `scarce estimate`" in told
+        assert "160 of 400" in told
+        assert "scarce correct" not in told
+        assert "worth less than nothing" not in told
+        assert "If those rows were chosen, this says nothing of the others" in told
+    else:
+        assert "scarce correct" in told
 
 
 def test_what_had_probability_0_and_happened(tmp_path):
@@ -413,7 +515,7 @@ def test_what_had_probability_0_and_happened(tmp_path):
 def test_the_advice_names_the_column_and_quotes_it(tmp_path, data):
     high = np.clip(3 * data["prob"], 0, 1)
     path = write(tmp_path / "my p.csv", **{"risk score": high, "fraud": data["fraud"]})
-    shown = run(path, "--label", "fraud", "--prob", "risk score").stdout
+    shown = run(path, "--label", "fraud", "--prob", "risk score").output
     assert f"scarce correct '{path}' --prob 'risk score' --trained-at SHARE --now-at" in shown
 
 
@@ -434,6 +536,9 @@ def test_a_threshold_is_judged_too(table, data, tmp_path):
         prob_c=[0.2] * 3,
     )
     assert "two classes" in refused(3, kinds, "--label", "kind", "--threshold", 0.2)
+    for far in ("30", "-0.1", "nan"):
+        told = refused(2, table, "--label", "fraud", "--threshold", far)
+        assert f"--threshold {far} is no probability" in told
 
 
 def test_points_are_not_percent(table):
@@ -508,6 +613,43 @@ def test_bad_values_are_named_by_file_and_row(tmp_path, columns, flags, said):
     assert "p.parquet" in message
 
 
+@pytest.mark.parametrize(
+    ("text", "flags", "said"),
+    [
+        ("prob,fraud\n0.1,0\n\n0.2x,1\n", [], "column 'prob': '0.2x' in line 4 is not a number."),
+        ("prob,fraud\n0.1,0\n0.2x,1\n", [], "pass --missing 0.2x;"),
+        ("prob,fraud\n0.1,0\n,1\n", [], "the probability in line 3 is missing"),
+        ("prob,fraud\n0.1,0\n1.5,1\n", [], "1.5 in line 3 is no probability"),
+        ("prob,fraud,w\n0.1,0,1\n0.2,1,q\n", ["--weight", "w"], "column 'w': 'q' in line 3"),
+        ("prob,fraud,w\n0.1,0,1\n0.2,1,-1\n", ["--weight", "w"], "-1 in line 3"),
+        ("prob,fraud,g\n0.1,0,a\n0.2,1,\n", ["--groups", "g"], "no value in line 3"),
+        ("prob_0,prob_1,fraud\n0.5,0.5,0\n0.5,0.1,1\n", [], "sum to 0.6 in line 3"),
+        ("prob,fraud\n0.1,0\n20%,1\n", [], "Percentages are not read"),
+        ('prob,fraud\n0.1,0\n"1,000.5",1\n', [], "Marks between thousands"),
+    ],
+)
+def test_bad_cells_of_text_are_named_by_their_line(tmp_path, text, flags, said):
+    path = tmp_path / "p.csv"
+    path.write_text(text)
+    message = refused(3, path, "--label", "fraud", *flags)
+    assert said in message
+    assert "conversion error" not in message
+
+
+def test_bad_cells_that_a_model_reads_are_named_by_their_line(tmp_path, model):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,fraud\n1,2,0\n1,two,1\n")
+    assert "column 'b': 'two' in line 3 is not" in refused(3, model, path, "--label", "fraud")
+
+
+def test_a_late_word_among_labels_is_named_by_its_line(tmp_path):
+    path = tmp_path / "p.csv"
+    rows = "0.10000,0\n0.20000,1\n" * 80_000  # more than the megabyte that types are read from
+    path.write_text("prob,fraud\n" + rows + "0.1,maybe\n")
+    message = refused(3, path, "--label", "fraud")
+    assert "column 'fraud': 'maybe' in line 160,002 is not a number. If labels are words" in message
+
+
 @pytest.mark.parametrize("text", ["", "prob,fraud\n", "prob,fraud\n0.1,\n0.2,\n"])
 def test_empty_files_and_empty_labels(tmp_path, text):
     path = tmp_path / "p.csv"
@@ -558,3 +700,23 @@ def test_notes_fold_to_a_narrow_terminal_and_commands_stay_whole(monkeypatch):
     lines = folded(f"Note: {'one two three ' * 9}move it: scarce correct {'p' * 60}").splitlines()
     assert max(map(len, lines[:-1])) in range(34, 40)
     assert lines[-1] == f"  scarce correct {'p' * 60}"
+
+
+def test_long_stages_have_a_bar_each_one_after_the_other(table, monkeypatch):
+    begun = recorded_bars(monkeypatch, "scarce.cli.judged", "scarce.cli.evaluate")
+    run(table, "--label", "fraud")
+    assert begun == ["Reading", "end", "Judging", "end"]
+
+
+def recorded_bars(monkeypatch, *modules):
+    begun = []
+
+    @contextmanager
+    def bar(label):
+        begun.append(label)
+        yield lambda done, total: None
+        begun.append("end")
+
+    for module in modules:
+        monkeypatch.setattr(f"{module}.progress", bar)
+    return begun

@@ -196,7 +196,9 @@ def test_a_background_that_is_called_0_is_a_background(folder):
 def test_a_measurement_is_no_label(folder):
     lines = [f"{place},{place % 7}" for place in range(200)]
     (folder / "numbers.csv").write_text("height,x\n" + "\n".join(lines) + "\n")
-    done = run(folder, "fit", "numbers.csv", "--label", "height", "--out", "tried.scarce", "--force")
+    done = run(
+        folder, "fit", "numbers.csv", "--label", "height", "--out", "tried.scarce", "--force"
+    )
     assert done.exit_code == 3
     assert "holds 200 different numbers (0, 1, 2, ...)" in done.stderr
 
@@ -417,7 +419,9 @@ def test_a_level_that_the_model_never_saw_can_be_taken_as_missing(folder):
     shown = run(folder, "predict", "w.scarce", "-", input=rows)
     assert shown.exit_code == 3
     assert "Read unknown levels as missing with --unknown missing" in shown.stderr
-    assert run(folder, "predict", "w.scarce", "-", "--unknown", "missing", input=rows).exit_code == 0
+    assert (
+        run(folder, "predict", "w.scarce", "-", "--unknown", "missing", input=rows).exit_code == 0
+    )
     (folder / "rom.csv").write_bytes(b"amount,hour,city,seen\n1,2,Rom,1\n1,2,Ulm,0\n")
     shown = run(folder, "evaluate", "w.scarce", "rom.csv", "--label", "seen")
     assert shown.exit_code == 3

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
 LONGEST = 40  # characters of a cell in a message
 SCANNED_BYTES = 2**28  # text that is read again to find a line: a few seconds
-NO_NUMBER = re.compile(r"In CSV column #(\d+): CSV conversion error to \w+: invalid value '(.*)")
+NO_NUMBER = re.compile(r"In CSV column #(\d+): CSV conversion error to (\w+): invalid value '(.*)")
+COUNTED = ("int64", "double")  # what Arrow calls numbers in that sentence
 PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip and zstandard: lines are inside
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+THOUSANDS = re.compile(r"\s*[-+]?(\d{1,3}([., ']\d{3})+([.,]\d+)?|\d+([.,]\d+){2,})\s*")
+PERCENT = re.compile(r"\s*[-+]?[\d.,]+ ?%\s*")
 
 
 class Cell(NamedTuple):
@@ -63,24 +66,30 @@ def told(
         seen = NO_NUMBER.search(str(error.__cause__ or error))
         if seen is None:
             raise
-        cell = None if source.once else _found(source, numbers, form)
+        searched = [*numbers]
+        if source.names[int(seen[1])] == label and seen[2] in COUNTED:
+            searched = [label]  # which is read as its first rows look
+        cell = None if source.once else _found(source, searched, form)
         if cell is None:  # Arrow's columns are those of the file
-            cell = Cell(source.names[int(seen[1])], seen[2].split("'. ")[0].rstrip("'"), None)
+            cell = Cell(source.names[int(seen[1])], seen[3].split("'. ")[0].rstrip("'"), None)
         raise DataError(_words(source, cell, form, label)) from None
 
 
-def numbers_of(source: TableSource, table: Any, name: str, form: TextForm) -> Any:
-    """Return a column of a table that was read as text, as numbers; say which cell is none."""
+def numbers_of(source: TableSource, table: Any, name: str, form: TextForm, start: int = 0) -> Any:
+    """Return a column of a part of a table, read as text, as numbers; say which cell is none.
+
+    `start` is the number of the part's first row.
+    """
     from scarce.cli.prob_columns import number_values
 
     try:
-        return number_values(table, name, where=source.where, form=form, start=0)
+        return number_values(table, name, where=source.where, form=form, start=start)
     except DataError:
         values = table.column(name).to_pylist()
         if not any(isinstance(value, str) for value in values):
             raise
         row, value = _first_word(values, form)
-        raise DataError(_words(source, Cell(name, value, row), form, None)) from None
+        raise DataError(_words(source, Cell(name, value, start + row), form, None)) from None
 
 
 def refuse_unscored(
@@ -94,8 +103,8 @@ def refuse_unscored(
         row = start + int(bad[0])
         held = "missing" if np.isnan(values[bad[0]]) else f"{values[bad[0]]:g}"
         raise DataError(
-            f"{source.where}, column {name!r}: the score{_place(source, row, form)} is {held}, and "
-            "such a row cannot be ranked. Give it a score, or leave the row out of the table."
+            f"{source.where}, column {name!r}: the score{place_of(source, row, form)} is {held}, "
+            "and such a row cannot be ranked. Give it a score, or leave the row out of the table."
         )
 
 
@@ -124,8 +133,12 @@ def _first_word(values: list[str | None], form: TextForm) -> tuple[int, str]:
     blank = set(form.nothing)
     for row, value in enumerate(values):
         if value is not None and value.strip() not in blank:
-            try:
-                float(value.replace(form.decimal, "."))
+            try:  # 1.234 beside a decimal comma may be 1234
+                float(
+                    "?"
+                    if form.decimal != "." and "." in value
+                    else value.replace(form.decimal, ".")
+                )
             except ValueError:
                 return row, value
     return 0, str(values[0])
@@ -148,13 +161,14 @@ def _line(source: TableSource, row: int, form: TextForm) -> int | None:
         return None  # the row alone is said
 
 
-def _place(source: TableSource, row: int, form: TextForm) -> str:
+def place_of(source: TableSource, row: int, form: TextForm) -> str:
+    """Say where a row is: its line in a text file, from 1; else its number, from 0."""
     line = _line(source, row, form) if source.is_text else None
     return f" at row {row:,}" if line is None else f" in line {line:,}"
 
 
 def _words(source: TableSource, cell: Cell, form: TextForm, label: str | None) -> str:
-    at = "" if cell.row is None else _place(source, cell.row, form)
+    at = "" if cell.row is None else place_of(source, cell.row, form)
     value = cell.value
     head = f"{source.where}, column {cell.name!r}: {shown(value)}{at} is not a number."
     if value.strip() == cell.name:
@@ -164,6 +178,10 @@ def _words(source: TableSource, cell: Cell, form: TextForm, label: str | None) -
         )
     if DECIMAL_COMMA.fullmatch(value):
         return f"{head} If the comma is decimal, pass --decimal ,"
+    if THOUSANDS.fullmatch(value):
+        return f"{head} Marks between thousands are not read: write the number without them."
+    if PERCENT.fullmatch(value):
+        return f"{head} Percentages are not read: write 0.2 for 20%."
     flag = "VALUE" if len(value) > LONGEST or not value.isprintable() else shlex.quote(value)
     if cell.name == label:
         return (

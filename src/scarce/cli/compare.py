@@ -23,6 +23,7 @@ from scarce.cli.compare_fits import (
     ModelFit,
     OpenedRows,
     Reading,
+    has_holes,
     read_model,
     suitable_models,
 )
@@ -142,7 +143,8 @@ def compare(
             data, named, folds, labels, reading, speaks, costs, seed, threads, form, json
         )
         how = f"{folds} folds, seed {seed}"
-    result = _result(judged, probs, costs, level, seed, fitted=not files)
+    with progress("Judging"):
+        result = _result(judged, probs, costs, level, seed, fitted=not files)
     result |= {"how": how, "table": judged.where, "unlabelled": aside}
     emit(result, json=json, show=lambda: show_comparison(result))
 
@@ -258,7 +260,8 @@ def _ask_folds(
     fits = {}
     for name in named or suitable_models(judged, rows_of.open(False), json):
         kind, settings = read_model(name)
-        fits[name] = (ModelFit(kind, settings, seed), rows_of.labelled(kind in WIDENED, judged))
+        rows = rows_of.labelled(kind in WIDENED, judged)
+        fits[name] = (ModelFit(kind, settings, seed, holed=has_holes(rows)), rows)
     with progress("Fitting") as tick:
         probs = left_out(fits, dealt, engine=engine_of(threads), progress=tick)
     if len(judged.classes) == 2:
@@ -312,8 +315,24 @@ def _result(
     money = _money(judged, probs, order, costs, level, seed)
     if money:
         result["cost"] = money
-    result["words"] = verdict_words(found, money, fitted=fitted)
+    result["given_0"] = _given_0(judged, probs, rows, weight)
+    result["words"] = verdict_words(found, money, result["given_0"], fitted=fitted)
     return result
+
+
+def _given_0(judged: Judged, probs: dict[str, Any], rows: Any, weight: Any) -> dict[str, int]:
+    """How often each model gave probability 0 to what happened, where it did."""
+    import numpy as np
+
+    from scarce.assess.rowwise import row_losses
+
+    place = judged.y[rows].astype(np.intp)
+    counted = True if weight is None else weight > 0
+    lost = {
+        name: int((np.isinf(row_losses(place, prob[rows], "log")) & counted).sum())
+        for name, prob in probs.items()
+    }
+    return {name: n for name, n in lost.items() if n}
 
 
 def _money(

@@ -98,10 +98,13 @@ def _features(block: Any, _: Any) -> Any:
 
 
 class ModelFit:
-    """How a model is fitted, as `scarce fit` would; small, so that workers can be sent it."""
+    """How a model is fitted, as `scarce fit` would; small, so that workers can be sent it.
 
-    def __init__(self, kind: str, settings: dict[str, Any], seed: int) -> None:
-        self.kind, self.settings, self.seed = kind, settings, seed
+    `holed` says whether values are missing in any row: in those left out, if not in the others.
+    """
+
+    def __init__(self, kind: str, settings: dict[str, Any], seed: int, *, holed: bool) -> None:
+        self.kind, self.settings, self.seed, self.holed = kind, settings, seed, holed
 
     def __call__(self, rows: Any) -> Any:
         """Return the model, fitted to these rows."""
@@ -116,7 +119,7 @@ class ModelFit:
             arguments = {"random_state": self.seed, **arguments}
         if self.kind == "bayes" and not self.settings and len(rows.classes) > 2:
             arguments["covariance"] = "shrunk"
-        if self.kind == "auto" and rows.fold(_holes):
+        if self.kind == "auto" and self.holed:
             arguments["members"] = ["boosting", "forest"]  # as `scarce fit` does
         if self.kind == "maxent" and "default_prevalence" not in arguments:
             arguments["default_prevalence"] = _labelled_shares(rows)
@@ -144,13 +147,18 @@ def suitable_models(judged: Judged, rows: Any, json: bool) -> list[str]:
     """The models that can be fitted to these rows, and why not the others."""
     if len(judged.classes) > 2:
         chosen, why = ["bayes", "maxent"], f"{len(judged.classes)} classes"
-    elif rows.fold(_holes):
+    elif has_holes(rows):
         chosen, why = ["bayes", "maxent", "auto"], "values are missing"
     else:
         return ["logistic", "rare", "bayes", "auto"]
     if not json:
         say(f"Compared are {', '.join(chosen)}, because {why}; --models settles it.")
     return chosen
+
+
+def has_holes(rows: Any) -> bool:
+    """Whether any value is missing."""
+    return bool(rows.fold(_holes))
 
 
 def _holes(block: Any, _: Any) -> int:

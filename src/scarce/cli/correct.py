@@ -29,6 +29,7 @@ from scarce.cli.options import (
 from scarce.cli.output import emit, json_option, progress, say
 from scarce.cli.prob_columns import (
     ProbColumns,
+    before_name,
     find_prob,
     prob_option,
     prob_values,
@@ -47,8 +48,6 @@ from scarce.errors import DataError, UsageError
 if TYPE_CHECKING:
     from scarce.rows import TextForm
     from scarce.tables import TableSource
-
-OLD = "before_"  # begins the name of a column of probabilities as they were
 
 
 @click.command()
@@ -172,7 +171,7 @@ def _typed(name: str) -> bool:
 def _new_names(table: TableSource, found: ProbColumns, named: str | None) -> list[str]:
     """Names of the columns that are added: those as they were, or the corrected ones."""
     if named is None:
-        names = [f"{OLD}{name}" for name in found.columns]
+        names = [before_name(name) for name in found.columns]
         for old, name in zip(names, found.columns, strict=True):
             if old in table.names:
                 raise DataError(
@@ -221,7 +220,7 @@ def _write_corrected(
     shape = as_written(table, out, to, form, (*found.columns, *names))
     with write_tables(out, to=to, force=force, form=form) as write, progress("Correcting") as tick:
         for part in table.tables(exact=True, progress=tick):
-            prob = prob_values(part, found, where=table.where, form=form, start=rows)
+            prob = prob_values(part, found, source=table, form=form, start=rows)
             moved = correct_prior(prob, before, after)
             if len(names) == 1:
                 prob, moved = prob[:, None], moved[:, None]

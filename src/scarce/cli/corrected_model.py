@@ -14,7 +14,7 @@ from typing import Any
 
 from scarce.cli.options import refuse_table_ending, show_plan
 from scarce.cli.output import emit, say
-from scarce.cli.shares import Shares, read_shares, shares_of_kept
+from scarce.cli.shares import Shares, own_shares, read_shares, shares_of_kept
 from scarce.errors import DataError, UsageError
 from scarce.records import short
 
@@ -43,7 +43,7 @@ def correct_model(
     loaded = load_model(path)
     classes = list(loaded.classes)
     again = isinstance(loaded.model, PriorCorrected)
-    own = _trained_at(loaded.model)
+    own = own_shares(loaded.model)
     before = own or read_shares(trained_at, classes, "--trained-at")
     if own is not None and trained_at:
         raise UsageError(
@@ -90,16 +90,6 @@ def correct_model(
     if len(classes) == 2:
         half = float(correct_prior([0.5], before, after)[0])
         say(f"A probability of 0.5 becomes {short(half)}.")
-
-
-def _trained_at(model: Any) -> Shares | None:
-    """The class mix that the model's probabilities are for, as the model itself says."""
-    for name in ("now_at_", "class_prior_"):
-        if hasattr(model, name):
-            return [float(share) for share in getattr(model, name)]
-    if hasattr(model, "prevalence_"):
-        return [1.0 - float(model.prevalence_), float(model.prevalence_)]
-    return None
 
 
 def _states_its_share(model: Any) -> bool:

@@ -8,7 +8,6 @@ the costs need, reads them, and hands them back. Does not judge costs: see decis
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Callable, Collection, Sequence
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scarce.cli.typed_costs import COST, cost_column, plain_number
 from scarce.errors import DataError, DataWarning, UsageError, warn_user
 
 if TYPE_CHECKING:
@@ -31,25 +31,6 @@ ENDINGS = (".csv", ".tsv", ".toml")
 Command = Callable[..., Any]
 
 
-class Cost(click.ParamType[str]):
-    """A cost as typed: a number, a column's name or a formula."""
-
-    name = "cost"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        """Return the text as typed, or say why it is no cost; words are looked at later."""
-        number = _number(str(value))
-        if number is not None and not math.isfinite(number):
-            self.fail(
-                f"{value} cannot be weighed: give a finite cost; a very large one forbids the "
-                "action.",
-                param,
-                ctx,
-            )
-        return str(value)
-
-
-COST = Cost()
 OPTIONS = (
     click.option(
         "--false-alarm", type=COST, metavar="COST", help="Cost of acting where there is no event."
@@ -188,14 +169,16 @@ class CostFlags:
         quoted = {
             name: f"`{text}`"
             for name in COST_NAMES
-            if (text := getattr(self, name)) in names and "`" not in text and _number(text) is None
+            if (text := getattr(self, name)) in names
+            and "`" not in text
+            and plain_number(text) is None
         }
         return replace(self, **quoted) if quoted else self
 
     def option(self, column: str) -> str:
         """Return the flag that names a column, for messages."""
         for flag, text in self._typed():
-            if text is not None and column in _column_of(flag, text):
+            if text is not None and column in cost_column(flag, text):
                 return flag
         return f"--costs {self.file}"
 
@@ -233,7 +216,7 @@ class CostFlags:
             return None
         for flag, text in self._typed():
             if text is not None:
-                _column_of(flag, text)
+                cost_column(flag, text)
         plain = _from_file(self.file) if self.file is not None else self._from_flags()
         if self.abstain is None:
             return plain
@@ -261,6 +244,12 @@ class CostFlags:
                     f"{_flag(wrong)} {plain.costs[1 - label, label]:g}: the mistake would be the "
                     "better choice. Are they exchanged? Gains are negative costs."
                 )
+        asked = None if self.abstain is None else plain_number(self.abstain)
+        if asked is not None and asked < 0 <= plain.costs.min():
+            warn_user(
+                f"--abstain {asked:g} is below 0 and no other cost is: passing a row on earns "
+                "money, so that every row is passed on. Is the sign right?"
+            )
         return plain
 
     def refuse_contradictions(self) -> None:
@@ -289,6 +278,16 @@ class CostFlags:
                 )
             if called is not None and not called.strip():
                 raise UsageError(f"--{flag} is empty: give a name, such as --{flag} block.")
+
+    def refuse_replaced(self, out: str | os.PathLike[str] | None) -> None:
+        """Refuse to write rows over the file of costs."""
+        if self.file is None or out is None or not os.path.exists(out):
+            return
+        if os.path.exists(self.file) and os.path.samefile(self.file, out):
+            raise UsageError(
+                f"--out {os.fspath(out)} is the file of costs, which would be lost. Give the rows "
+                "another name."
+            )
 
     def _for_classes(self, plain: CostMatrix, classes: list[Any]) -> CostMatrix:
         listed = ", ".join(map(str, classes))
@@ -365,32 +364,6 @@ def _from_file(path: str) -> CostMatrix:
     except (RecursionError, OverflowError) as error:
         what = "nested too deeply" if isinstance(error, RecursionError) else "too great a number"
         raise DataError(f"Costs in {path!r} cannot be read: {what}.") from None
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _column_of(flag: str, text: str) -> tuple[str, ...]:
-    """The column that a typed cost names, if any; refuses what is no cost."""
-    number = _number(text)
-    if number is None:
-        from scarce import CostMatrix
-
-        try:
-            return CostMatrix.binary(false_alarm=0.0, miss=text).columns
-        except UsageError:
-            raise UsageError(
-                f"{flag} {text!r} is neither a number, nor a column's name, nor a multiple of a "
-                f"column such as '0.8 * amount + 15'. An unusual name goes between back quotes: "
-                f"{flag} '`{text.strip('`')}`'"
-            ) from None
-    if not math.isfinite(number):
-        raise UsageError(f"{flag} {text} cannot be weighed: give a finite cost.")
-    return ()
 
 
 def _flag(name: str) -> str:

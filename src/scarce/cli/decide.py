@@ -24,7 +24,7 @@ from scarce.cli.options import (
     text_options,
     to_option,
 )
-from scarce.cli.output import emit, json_option, progress, say
+from scarce.cli.output import emit, json_option, on_terminal, progress, say, terminal_width
 from scarce.cli.prob_columns import (
     ProbColumns,
     find_prob,
@@ -114,6 +114,7 @@ def decide(
     if not dry_run:
         rows_need_a_file(out, json, "d.csv")
     refuse_existing(out, force)
+    costs.refuse_replaced(out)
     _refuse_flags(costs, trained_at, now_at, tie, budget, uses)
     source = open_table(table_or_stdin(table, "decide"), form)
     found = find_prob(source, prob)
@@ -122,6 +123,11 @@ def decide(
     classes, read_as = _classes(found, unnamed, costs, positive)
     for column in costs.columns:
         source.column(column, option=costs.option(column))
+        if column in found.columns:
+            raise UsageError(
+                f"{costs.option(column)} names {column!r}, the column of probabilities, which "
+                "costs nothing. Give a number, or a column of amounts."
+            )
     if uses is not None:
         source.column(uses, option="--uses")
     matrix = _matrix(costs, classes)
@@ -130,7 +136,7 @@ def decide(
         "now_at": read_shares(now_at, classes, "--now-at"),
     }
     decider = Decider(
-        where=source.where,
+        source=source,
         form=form,
         prob=found,
         classes=tuple(classes),
@@ -159,7 +165,8 @@ def decide(
     if json:
         emit(result, json=True)
         return
-    for line in summary_lines(decider, read_as, out):
+    room = terminal_width() if on_terminal() else None
+    for line in summary_lines(decider, read_as, out, room):
         say(line)
 
 

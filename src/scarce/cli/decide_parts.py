@@ -8,19 +8,22 @@ about the array at hand, so here they are held back and said once, about the who
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from scarce.cli.bad_cells import numbers_of, place_of
 from scarce.cli.cost_flags import CostFlags
-from scarce.cli.prob_columns import ProbColumns, number_values, prob_values
+from scarce.cli.prob_columns import ProbColumns, prob_values
 from scarce.errors import DataError, DataWarning, warn_user
 from scarce.records import short
 
 if TYPE_CHECKING:
     from scarce import CostMatrix
     from scarce.rows import TextForm
+    from scarce.tables import TableSource
 
 CERTAIN = 20  # rows, all with probability 0 or 1, before it is said
 
@@ -31,7 +34,7 @@ class Decider:
 
     Parameters
     ----------
-    where, form, prob, classes, costs, matrix, tie, capacity, uses, explain
+    source, form, prob, classes, costs, matrix, tie, capacity, uses, explain
         As read from the command line; `matrix` has the classes of the probabilities, and its
         columns are not bound.
     mixes : dict
@@ -40,7 +43,7 @@ class Decider:
         Name of the column of actions; the beginning of the names of the other new columns.
     """
 
-    where: str
+    source: TableSource
     form: TextForm
     prob: ProbColumns
     classes: tuple[Any, ...]
@@ -72,6 +75,15 @@ class Decider:
         self.used = np.zeros(n_actions, dtype=np.int64)
 
     @property
+    def where(self) -> str:
+        """The table's name."""
+        return self.source.where
+
+    def _at(self, row: int) -> str:
+        """Where a row of the part at hand is."""
+        return place_of(self.source, self.rows + row, self.form)
+
+    @property
     def actions(self) -> list[str]:
         """Names of the actions as written."""
         return [str(name) for name in self.matrix.actions]
@@ -98,12 +110,11 @@ class Decider:
 
         from scarce import expected_cost
 
-        place: dict[str, Any] = {"where": self.where, "form": self.form, "start": self.rows}
-        prob = prob_values(part, self.prob, **place)
-        matrix = self._bound(part, place)
+        prob = prob_values(part, self.prob, source=self.source, form=self.form, start=self.rows)
+        matrix = self._bound(part)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
-            best = self._best(prob, matrix, part, place)
+            best = self._best(prob, matrix, part)
             cost = expected_cost(prob, matrix, classes=self.classes, **self.mixes)
         each = np.arange(len(best))
         chosen = cost[each, best]
@@ -120,7 +131,7 @@ class Decider:
             part = part.append_column(name, value)
         return part
 
-    def _bound(self, part: Any, place: dict[str, Any]) -> CostMatrix:
+    def _bound(self, part: Any) -> CostMatrix:
         """The costs of these rows."""
         import numpy as np
 
@@ -128,13 +139,13 @@ class Decider:
             return self.matrix
         table = {}
         for name in self.matrix.columns:
-            values = table[name] = number_values(part, name, **place)
+            values = table[name] = numbers_of(self.source, part, name, self.form, self.rows)
             bad = ~np.isfinite(values)
             if bad.any():
                 row = int(bad.argmax())
                 seen = "missing" if np.isnan(values[row]) else f"{values[row]:g}"
                 raise DataError(
-                    f"{self.where}, column {name!r} is {seen} at row {self.rows + row:,}, and "
+                    f"{self.where}, column {name!r} is {seen}{self._at(row)}, and "
                     f"{self.costs.option(name)} needs it: the expected cost of that row cannot be "
                     "known. Fill it in, or leave the row out."
                 )
@@ -149,10 +160,10 @@ class Decider:
         for name, values in table.items():
             if len(values) and values.min() < 0:
                 row = int((values < 0).argmax())
-                return f"column {name!r} is {values[row]:g} at row {self.rows + row:,}"
-        return f"among the rows from {self.rows:,} on"
+                return f"column {name!r} is {values[row]:g}{self._at(row)}"
+        return ", ".join(f"{self.costs.option(name)}, by column {name!r}" for name in table)
 
-    def _best(self, prob: Any, matrix: CostMatrix, part: Any, place: dict[str, Any]) -> Any:
+    def _best(self, prob: Any, matrix: CostMatrix, part: Any) -> Any:
         """Position of the action of each row."""
         import numpy as np
 
@@ -165,7 +176,7 @@ class Decider:
                 from scarce import correct_prior  # brings scikit-learn along
 
                 prob = correct_prior(prob, **self.mixes)
-            amount = None if self.uses is None else self._amounts(part, place)
+            amount = None if self.uses is None else self._amounts(part)
             self.within = decide_within(prob, matrix, capacity=self.capacity, uses=amount)
             names = self.within.actions
         else:
@@ -175,13 +186,13 @@ class Decider:
             best[names == name] = position
         return best
 
-    def _amounts(self, part: Any, place: dict[str, Any]) -> Any:
-        values = number_values(part, str(self.uses), **place)
+    def _amounts(self, part: Any) -> Any:
+        values = numbers_of(self.source, part, str(self.uses), self.form, self.rows)
         bad = ~((values >= 0.0) & (values < float("inf")))
         if bad.any():
             row = int(bad.argmax())
             raise DataError(
-                f"{self.where}, column {self.uses!r} is {values[row]:g} at row {row:,}: --uses "
+                f"{self.where}, column {self.uses!r} is {values[row]:g}{self._at(row)}: --uses "
                 "needs what a row would take up of the budget, 0 or more."
             )
         return values
@@ -287,8 +298,33 @@ class Decider:
         return result
 
 
-def summary_lines(decider: Decider, read_as: str, out: Any = None) -> Iterator[str]:
-    """What a person wants to know: how many rows each action got, when, and what it costs."""
+def summary_lines(
+    decider: Decider, read_as: str, out: Any = None, room: int | None = None
+) -> Iterator[str]:
+    """What a person wants to know: how many rows each action got, when, and what it costs.
+
+    Parameters
+    ----------
+    decider : Decider
+    read_as : str
+        How the probabilities were understood.
+    out : path, optional
+        Where rows were written.
+    room : int, optional
+        Columns of the terminal: longer lines are broken between words.
+    """
+    for line in _summary(decider, read_as, out, room):
+        yield line if room is None or line.startswith(" ") else _broken(line, room)
+
+
+def _broken(line: str, room: int) -> str:
+    return textwrap.fill(
+        line, max(20, room - 1), subsequent_indent="  ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _summary(decider: Decider, read_as: str, out: Any, room: int | None) -> Iterator[str]:
     moved = ""
     if decider.mixes:
         before, after = ([short(s) for s in shares] for shares in decider.mixes.values())
@@ -306,9 +342,11 @@ def summary_lines(decider: Decider, read_as: str, out: Any = None) -> Iterator[s
     by = f"cheapest, by {decider.prob.columns[-1]!r} as it is" if decider.mixes else "cheapest"
     cells.insert(0, ("action", "rows", "expected cost", by if told else ""))
     widths = [max(len(cell[place]) for cell in cells) for place in range(3)]
+    widest = sum(widths) + 8 + max(len(cell[3]) for cell in cells)
+    apart = "  " if room is None or widest < room else "\n    "  # a line of its own
     for name, count, cost, when in cells:
-        line = f"  {name:<{widths[0]}}  {count:>{widths[1]}}  {cost:>{widths[2]}}  {when}"
-        yield line.rstrip()
+        line = f"  {name:<{widths[0]}}  {count:>{widths[1]}}  {cost:>{widths[2]}}"
+        yield (line + (apart + when if when else "")).rstrip()
     if decider.rows:
         total, least = float(decider.spent.sum()), int(decider.always.argmin())
         yield (

@@ -8,7 +8,6 @@ Every figure with its interval and what it leans on. The figures are the library
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,14 +25,24 @@ from scarce.cli.options import (
     show_plan,
     text_options,
 )
-from scarce.cli.output import emit, json_option, say, seed_option, table, terminal_width
-from scarce.cli.prob_columns import USUAL, prob_option
-from scarce.errors import DataError
+from scarce.cli.output import (
+    emit,
+    json_option,
+    on_terminal,
+    progress,
+    say,
+    seed_option,
+    table,
+    terminal_width,
+)
+from scarce.cli.prob_columns import prob_option
+from scarce.cli.share_advice import share_advice
+from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from scarce.rows import TextForm
 
-TWICE = 1.25  # a mean probability that is off by so much is worth a word
+WORTHLESS = "worth less than nothing"  # how `evaluate_prob` says it
 BRIER = ("Brier score", "Brier score (half the sum)")  # of two classes, of several
 UNITS = {"given": " %", "happened": " %", "gap": " points"}
 AT = ("recall", "precision", "specificity", "alerts")
@@ -92,6 +101,11 @@ def evaluate(
     scarce evaluate p.csv --label fraud --threshold 0.2 --costs costs.toml --json
     """
     costs.check()
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise UsageError(
+            f"--threshold {threshold:g} is no probability, which lies between 0 and 1: rows are "
+            "judged by probabilities here. For scores of another kind: scarce estimate."
+        )
     if dry_run:
         show_plan(_plan(files, prob, labels, speaks, costs), json=json)
         return
@@ -101,10 +115,13 @@ def evaluate(
     )  # fmt: skip
     if not json and judged.unlabelled:
         say(judged.left_aside())
-    found = judged.evaluate(level)
-    cut = None if threshold is None else threshold_figures(judged, judged.prob, threshold, level)
-    money = cost_figures(judged.labelled(), costs, level, seed)
-    result = _result(judged, found, cut, money)
+    with progress("Judging"):
+        found = judged.evaluate(level)
+        cut = None
+        if threshold is not None:
+            cut = threshold_figures(judged, judged.prob, threshold, level)
+        money = cost_figures(judged.labelled(), costs, level, seed)
+        result = _result(judged, found, cut, money)
     if cut is not None:
         result["at_threshold"] = {"threshold": threshold, **cut._asdict()}
     emit(result, json=json, show=lambda: _show(judged, found, money, result))
@@ -180,11 +197,7 @@ def _result(judged: Judged, found: Any, cut: Any, money: dict[str, Any]) -> dict
         "counts": list(found.counts),
         "figures": figures,
         "constant": {"log_loss": found.constant_log_loss, "brier": found.constant_brier},
-        "remarks": [
-            *([judged.learnt] if judged.learnt else []),
-            *_advice(judged, found),
-            *found.remarks,
-        ],
+        "remarks": _remarks(judged, found),
     }
     if judged.unlabelled:
         result["remarks"].insert(0, judged.left_aside())
@@ -199,26 +212,19 @@ def _result(judged: Judged, found: Any, cut: Any, money: dict[str, Any]) -> dict
     return result
 
 
-def _advice(judged: Judged, found: Any) -> list[str]:
-    """What to do about a mean probability that is far from what happened."""
-    if len(found.events) != 1 or found.gap[0].low <= 0 <= found.gap[0].high:
-        return []
-    if found.auc[0].high < 0.5:  # the classes are exchanged: moving the share mends nothing
-        return []
-    given, happened = found.given[0].value, found.happened[0].value
-    if not (given > TWICE * happened or happened > TWICE * given) or not 0 < happened < 1:
-        return []
-    from_model = judged.model.partition(" (")[0]
-    command = shlex.quote(from_model or judged.where)
-    if not from_model:
-        if judged.columns != (USUAL,):
-            command += "".join(f" --prob {shlex.quote(name)}" for name in judged.columns)
-        command += " --trained-at SHARE"
-    return [
-        f"On average {100 * given:.3g} % was given and {100 * happened:.3g} % happened, "
-        f"{given / happened:.2g} times as much as was right. If the model learnt at another share "
-        f"of events, move it: scarce correct {command} --now-at {happened:.3g}"
-    ]
+def _remarks(judged: Judged, found: Any) -> list[str]:
+    """What the reader should know, most important first."""
+    advice = share_advice(judged, found)
+    said = [judged.learnt] if judged.learnt else []
+    said += [str(advice)] if advice is not None else []
+    for remark in found.remarks:
+        if judged.chosen and WORTHLESS in remark:  # a verdict that only fair rows allow
+            remark = (
+                "On the rows with a label these probabilities lose more than the same one for "
+                "every row would. If those rows were chosen, this says nothing of the others."
+            )
+        said.append(remark)
+    return said
 
 
 def _show(judged: Judged, found: Any, money: dict[str, Any], result: dict[str, Any]) -> None:
@@ -239,15 +245,18 @@ def _show(judged: Judged, found: Any, money: dict[str, Any], result: dict[str, A
     for name in AT if cut else ():
         rows.append(_line(f"{SAID.get(name, name)} at {cut['threshold']:g}", cut[name], unit=" %"))
     for remark in result["remarks"][1 if judged.unlabelled else 0 :]:
-        click.echo(folded(f"Note: {remark}") + "\n")
+        say(folded(f"Note: {remark}") + "\n")
     columns = ["", "value", f"{100 * found.level:g} % interval", "constant"]
     table(rows, columns=columns, title=_title(judged, found))
     if money:
         cost = money["mean_cost"]
-        click.echo(
-            f"\nMean cost of a row: {number(cost.value)} ({number(cost.low)} to "
-            f"{number(cost.high)}). {money['savings']}\n\n{money['confusion']}"
+        first, *others = str(money["savings"]).splitlines()
+        first = (
+            f"Mean cost of a row: {number(cost.value)} ({number(cost.low)} to "
+            f"{number(cost.high)}). {first}"
         )
+        first = folded(first) if on_terminal() else first
+        click.echo("\n" + "\n".join([first, *others, "", str(money["confusion"])]))
     click.echo("\n" + folded("Assumes that " + "; and that ".join(result["assumes"]) + "."))
 
 

@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scarce.cli.bad_cells import numbers_of, told
 from scarce.cli.class_order import as_in_columns, as_in_model, read_classes
 from scarce.cli.options import COLUMN, LabelFlags
 from scarce.cli.output import progress
-from scarce.cli.prob_columns import find_prob, prob_values, table_or_stdin
+from scarce.cli.prob_columns import before_name, find_prob, prob_values, table_or_stdin
+from scarce.cli.shares import own_shares
+from scarce.cli.spoken_columns import group_column, inclusion_column, weight_column
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -94,6 +97,14 @@ class Judged:
         The columns of probabilities; empty where a model said them.
     learnt : str
         A sentence, where the model learnt from this very file.
+    path, model_path : Path, or None
+        The table's file, None for a pipe; and the model's, None for a table of probabilities.
+    own_shares : list of float, or None
+        The class mix that the model's probabilities are for, where it says so.
+    corrected : bool
+        Whether the table keeps its probabilities as they were before a correction, too.
+    form : TextForm, or None
+        How the table is written.
     """
 
     where: str
@@ -107,6 +118,11 @@ class Judged:
     model: str = ""
     columns: tuple[str, ...] = ()
     learnt: str = ""
+    path: Path | None = None
+    model_path: Path | None = None
+    own_shares: list[float] | None = None
+    corrected: bool = False
+    form: TextForm | None = None
 
     @property
     def known(self) -> Any:
@@ -117,6 +133,11 @@ class Judged:
     def unlabelled(self) -> int:
         """How many rows have none."""
         return int((~self.known).sum())
+
+    @property
+    def chosen(self) -> bool:
+        """Whether most rows have no label, and nobody says how the others came to have one."""
+        return self.inclusion is None and 2 * self.unlabelled > len(self.y)
 
     def labelled(self) -> Judged:
         """Return the rows that figures are made of: all if drawn, else those with a label."""
@@ -241,6 +262,8 @@ def read_judged(
     quiet : bool
         Say nothing on stderr.
     """
+    import pyarrow as pa
+
     from scarce.cli.scoring import is_model, load_model
     from scarce.tables import open_table
 
@@ -266,17 +289,17 @@ def read_judged(
     keep = list(dict.fromkeys([label, *named, *(found.columns if found else ())]))
     with progress("Reading") as tick:
         if loaded is not None and need_prob:
-            table, said = _stream(loaded, source, keep, numbers, tick)
+            table, said = _stream(loaded, source, keep, numbers, form, tick)
         else:
-            table = source.read(
-                keep, numbers=[*numbers, *(found.columns if found else ())], progress=tick
-            )
-            said = None
+            numbers += found.columns if found else ()
+            walk = source.tables(keep, numbers=numbers, progress=tick)
+            parts = list(told(source, walk, numbers, form, label))
+            table, said = pa.concat_tables(parts, promote_options="permissive"), None
     if table.num_rows == 0:
         raise DataError(f"{source.where} has a header and no rows: there is nothing to judge.")
     y, classes = read_classes(table.column(label), label, labels, source.where, loaded, quiet)
     if found is not None:
-        said = prob_values(table, found, where=source.where, form=form, start=0)
+        said = prob_values(table, found, source=source, form=form, start=0)
         y, classes = as_in_columns(y, classes, found, label, source.where)
     elif loaded is not None:
         y, classes = as_in_model(y, classes, loaded, label, source.where)
@@ -287,13 +310,18 @@ def read_judged(
         y=y,
         classes=classes,
         prob=said,
-        sample_weight=_column(table, speaks.weight, "--weight", source.where),
-        inclusion=_inclusion(table, speaks.inclusion, source.where),
-        groups=_groups(table, speaks.groups, source.where),
+        sample_weight=weight_column(source, table, speaks.weight, form),
+        inclusion=inclusion_column(source, table, speaks.inclusion),
+        groups=group_column(source, table, speaks.groups, form),
         table=table,
         model="" if loaded is None else f"{loaded.path} ({loaded.kind})",
         columns=() if found is None else found.columns,
         learnt="" if loaded is None else _learnt(loaded, source),
+        path=source.path,
+        model_path=None if loaded is None else loaded.path,
+        own_shares=None if loaded is None else own_shares(loaded.model),
+        corrected=found is not None and before_name(found.columns[0]) in source.names,
+        form=form,
     )
 
 
@@ -334,81 +362,21 @@ def _model_and_table(
     return None, files[0] if files else None
 
 
-def _stream(loaded: Any, source: Any, keep: list[str], numbers: list[str], tick: Any) -> Any:
+def _stream(
+    loaded: Any, source: Any, keep: list[str], numbers: list[str], form: TextForm, tick: Any
+) -> Any:
     """The kept columns of a table and what the model says of its rows."""
     import numpy as np
     import pyarrow as pa
 
-    from scarce.tables import number_column
-
     parts, said, start = [], [], 0
-    for part, prob in loaded.stream(source, keep, exact=False, progress=tick):
+    walk = loaded.stream(source, keep, exact=False, progress=tick)
+    for part, prob in told(source, walk, loaded.numbers, form):
         for name in numbers:
-            values = number_column(part, name, where=source.where, start=start)
+            values = numbers_of(source, part, name, form, start)
             at = part.column_names.index(name)
             part = part.set_column(at, name, pa.array(values, from_pandas=True))
         parts.append(part)
         said.append(prob)
         start += part.num_rows
     return pa.concat_tables(parts, promote_options="permissive"), np.concatenate(said)
-
-
-def _column(table: Any, name: str | None, flag: str, where: str) -> Any:
-    """A number column without holes, finite and from 0 on."""
-    if name is None:
-        return None
-    import numpy as np
-
-    from scarce.tables import number_column
-
-    values = number_column(table, name, where=where)
-    bad = ~(np.isfinite(values) & (values >= 0))
-    if bad.any():
-        row = int(bad.argmax())
-        raise DataError(
-            f"{where}, column {name!r} ({flag}): {values[row]:g} at row {row:,}. A weight is a "
-            "finite number from 0 on, in every row."
-        )
-    if not values.any():
-        raise DataError(f"{where}, column {name!r} ({flag}): all weights are 0.")
-    return values
-
-
-def _inclusion(table: Any, name: str | None, where: str) -> Any:
-    if name is None:
-        return None
-    from scarce.tables import number_column
-
-    return number_column(table, name, where=where)
-
-
-def _groups(table: Any, name: str | None, where: str) -> Any:
-    """The number of each row's group, from 0 on."""
-    if name is None:
-        return None
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    values = table.column(name)
-    if pa.types.is_dictionary(values.type):  # which may differ from chunk to chunk
-        values = values.cast(values.type.value_type)
-    if pa.types.is_nested(values.type):
-        raise DataError(
-            f"{where}, column {name!r} (--groups) holds {values.type}, and one name or number per "
-            "row is needed. Name another column."
-        )
-    if values.null_count:
-        row = int(np.argmax(pc.is_null(values).to_numpy(zero_copy_only=False)))
-        raise DataError(
-            f"{where}, column {name!r} (--groups): no value at row {row:,}. Every row belongs to "
-            "some group; give rows that stand alone a name of their own."
-        )
-    coded = pc.dictionary_encode(values).combine_chunks()
-    codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.intp)
-    if codes.max() == 0:
-        raise DataError(
-            f"{where}, column {name!r} (--groups): all rows are in one group, so that how groups "
-            "differ cannot be seen. Leave --groups out, or give rows of more groups."
-        )
-    return codes

@@ -89,6 +89,8 @@ def predict(
     kind, _ = sink_format(out, to)
     if is_model(data) and not is_model(model):
         raise UsageError(f"The model comes first: scarce predict {data} {model}")
+    if out is not None and out.exists() and out.samefile(model):
+        raise UsageError(f"--out {out} is the model itself. Give the rows another name.")
     loaded = load_model(model)
     loaded = replace(loaded, schema=replace(loaded.schema, unknown=unknown))
     source = open_table(data, form)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scarce.rows import TextForm
     from scarce.tables import TableSource
 
+OLD = "before_"  # begins the name of a column of probabilities as they were before a correction
 USUAL = "prob"  # what `scarce predict` calls its column, or the beginning of its columns
 SUM_TOLERANCE = 1e-4  # as in decisions/cheapest.py
 
@@ -124,16 +125,52 @@ def number_values(part: Any, name: str, *, where: str, form: TextForm, start: in
     return number_column(part, name, where=where, start=start, form=form)
 
 
-def prob_values(part: Any, prob: ProbColumns, *, where: str, form: TextForm, start: int) -> Any:
-    """Return probabilities, (n,) of one column or (n, n_classes) of several, or refuse them."""
+def before_name(column: str) -> str:
+    """Return the name of the column that keeps probabilities as they were before a correction."""
+    return f"{OLD}{column}"
+
+
+def prob_values(
+    part: Any,
+    prob: ProbColumns,
+    *,
+    form: TextForm,
+    start: int,
+    where: str = "",
+    source: TableSource | None = None,
+) -> Any:
+    """Return probabilities, (n,) of one column or (n, n_classes) of several, or refuse them.
+
+    Parameters
+    ----------
+    part, form, start
+        As for `number_values`.
+    prob : ProbColumns
+    where : str
+        The table, for messages, where there is no `source`.
+    source : TableSource, optional
+        The table itself, in which the line of a bad cell can be found.
+    """
     import numpy as np
+
+    from scarce.cli.bad_cells import numbers_of, place_of
+
+    where = where if source is None else source.where
+
+    def at(row: int) -> str:
+        row += start
+        return f" at row {row:,}" if source is None else place_of(source, row, form)
 
     held = []
     for name in prob.columns:
-        values = number_values(part, name, where=where, form=form, start=start)
+        if source is None:
+            values = number_values(part, name, where=where, form=form, start=start)
+        else:
+            values = numbers_of(source, part, name, form, start)
         bad = ~((values >= 0.0) & (values <= 1.0))  # NaN too
         if bad.any():
-            raise _strange(values, int(bad.argmax()), name, where, start)
+            row = int(bad.argmax())
+            raise _strange(values, row, f"{where}, column {name!r}", at(row))
         held.append(values)
     if len(held) == 1:
         return held[0]
@@ -143,28 +180,26 @@ def prob_values(part: Any, prob: ProbColumns, *, where: str, form: TextForm, sta
     if off.any():
         row = int(off.argmax())
         raise DataError(
-            f"{where}, columns {', '.join(prob.columns)}: they sum to {total[row]:.4g} at row "
-            f"{start + row:,}, and the probabilities of all classes of a row are 1 together. Name "
-            "a column for every class with --prob."
+            f"{where}, columns {', '.join(prob.columns)}: they sum to {total[row]:.4g}{at(row)}, "
+            "and the probabilities of all classes of a row are 1 together. Name a column for every "
+            "class with --prob."
         )
     return table
 
 
-def _strange(values: Any, row: int, name: str, where: str, start: int) -> DataError:
-    place = f"{where}, column {name!r}"
+def _strange(values: Any, row: int, column: str, at: str) -> DataError:
     value = values[row]
     if value != value:
         return DataError(
-            f"{place}: the probability at row {start + row:,} is missing "
-            f"({int((values != values).sum()):,} of the {len(values):,} rows around it), and "
-            "nothing follows from no probability. Leave such rows out, or predict them again."
+            f"{column}: the probability{at} is missing ({int((values != values).sum()):,} of the "
+            f"{len(values):,} rows around it), and nothing follows from no probability. Leave such "
+            "rows out, or predict them again."
         )
     hint = "If these are scores, let a model turn them into probabilities first: scarce predict."
     if 1.0 < value <= 100.0:
         hint = "If these are percentages, divide them by 100 first."
     return DataError(
-        f"{place}: {value:g} at row {start + row:,} is no probability, which lies between 0 and 1. "
-        f"{hint}"
+        f"{column}: {value:g}{at} is no probability, which lies between 0 and 1. {hint}"
     )
 
 

@@ -188,6 +188,13 @@ class Story:
 
     def _mix(self) -> list[str]:
         """Say that probabilities are off on average, and what moves them."""
+        from scarce.cli.share_advice import share_advice
+
+        advice = share_advice(self.judged, self.found)
+        if advice is not None:
+            way = advice.way.removesuffix(".")
+            told = f"{way}: `{advice.command}`." if advice.command else advice.way
+            return [f"{advice.seen} {told}"]
         said = []
         for given, happened, gap, name in zip(
             self.found.given, self.found.happened, self.found.gap, self.found.events, strict=True
@@ -195,27 +202,13 @@ class Story:
             if not (gap.low > 0 or gap.high < 0) or not happened.value > 0:  # NaN: one class only
                 continue
             times = given.value / happened.value
-            if 1 / FAR < times < FAR:
-                continue
-            # with exchanged classes (AUC below 0.5) moving the share mends nothing
-            mends = len(self.found.events) == 1 and not self.found.auc[0].high < 0.5
-            way = self._correction(happened.value) if mends else ""
-            said.append(
-                f"On average {_percent(given.value)} was given for {name} and "
-                f"{_percent(happened.value)} happened: the probabilities are {times:.3g} times as "
-                f"large.{way}"
-            )
+            if not 1 / FAR < times < FAR:
+                said.append(
+                    f"On average {_percent(given.value)} was given for {name} and "
+                    f"{_percent(happened.value)} happened: the probabilities are {times:.3g} times "
+                    "as large."
+                )
         return said[:3]
-
-    def _correction(self, share: float) -> str:
-        """Return the command that moves the probabilities to a share of events."""
-        first = str(self.files[0]) if self.files else "-"
-        words = ["scarce", "correct", "p.csv" if first == "-" else first]
-        if len(self.files) < 2:
-            words += [part for name in self.prob for part in ("--prob", name)]
-            words += ["--trained-at", "SHARE"]
-        words += ["--now-at", f"{share:.3g}"]
-        return f" If the model learnt at another share of events, move it: `{shlex.join(words)}`."
 
     def _in_short(self, page: Report) -> None:
         from scarce.report import gain_in_words

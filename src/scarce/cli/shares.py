@@ -127,6 +127,19 @@ def shares_of_kept(
     return before, [value / math.fsum(raw) for value in raw]
 
 
+def own_shares(model: Any) -> Shares | None:
+    """Return the class mix that a model's probabilities are for, None where it does not say.
+
+    That of a correction, if there was one; else that of its training, or the one it was told.
+    """
+    for name in ("now_at_", "class_prior_"):
+        if hasattr(model, name):
+            return [float(share) for share in getattr(model, name)]
+    if hasattr(model, "prevalence_"):
+        return [1.0 - float(model.prevalence_), float(model.prevalence_)]
+    return None
+
+
 def _by_class(
     typed: Sequence[str], classes: Sequence[Any], option: str, *, last: bool = True
 ) -> dict[int, float]:
