@@ -57,3 +57,12 @@ def test_groups_widen(rows):
     alone = at_threshold(y, score, 1.0).recall
     grouped = at_threshold(y, score, 1.0, groups=np.repeat(np.arange(600), 4)).recall
     assert grouped.width > 1.6 * alone.width
+
+
+def test_weight_0_is_no_row_and_a_lower_level_is_narrower(rng):
+    y, score = rng.integers(0, 2, 200), rng.random(200)
+    weight = np.r_[np.ones(120), np.zeros(80)]
+    found = at_threshold(y, score, 0.4, sample_weight=weight)
+    alone = at_threshold(y[:120], score[:120], 0.4)
+    assert (found.found, found.missed) == (alone.found, alone.missed)
+    assert at_threshold(y, score, 0.4, level=0.5).recall.width < 0.7 * alone.recall.width

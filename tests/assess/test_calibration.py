@@ -130,3 +130,12 @@ def test_the_interval_has_a_width_where_all_rows_of_a_bin_say_the_same():
 def test_a_cut_that_is_not_known_is_refused():
     with pytest.raises(UsageError, match=r"cut=.row.*Did you mean .rows."):
         calibration_loss([0, 1], [0.1, 0.2], cut="row")
+
+
+def test_the_level_is_that_of_the_interval_and_no_loss_is_below_0():
+    rng = np.random.default_rng(6)
+    prob = rng.random(200)
+    y = rng.random(200) < prob
+    wide, narrow = calibration_loss(y, prob, level=0.99), calibration_loss(y, prob, level=0.5)
+    assert wide.low == 0
+    assert wide.high - wide.value > 3 * (narrow.high - narrow.value)

@@ -97,3 +97,31 @@ def test_the_record_is_plain_data(rows):
     assert plain["no_better_than_constant"] == {"log_loss": [], "brier": []}
     with pytest.raises(UsageError, match=r"no model"):
         compare_prob(y, {})
+
+
+def test_weights_and_levels_and_losses_reach_every_part(rng):
+    prob = rng.beta(1, 3, 500)
+    y = (rng.random(500) < prob).astype(int)
+    weight = np.where(y == 1, 3.0, 1.0)
+    models = {"right": prob, "off": np.clip(1.6 * prob, 0.001, 0.999)}
+    found = compare_prob(y, models, sample_weight=weight)
+    share = weight @ y / weight.sum()
+    assert found.evaluations["constant"].given[0].value == pytest.approx(share)
+    narrow = compare_prob(y, models, sample_weight=weight, level=0.5)
+    for loss in ("log_loss", "brier"):
+        ahead, behind = found.ahead[loss]["off"], found.behind[loss]
+        worse = next(iter(set(behind) - {"constant"}))
+        assert narrow.behind[loss][worse].width < 0.6 * behind[worse].width
+        constant, off = found.evaluations["constant"], found.evaluations["off"]
+        apart = getattr(constant, loss).value - getattr(off, loss).value
+        assert ahead.value == pytest.approx(apart)
+
+
+def test_the_best_is_chosen_by_each_loss_alone():
+    y = np.repeat([0, 1], [90, 10])
+    bold = np.where(y == 1, 0.95, 0.02)
+    bold[-1] = 1e-12  # one great surprise: far worse in log loss, little in Brier score
+    calm = np.where(y == 1, 0.6, 0.1)
+    found = compare_prob(y, {"bold": bold, "calm": calm})
+    assert (found.best["log_loss"], found.best["brier"]) == ("calm", "bold")
+    assert next(iter(found.evaluations)) == "calm"

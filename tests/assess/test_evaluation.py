@@ -228,3 +228,41 @@ def test_certain_probabilities_that_were_right_in_a_few_rows_prove_little():
     assert found.log_loss_skill.low < 0.5
     many = evaluate_prob(np.tile(y, 2000), np.tile(y, 2000).astype(float))
     assert many.log_loss.high < 0.01
+
+
+def test_rows_of_weight_0_are_not_there(rng):
+    prob = rng.random(300)
+    y = (rng.random(300) < prob).astype(int)
+    weight = np.ones(300)
+    weight[200:] = 0
+    found, alone = evaluate_prob(y, prob, sample_weight=weight), evaluate_prob(y[:200], prob[:200])
+    assert (found.rows, found.counts) == (alone.rows, alone.counts)
+    assert sum(found.counts) == found.rows == 200
+
+
+def test_each_class_has_its_own_mean(rng):
+    prob = rng.dirichlet([1, 2, 5], 400)
+    found = evaluate_prob(rng.integers(0, 3, 400), prob)
+    assert [one.value for one in found.given] == pytest.approx(prob.mean(axis=0).tolist())
+
+
+def test_remarks_wait_for_the_whole_interval(rng):
+    y = np.arange(40) % 2
+    prob = np.where(y == 1, 0.49, 0.5) + 0.2 * rng.normal(size=40) * 0.5
+    found = evaluate_prob(y, np.clip(prob, 0.05, 0.95))
+    assert found.auc[0].value < 0.5 <= found.auc[0].high
+    assert not any("exchanged" in said for said in found.remarks)
+    assert found.log_loss_skill.value < 0 <= found.log_loss_skill.high
+    assert not any("less than nothing" in said for said in found.remarks)
+
+
+def test_with_one_class_the_gap_has_no_limits():
+    found = evaluate_prob(np.ones(30, dtype=int), np.full(30, 0.8))
+    assert np.isnan([found.gap[0].low, found.gap[0].high]).any()
+
+
+def test_no_skill_is_beyond_1():
+    y = np.repeat([0, 1], [30, 30])
+    found = evaluate_prob(y, np.where(y == 1, 0.9999, 0.0001))
+    assert found.log_loss_skill.high <= 1
+    assert found.brier_skill.high <= 1

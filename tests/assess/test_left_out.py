@@ -102,3 +102,10 @@ def test_what_cannot_be_dealt_is_said(data):
         left_out({}, deal_folds(y, 5))
     with pytest.raises(UsageError, match=r"folds are given for 10"):
         left_out({"bayes": (GaussianBayes().fit, open_rows(X, label=y))}, np.zeros(10, np.intp))
+
+
+def test_folds_of_groups_are_dealt_by_the_seed():
+    y, groups = np.arange(200) % 2, np.arange(200) // 5
+    dealt = [deal_folds(y, 4, groups=groups, random_state=seed) for seed in (0, 1, 0)]
+    assert (dealt[0] == dealt[2]).all()
+    assert (dealt[0] != dealt[1]).any()

@@ -83,3 +83,13 @@ def test_a_level_is_the_level(rng):
     y = (rng.random(300) < 0.2).astype(int)
     score = rng.normal(size=300) + y
     assert auc(y, score, level=0.5).width < auc(y, score, level=0.99).width
+
+
+def test_weights_of_events_count_and_limits_stay_within_1(rng):
+    y = np.arange(120) % 3 == 0
+    score = rng.normal(size=120) + y
+    weight = rng.integers(1, 5, 120).astype(float)
+    repeated = auc(np.repeat(y, weight.astype(int)), np.repeat(score, weight.astype(int)))
+    assert auc(y, score, sample_weight=weight).value == pytest.approx(repeated.value)
+    sure = auc(np.repeat([0, 1], 5), np.arange(10.0))
+    assert 0 <= sure.low <= sure.high <= 1

@@ -545,3 +545,16 @@ def test_an_existing_file_is_replaced_only_when_asked_and_only_by_a_whole_one(ta
     assert (
         rows_of(Path("d.csv").read_text())["again"] == rows_of(Path("d.csv").read_text())["action"]
     )
+
+
+def test_probabilities_of_all_classes_sum_to_1(tmp_path):
+    path = tmp_path / "three.csv"
+    rows = ["0.2,0.3,0.5"] * 5 + ["0.2,0.3,0.53"]
+    path.write_text("prob_a,prob_b,prob_c\n" + "\n".join(rows) + "\n")
+    costs = tmp_path / "c.toml"
+    costs.write_text('classes = ["a", "b", "c"]\n[costs.x]\na = 0\nb = 1\nc = 2\n'
+                     "[costs.y]\na = 2\nb = 1\nc = 0\n")  # fmt: skip
+    done = CliRunner().invoke(scarce, ["decide", str(path), "--costs", str(costs)])
+    assert done.exit_code == 3, done.output
+    assert "sum to 1.03" in done.stderr
+    assert "line 7" in done.stderr or "row 5" in done.stderr

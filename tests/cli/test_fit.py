@@ -501,3 +501,22 @@ def test_a_reader_that_goes_away_ends_it_quietly(folder, model):
     )
     assert len(done.stdout.splitlines()) == 2
     assert done.stderr == ""
+
+
+def test_the_place_of_a_bad_cell_counts_from_the_beginning_of_the_file(folder, model):
+    rows = ["1,2,Ulm"] * 300_000
+    rows[250_000] = "1,2,Rom"  # beyond the first part of the walk
+    text = "amount,hour,city\n" + "\n".join(rows) + "\n"
+    shown = run(folder, "predict", "model.scarce", "-", input=text.encode())
+    assert shown.exit_code == 3
+    assert "'Rom' at row 250,000" in shown.stderr
+
+
+def test_tabs_by_name_and_tables_without_a_header(folder, model):
+    body = (folder / "data.csv").read_text().partition("\n")[2].replace(",", "\t")
+    (folder / "bare.txt").write_text(body)
+    more = ("--delimiter", "tab", "--no-header", "--label", "f4", "--columns", "f1")
+    done = run(folder, "fit", "bare.txt", *more, "--columns", "f2", "--model", "rare", "--out",
+               "bare.scarce", "--force")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "Label 'f4':" in done.stderr

@@ -129,3 +129,21 @@ def test_a_stream_that_breaks_off_is_not_taken_for_whole(tmp_path, monkeypatch):
         write(table)
     path.write_bytes(Out.buffer.getvalue())
     assert open_table(path).read().num_rows == 1000
+
+
+def test_tabs_stay_tabs_and_names_with_quotes_are_quoted(tmp_path):
+    table = pa.table({'say "x", y': ["a"], "n": [0.5]})
+    path = tmp_path / "t.tsv"
+    with write_tables(path, form=TextForm(";", "utf-8", ",")) as write:
+        write(table)
+    assert "\t" in path.read_text().splitlines()[0]
+    path = tmp_path / "t.csv"
+    with write_tables(path) as write:
+        write(table)
+    with path.open(newline="") as file:
+        assert next(csv.reader(file)) == ['say "x", y', "n"]
+
+
+def test_parquet_is_packed_in_its_own_way_whatever_the_ending(tmp_path):
+    assert sink_format(tmp_path / "p.gz", "parquet") == ("parquet", None)
+    assert sink_format(tmp_path / "P.CSV.GZ", None) == ("csv", "gzip")
