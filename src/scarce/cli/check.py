@@ -117,7 +117,6 @@ def check(
             extra=[("--score", scores.score)] if scores.score is not None else [],
             need_prob=bool(kinds - {"score"}) or scores.score is None,
             form=form,
-            quiet=json,
         )
         if judged.learnt:
             raise DataError(f"{judged.learnt} A gate on them is open.")

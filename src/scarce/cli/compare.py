@@ -212,7 +212,7 @@ def _ask_files(
         name = path.stem if stems.count(path.stem) == 1 and path.stem != CONSTANT else str(path)
         found = read_judged(
             [path, data], "compare", labels=labels, speaks=speaks, costs=costs, form=form,
-            quiet=json or judged is not None,
+            quiet=judged is not None,
         )  # fmt: skip
         if found.learnt and not json:
             say(found.learnt)
@@ -248,7 +248,6 @@ def _ask_folds(
 
     judged = read_judged(
         [data], "compare", labels=labels, speaks=speaks, costs=costs, need_prob=False, form=form,
-        quiet=json,
     )  # fmt: skip
     if judged.unlabelled and not json:
         say(f"{judged.unlabelled:,} of {len(judged.y):,} rows are not labelled and left aside.")

@@ -111,7 +111,6 @@ def evaluate(
         return
     judged = read_judged(
         files, "evaluate", labels=labels, prob=prob, speaks=speaks, costs=costs, form=form,
-        quiet=json,
     )  # fmt: skip
     if not json and judged.unlabelled:
         say(judged.left_aside())

@@ -125,7 +125,7 @@ def report(
         story = (
             _story_of_scores(files, scores, labels, form, level, seed)
             if of_scores
-            else _story_of_prob(files, prob, labels, costs, form, level, seed, quiet=json)
+            else _story_of_prob(files, prob, labels, costs, form, level, seed)
         )
         page = Page(
             title or story.title,
@@ -167,8 +167,6 @@ def _story_of_prob(
     form: TextForm,
     level: float,
     seed: int,
-    *,
-    quiet: bool,
 ) -> Any:
     from scarce.cli.judged import SpeaksFor, read_judged
     from scarce.cli.report_parts import Story
@@ -181,7 +179,6 @@ def _story_of_prob(
         speaks=SpeaksFor(),
         costs=costs,
         form=form,
-        quiet=quiet,
     )
     return Story(files, judged, prob, labels, costs, form, level, seed)
 
