@@ -133,6 +133,15 @@ def test_a_column_whose_name_is_no_text_is_damage(tmp_path, kind):
             open_rows(path)
 
 
+def test_decimals_with_fewer_digits_than_places_are_damage(tmp_path):
+    path = tmp_path / "damaged.arrow"
+    table = pa.table({"fraud": pa.array([None], pa.decimal128(5, 9))})
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(DataError, match="fewer digits than places"):
+        open_table(path)
+
+
 def test_a_pipe_is_read_once():
     source = held()
     source.read()

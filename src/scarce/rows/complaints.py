@@ -92,7 +92,10 @@ class said_well:
 
 
 def with_names(schema: pa.Schema, where: str) -> pa.Schema:
-    """Return the schema of a binary file, or refuse names that are no text: bits were lost."""
+    """Return the schema of a binary file, or refuse what nobody writes: bits were lost.
+
+    Names that are no text, and decimal numbers with more places behind the point than digits.
+    """
     try:
         schema.names  # noqa: B018 - read for its error
     except UnicodeError:
@@ -100,6 +103,12 @@ def with_names(schema: pa.Schema, where: str) -> pa.Schema:
             f"{where} cannot be read (the name of a column is no text). It is damaged: copy or "
             "write it again."
         ) from None
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        if pa.types.is_decimal(kind) and not 0 <= kind.scale <= kind.precision:
+            raise DataError(
+                f"{where} cannot be read (column {name!r} is {kind}, which has fewer digits than "
+                "places). It is damaged: copy or write it again."
+            )
     return schema
 
 
