@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 LONGEST = 40  # characters of a cell in a message
 SCANNED_BYTES = 2**28  # text that is read again to find a line: a few seconds
-NO_NUMBER = re.compile(r"In CSV column #(\d+): CSV conversion error to (\w+): invalid value '(.*)")
+NO_NUMBER = re.compile(  # with one core Arrow names the row of its block, too
+    r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to (\w+): invalid value '(.*)"
+)
 COUNTED = ("int64", "double")  # what Arrow calls numbers in that sentence
 PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip and zstandard: lines are inside
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")

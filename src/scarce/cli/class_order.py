@@ -167,6 +167,13 @@ def as_in_columns(
                 "event with --positive and the others with --negative."
             )
         return y, classes
+    first, last = class_key(found.classes[0]), class_key(found.classes[-1])
+    if len(found.columns) == 2 and [last, first] == [class_key(name) for name in classes]:
+        flags = " ".join(f"--prob {shlex.quote(name)}" for name in found.columns[::-1])
+        raise DataError(
+            f"{where}: the event is {classes[1]!s}, and its column of probabilities comes first. "
+            f"Name them with that of the event last: {flags}"
+        )
     why = (
         f"{where}: {{count:,}} rows of {label!r} are {{name}}, and no column of probabilities is "
         f"of that class ({', '.join(found.columns)}). Name a column for each class with --prob."

@@ -331,7 +331,10 @@ def said_clearly(model: str) -> Iterator[None]:
     except ScarceError:
         raise
     except (ValueError, TypeError) as error:
-        raise DataError(f"{model} cannot be fitted to these rows: {error}") from error
+        raise DataError(
+            f"{model} cannot be fitted to these rows: {str(error).rstrip('.')}. Look for values "
+            "that are far too large or too small, leave their columns out, or take another model."
+        ) from error
 
 
 def _result(fitted: Any, rows: Any, counts: dict[str, Any], out: Path) -> dict[str, Any]:

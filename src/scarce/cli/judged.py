@@ -187,6 +187,12 @@ class Judged:
         from scarce.assess.comparison import loss_difference
 
         rows, weight, groups = self.speaking()
+        if (self.y[rows] != other.y[rows]).any():
+            told, others = (", ".join(map(str, one.classes)) for one in (self, other))
+            raise DataError(
+                f"The two do not speak of the same event: the classes are {told} in one and "
+                f"{others} in the other (the event is the last). Fit both with the same --positive."
+            )
         return loss_difference(
             self.y[rows],
             self.prob[rows],

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from scarce.errors import DataError, StoreError, UsageError
+from scarce.errors import DataError, StoreError
 
 
 @dataclass(frozen=True)
@@ -216,12 +216,6 @@ def is_model(path: Path) -> bool:
     with path.open("rb") as file:
         head = file.read(9)
     return head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 2**31
-
-
-def refuse_stdin_twice(*paths: Path) -> None:
-    """Refuse two inputs on one stream."""
-    if sum(str(path) == "-" for path in paths) > 1:
-        raise UsageError("Standard input (-) can stand for one input only.")
 
 
 def _found(model: Any, name: str) -> Any:

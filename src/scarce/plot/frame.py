@@ -22,7 +22,6 @@ from scarce.plot.words import shown, wrap
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#8C6D00")
 DASHES = ("-", (0, (7, 2)), (0, (7, 2, 1.5, 2)), (0, (1.5, 1.2)), (0, (3, 1.2, 1, 1.2, 1, 1.2)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
-HATCHES = ("", "////", "....", "xxxx", "----", "\\\\\\\\")
 GREY = "0.4"
 SERIES = "scarce-series"  # mark of what counts as a series on its axes
 ALONE = "scarce-alone"  # mark of a picture that shares its axes with no other

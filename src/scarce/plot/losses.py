@@ -19,8 +19,6 @@ from scarce.errors import DataError, UsageError
 from scarce.plot.frame import framed_grid, in_percent, shared_legend
 from scarce.plot.words import wrap
 
-PANELS = ("loss of an event", "loss of another row", "probability")
-
 
 class LossDisplay:
     """Picture of losses and of their links: events, other rows, and probabilities by score.

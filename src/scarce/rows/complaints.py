@@ -85,7 +85,7 @@ class said_well:
 
     def _named(self, text: str) -> str:
         """Put a column's name where Arrow gives its number."""
-        found = re.search(r"In CSV column #(\d+)", text)
+        found = re.search(r"In CSV column #(\d+)(?:: Row #\d+)?", text)
         if found is None or int(found[1]) >= len(self.names):
             return text
         return text.replace(found[0], f"column {self.names[int(found[1])]!r}")
