@@ -230,7 +230,6 @@ def test_one_core_is_given_back():
 # --- what is stored and shown ---------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not table.RESULTS.exists(), reason="being measured")
 def test_stored_results_are_complete():
     records = table.read_results()
     seen = [(record["job"], record["rows"], record["side"]) for record in records]
@@ -243,13 +242,11 @@ def test_stored_results_are_complete():
         assert record["command"] == said[record["side"]]
 
 
-@pytest.mark.skipif(not table.RESULTS.exists(), reason="being measured")
 def test_the_readme_shows_the_stored_results():
     text = table.README.read_text()
     assert table.replaced(text) == text, "Run: python -m benchmarks.command_line --write"
 
 
-@pytest.mark.skipif(not table.RESULTS.exists(), reason="being measured")
 def test_goals_are_judged_by_their_bounds():
     records = table.read_results()
     assert "not measured | - |" in table.goals_of([])
@@ -268,7 +265,6 @@ def test_goals_are_judged_by_their_bounds():
     assert table.goals_of(late).count("| 0.30 | NO |") == 2
 
 
-@pytest.mark.skipif(not table.RESULTS.exists(), reason="being measured")
 def test_a_ratio_is_not_shown_for_another_answer():
     records = [dict(r, same=r["side"] != "scarce predict") for r in table.read_results()]
     lines = [line for line in table.tables_of(records).splitlines() if "| scarce predict |" in line]

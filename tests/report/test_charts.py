@@ -373,3 +373,11 @@ def test_constant_data_can_be_drawn(value: float):
     line_chart([Line("a", np.arange(5), flat, flat, flat)], x_label="x", y_label="y")
     bar_chart(["a"], [value], x_label="x", low=[value], high=[value])
     response_chart({"a": (np.arange(5), flat)}, y_label="y")
+
+
+def test_more_stands_higher_and_further_right():
+    chart = line_chart([Line("a", [0, 1, 2], [1, 2, 5])], x_label="x", y_label="y")
+    (line,) = [e for e in of_class(parsed(chart), "line", "c1") if e.tag.endswith("path")]
+    x, y = zip(*points(line), strict=True)
+    assert list(x) == sorted(x)
+    assert list(y) == sorted(y, reverse=True)  # a screen counts from its top
