@@ -139,3 +139,16 @@ def test_the_level_is_that_of_the_interval_and_no_loss_is_below_0():
     wide, narrow = calibration_loss(y, prob, level=0.99), calibration_loss(y, prob, level=0.5)
     assert wide.low == 0
     assert wide.high - wide.value > 3 * (narrow.high - narrow.value)
+
+
+@pytest.mark.parametrize("wrong", [1.0, 1.5])
+def test_intervals_of_equally_many_rows_cover_for_rare_events(wrong):
+    rng = np.random.default_rng(1)
+    endless = np.array_split(np.sort(rng.beta(0.5, 24.5, 400_000)), 10)
+    truth = np.mean([((wrong - 1) * part.mean()) ** 2 for part in endless])
+    held = 0
+    for _ in range(200):
+        prob = rng.beta(0.5, 24.5, 2000)
+        y = rng.random(2000) < prob
+        held += truth in calibration_loss(y, np.minimum(wrong * prob, 1), cut="rows")
+    assert held >= 170  # 180 are promised; three standard errors are 13

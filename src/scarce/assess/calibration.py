@@ -61,8 +61,9 @@ def calibration_loss(
         Coverage of the interval.
 
     **Assumes** independent rows, and that the outcomes within a bin are about equally probable. The
-    interval is that of the bins' binomial noise, given the probabilities: wide where a model is
-    calibrated, a little narrow (.82 for .90 seen) where a single bin holds all rows.
+    interval is that of the bins' binomial noise, given the probabilities. Noise only adds to the
+    plain value, so that with few rows in a bin the truth is missed below it more often than the
+    level says; `debias` covers better there.
 
     References
     ----------

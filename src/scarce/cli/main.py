@@ -297,7 +297,7 @@ def main() -> NoReturn:
     """Run the command line: the entry point of the installed `scarce` command.
 
     Ends the process without taking the interpreter apart: one of Arrow's threads that reads ahead
-    of a verb which has stopped asks for it then, and the process ended in an abort (3 of 40 runs).
+    of a verb which has stopped asks for it then, and some processes ended in an abort.
     """
     code: Any = 0
     interrupts.watch()
