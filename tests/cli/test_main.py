@@ -305,8 +305,8 @@ def test_interrupt_is_130(args: list[str]):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise on Windows")
 @pytest.mark.parametrize("lost", ["pass", "raise SystemError('a library fell over')"])
 def test_an_interrupt_that_a_library_loses_or_renames_still_ends_the_verb(lost: str):
-    act = f"""click.echo('begun', err=True)
-    try:
+    act = f"""try:
+        click.echo('begun', err=True)
         time.sleep(60)
     except KeyboardInterrupt:
         {lost}

@@ -49,4 +49,7 @@ def _take(number: int, frame: Any) -> None:
 
 def _repeat() -> None:
     while not _ended.wait(AGAIN):
-        interrupt_main()
+        if hasattr(signal, "pthread_kill"):  # a real signal wakes a call that waits, too
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        else:
+            interrupt_main()
