@@ -1,4 +1,4 @@
-"""Who may import whom, as docs/architecture.md says; and modules of a readable size."""
+"""Who may import whom, as docs/architecture.md says; and every module says what it is for."""
 
 import ast
 from pathlib import Path
@@ -88,7 +88,5 @@ def test_the_command_line_imports_public_names_only(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_modules_have_a_header_and_a_readable_size(path):
-    text = path.read_text()
-    assert ast.get_docstring(ast.parse(text)), "a module opens with the question it answers"
-    assert text.count("\n") <= 450, "is there a second idea in it?"
+def test_modules_have_a_header(path):
+    assert ast.get_docstring(ast.parse(path.read_text())), "say which question the module answers"
