@@ -28,6 +28,7 @@ from experiments.missed_events.designs import Labelled
 from experiments.missed_events.jobs import Job
 from experiments.missed_events.scenarios import RATES, SCENARIOS, Batch
 from scarce import estimate_performance
+from tests.experiments.stored import assert_page, assert_rows
 
 HERE = FOLDER / "missed_events"
 
@@ -448,8 +449,8 @@ def test_the_page_of_few_cells_leaves_out_what_is_not_there():
 
 
 def test_stored_page_and_rows_are_made_from_the_stored_cells(stored, cells):
-    assert list(stored.comparisons) == rows.comparisons(cells)
-    assert (HERE / "results.md").read_text() == page.page_of(stored, cells)
+    assert_rows(rows.comparisons(cells), stored.comparisons)
+    assert_page(page.page_of(stored, cells), (HERE / "results.md").read_text())
     assert (stored.title, stored.seed) == (run.TITLE, run.SEED)
 
 

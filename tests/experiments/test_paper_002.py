@@ -29,6 +29,7 @@ from experiments.paper_002.jobs import ADAPTIVE, RANDOM, TAIL, Design, Job
 from experiments.paper_002.methods import AUTO, BULK, FIVE, LIKELIHOOD, MIXTURE, PAPER
 from experiments.paper_002.printed import BACKGROUNDS, RATE_4, RECALL_4, SERIES, SHARE_4
 from scarce.datasets import make_convergence_scores, make_scores, make_trial_scores
+from tests.experiments.stored import assert_page, assert_rows
 
 HERE = FOLDER / "paper_002"
 PICTURES = (
@@ -472,8 +473,8 @@ def test_every_job_is_there_once():
 
 
 def test_the_page_and_the_numbers_come_from_the_cells(cells, stored):
-    assert comparisons.comparisons(cells) == list(stored.comparisons)
-    assert (HERE / "results.md").read_text() == page.page_of(stored, cells)
+    assert_rows(comparisons.comparisons(cells), stored.comparisons)
+    assert_page(page.page_of(stored, cells), (HERE / "results.md").read_text())
 
 
 def test_nothing_is_left_out(cells):

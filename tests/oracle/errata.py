@@ -17,6 +17,7 @@ from scipy.special import expit, logit, logsumexp
 from threadpoolctl import threadpool_limits
 
 from tests.oracle.algorithm_1 import algorithm_1
+from tests.oracle.interior import entropy, minimise_inside
 from tests.oracle.maxent_dense import box_targets, dense_entropy, dense_robust, half_widths
 
 WIDTH_SCALE = 0.5
@@ -119,23 +120,18 @@ def _minus_fit(rows, side):
 
 def _primal_divergence(rows):
     """The least divergence within the boxes (004 eq 7), over the probabilities themselves."""
+    n = len(rows.pool)
     boxes = np.hstack([rows.slack - rows.deviation, rows.slack + rows.deviation])
-    constraints = [
-        {"type": "eq", "fun": lambda p: p.sum() - 1, "jac": np.ones_like},
-        {"type": "ineq", "fun": lambda p: p @ boxes, "jac": lambda p: boxes.T},
-    ]
-    found = minimize(
-        divergence,
+    found = minimise_inside(
+        entropy(np.ones(n), rows.pool),
         rows.pool,
-        args=(rows.pool,),
-        jac=lambda p, pool: np.log(p / pool) + 1,
-        bounds=[(1e-12, 1)] * len(rows.pool),
-        constraints=constraints,
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 1000},
+        np.vstack([boxes.T, np.eye(n)]),
+        np.zeros(boxes.shape[1] + n),
+        np.ones((1, n)),
+        [1.0],
+        tol=1e-13,
     )
-    assert found.success, found.message
-    return float(found.fun)
+    return found.value
 
 
 def _places(rows, p, side):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize as scipy_minimize
 from scipy.special import logsumexp, softmax, xlogy
 
 from scarce.features.families import Category, Linear
@@ -10,6 +9,7 @@ from scarce.solvers.boxed import EmptyBoxes, Working, _slopes, minimise
 from scarce.solvers.row_sample import RowSample
 from tests.features.spaces import coded, plain_tilt
 from tests.oracle import maxent_dense as dense
+from tests.oracle.interior import entropy, minimise_inside
 from tests.solvers.tilts import Data, some_coef
 
 SHARES = np.array([[0.05, 0.35], [0.1, 0.6]])
@@ -332,7 +332,7 @@ def test_shares_and_divergences():
     "bounds", [[[0.05, 0.1], [0.0, 1.0]], [[0.4, 0.5], [0.2, 0.2]], [[0.0, 1.0]] * 2]
 )
 def test_oracle_bounded_shares(bounds):
-    """The primal by SLSQP: least divergence from the default within boxes and bounds."""
+    """The primal by an interior point: least divergence from the default within boxes, bounds."""
     bounds = np.array(bounds)
     data = Data(5, n=24, families=[Linear(), Category()], second=False, missing=0.1)
     problem = data.robust(bounds=bounds, width_scale=1.5)
@@ -344,54 +344,40 @@ def test_oracle_bounded_shares(bounds):
 
     default, n = np.array([0.3, 0.2, 0.5]), len(data.X)
     seen, F = ~np.isnan(data.F), np.nan_to_num(data.F)
-    rows = []  # constraints rows @ q >= least, q the probabilities of the labelled classes
-    least = []
+    rows, least = [], []  # constraints rows @ q >= least, q the probabilities of labelled classes
+    fixed, amount = [], []  # and those that are equalities
     for y in range(2):
         for j in np.flatnonzero(np.isfinite(problem.half_width[y, : F.shape[1]])):
             for sign in (1, -1):
-                one = np.zeros((2, n))
                 apart = sign * (F[:, j] - problem.target[y, j]) + problem.half_width[y, j]
-                one[y] = data.pool * seen[:, j] * apart
-                rows.append(one.ravel())
+                rows.append(np.kron(np.eye(2)[y], data.pool * seen[:, j] * apart))
                 least.append(0.0)
-        for sign, bound in ((1, bounds[y, 0]), (-1, -bounds[y, 1])):
-            one = np.zeros((2, n))
-            one[y] = sign * data.pool
-            rows.append(one.ravel())
-            least.append(bound)
-    A, b = np.array(rows), np.array(least)
-
-    def whole(q):
-        q = q.reshape(2, n)
-        return np.vstack([q, 1 - q.sum(axis=0)])
+        whole_class = np.kron(np.eye(2)[y], data.pool)
+        if bounds[y, 0] == bounds[y, 1]:
+            fixed.append(whole_class)
+            amount.append(bounds[y, 0])
+        else:
+            rows += [whole_class, -whole_class]
+            least += [bounds[y, 0], -bounds[y, 1]]
+    rest = np.hstack([np.eye(n)] * 2)  # of all probabilities, what the third class does not have
+    rows = np.vstack([rows, np.eye(2 * n), -rest])
+    least = np.concatenate([least, np.zeros(2 * n), -np.ones(n)])
 
     def cost(q):
-        q = np.maximum(whole(q), 1e-12)
-        return data.pool @ (q * np.log(q / default[:, None])).sum(axis=0)
+        q = np.append(q, 1 - rest @ q)
+        one, slope, curve = entropy(np.tile(data.pool, 3), np.repeat(default, n))(q)
+        chain = np.vstack([np.eye(2 * n), -rest])
+        return one, chain.T @ slope, chain.T @ curve @ chain
 
-    def slope(q):
-        log = np.log(np.maximum(whole(q), 1e-12) / default[:, None])
-        return (data.pool * (log[:2] - log[2])).ravel()
-
-    start = np.repeat(np.clip(default[:2], bounds[:, 0] + 0.01, bounds[:, 1]), n)
-    answer = scipy_minimize(
+    answer = minimise_inside(
         cost,
-        start,
-        jac=slope,
-        method="SLSQP",
-        bounds=[(1e-9, 1)] * (2 * n),
-        constraints=[
-            {"type": "ineq", "fun": lambda q: A @ q - b, "jac": lambda q: A},
-            {
-                "type": "ineq",
-                "fun": lambda q: 1 - 1e-9 - q.reshape(2, n).sum(axis=0),
-                "jac": lambda q: -np.hstack([np.eye(n)] * 2),
-            },
-        ],
-        options={"maxiter": 500, "ftol": 1e-13},
+        np.repeat(default[:2], n),
+        rows,
+        least,
+        np.array(fixed).reshape(-1, 2 * n),
+        np.array(amount),
     )
-    assert answer.success, answer.message
-    assert -found.look.value == pytest.approx(answer.fun, abs=1e-6)
+    assert -found.look.value == pytest.approx(answer.value, abs=1e-6)
     np.testing.assert_allclose(share, answer.x.reshape(2, n) @ data.pool, atol=1e-4)
 
 
