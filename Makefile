@@ -1,5 +1,6 @@
 # make demo : sets up .venv and runs the main job     make test : lint, types, tests, doctests
 # make lint | bench | papers | lock | clean            Needs Python >= 3.11 and the package index.
+# make invariants : what changes no model, measured    make oldest, make other-machines : see CONTRIBUTING.md
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
@@ -10,7 +11,7 @@ ifneq ($(wildcard ../shared/data),)
 export SCARCE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint bench papers lock clean
+.PHONY: demo test lint invariants oldest other-machines bench papers lock clean
 
 demo: .venv/installed-demo
 	@$(BIN)/scarce demo --out demo
@@ -23,6 +24,18 @@ lint: .venv/installed-dev
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 
+# Every estimator under every change of form that says nothing new; ARGS=--write renews docs/invariants.md.
+invariants: .venv/installed-dev
+	@$(BIN)/python -m tests.properties.invariants $(ARGS)
+
+# The tests with the oldest versions that pyproject.toml allows, in an environment of their own.
+oldest:
+	@$(PYTHON) scripts/oldest.py -q -n 2 $(ARGS)
+
+# The tests with the arithmetic of other processors.
+other-machines: .venv/installed-dev
+	@scripts/other_machines.sh -q -n 2 $(ARGS)
+
 bench: .venv/installed-dev
 	@$(BIN)/python -m benchmarks.run
 
@@ -34,7 +47,7 @@ lock:
 	@$(PYTHON) scripts/lock.py
 
 clean:
-	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -307,7 +307,8 @@ def _in_words(error: BaseException, name: str) -> WorkerError:
     if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
         return _died(name)
     text = str(error)
-    if "pickl" in f"{type(error).__name__} {text}".lower():
+    said = f"{type(error).__name__} {text}".lower()
+    if "pickl" in said or "can't get local object" in said:  # the latter is Python 3.13's
         return WorkerError(
             f"The work of {name} cannot be sent to another process ({text}). Use engine='threads', "
             "or define the function at the top of a module instead of inside another function."
