@@ -205,7 +205,8 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         first = not hasattr(self, "classes_")
         bayes_checks.may_go_on(self, first)
         if not first:
-            rows_to_predict(self, X)  # the same columns as before
+            same = rows_to_predict(self, X)  # the same columns as before
+            X = same if isinstance(X, Rows) else X
         rows, found = rows_to_fit(self, X, y, sample_weight, engine=self.engine)
         refuse_categories(rows, type(self).__name__)
         if first:

@@ -8,6 +8,7 @@ labelled*, and NaN in X is a missing value.
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from scarce.errors import DataError, DataWarning, UsageError
-from scarce.rows import ArrayRows, Rows, Schema, open_rows
+from scarce.rows import ArrayRows, Column, Rows, Schema, open_rows
 from scarce.rows.engines import Engine
+from scarce.rows.labels import is_number
+from scarce.rows.recode import recoded
 
 
 def rows_to_fit(
@@ -110,34 +113,78 @@ def refuse_categories(rows: Rows, model: str) -> None:
 
 
 def rows_to_predict(
-    estimator: Any, X: Any, *, engine: Engine = None, holes: bool = True, dtype: Any = np.float64
+    estimator: Any,
+    X: Any,
+    *,
+    engine: Engine = None,
+    holes: bool = True,
+    dtype: Any = np.float64,
+    unknown: str | None = None,
 ) -> Rows:
-    """Return rows with the columns that the estimator was fitted on."""
+    """Return rows with the columns and the code books that the estimator was fitted on.
+
+    `Rows` and tables are read by the names of columns and levels, whatever their order. `unknown`
+    is what becomes of a level that was not there to learn from, "error" or "missing"; by default
+    what the schemas say.
+    """
+    like = Schema.from_dict(estimator.schema_) if hasattr(estimator, "schema_") else None
     if isinstance(X, Rows):
-        fitted = getattr(estimator, "feature_names_in_", None)
-        if X.n_columns != estimator.n_features_in_ or (
-            fitted is not None and list(X.names) != list(fitted)
-        ):
-            raise DataError(
-                f"These rows have the columns {list(X.names)}, but the model was fitted on "
-                f"{estimator.n_features_in_ if fitted is None else list(fitted)}. Open them with "
-                "open_rows(..., like=Schema.from_dict(model.schema_))."
-            )
-        return X
-    if hasattr(X, "columns") and hasattr(estimator, "schema_"):
-        like = Schema.from_dict(estimator.schema_)
-        if any(column.kind != "number" for column in like.columns):
-            with warnings.catch_warnings():  # a batch may well have a column without values
-                warnings.simplefilter("ignore", DataWarning)
-                return open_rows(X, like=like, unknown=like.unknown, engine=engine)
+        return recoded(X, _numbers_like(estimator, X) if like is None else like, unknown=unknown)
+    if like is None or not (
+        like.missing
+        or like.infinite_is_missing
+        or any(column.kind != "number" for column in like.columns)
+    ):
+        features = validate_data(
+            estimator,
+            _holes_as_nan(X),
+            dtype=dtype,
+            ensure_all_finite="allow-nan" if holes else True,
+            reset=False,
+        )
+        return ArrayRows(features, engine=engine, check=False)
+    like = replace(like, label=None, weight=None)
+    if hasattr(X, "columns"):
+        with warnings.catch_warnings():  # a batch may well have a column without values
+            warnings.simplefilter("ignore", DataWarning)
+            return open_rows(X, like=like, unknown=unknown or like.unknown, engine=engine)
     features = validate_data(
-        estimator,
-        _holes_as_nan(X),
-        dtype=dtype,
-        ensure_all_finite="allow-nan" if holes else True,
-        reset=False,
+        estimator, _holes_as_nan(X), dtype=dtype, ensure_all_finite="allow-nan", reset=False
     )
-    return ArrayRows(features, engine=engine, check=False)
+    return ArrayRows(_as_coded(features, like), schema=like, engine=engine, check=False)
+
+
+def _numbers_like(estimator: Any, rows: Rows) -> Schema:
+    """Return the schema of an estimator that was fitted on an array or a table of numbers."""
+    fitted = getattr(estimator, "feature_names_in_", None)
+    if fitted is None and rows.n_columns != estimator.n_features_in_:
+        raise DataError(
+            f"These rows have {rows.n_columns} columns, {list(rows.names)[:8]}, but the model was "
+            f"fitted on an array of {estimator.n_features_in_} columns. Open them with the same "
+            "columns: open_rows(..., columns=[...])."
+        )
+    names = rows.names if fitted is None else fitted
+    return Schema(tuple(Column(str(name)) for name in names))
+
+
+def _as_coded(X: NDArray[Any], like: Schema) -> NDArray[Any]:
+    """Return an array with what means missing as NaN, once its categories are codes indeed."""
+    hidden = [value for value in like.missing if is_number(value)]
+    X = np.where(np.isin(X, hidden), np.nan, X) if hidden else X
+    for j, column in enumerate(like.columns):
+        if column.kind != "category":
+            continue
+        codes = X[:, j]
+        wrong = np.flatnonzero(
+            (codes == codes) & ~np.isin(codes, np.arange(max(1, len(column.levels))))
+        )
+        if len(wrong):
+            raise DataError(
+                f"Column {column.name!r} is a category, and an array gives its levels by their "
+                f"positions 0 to {len(column.levels) - 1}: {codes[wrong[0]]:g} at row "
+                f"{wrong[0]:,} is none. Pass a table with named columns, or open_rows(table)."
+            )
+    return X
 
 
 def _holes_as_nan(X: Any) -> Any:

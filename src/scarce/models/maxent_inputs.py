@@ -7,21 +7,19 @@ level that was not there to learn from counts as missing.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from scarce.errors import DataError, DataWarning, UsageError, refuse_word
+from scarce.errors import DataError, UsageError, refuse_word
 from scarce.features.axes import Axis
 from scarce.features.coded import code_cells, shape_of, tilt_of
 from scarce.features.feature_map import FeatureMap, Lines
 from scarce.models.inputs import label_codes, rows_to_fit, rows_to_predict
 from scarce.rows import Block, Rows, open_rows
 from scarce.rows.block import Array
-from scarce.rows.schema import Schema
 
 PIECE = 16_384  # rows coded and looked up at once
 FLOATS = [np.float64, np.float32]
@@ -96,14 +94,9 @@ def coded_columns(X: Any) -> list[str]:
 
 def predict_rows(model: Any, X: Any) -> Rows:
     """Return rows with the columns that the model was fitted on."""
-    if not isinstance(X, Rows) and hasattr(model, "schema_") and hasattr(X, "columns"):
-        if X.shape[0] == 0:
-            raise DataError("There are no rows to predict: the table is empty.")
-        like = Schema.from_dict(model.schema_)
-        with warnings.catch_warnings():  # a batch may well have a column without values
-            warnings.simplefilter("ignore", DataWarning)
-            return open_rows(X, like=like, unknown="missing", engine=model.engine)
-    return rows_to_predict(model, X, engine=model.engine, dtype=FLOATS)
+    if hasattr(X, "columns") and X.shape[0] == 0:
+        raise DataError("There are no rows to predict: the table is empty.")
+    return rows_to_predict(model, X, engine=model.engine, dtype=FLOATS, unknown="missing")
 
 
 def stored_axes(model: Any) -> FeatureMap:

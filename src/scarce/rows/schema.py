@@ -162,13 +162,7 @@ class Schema:
             strangers = pc.and_(pc.is_null(codes), pc.invert(nothing(values, self.missing)))
             first = pc.index(strangers, True).as_py()
             if first >= 0:
-                known = ", ".join(brief(level) for level in levels[:8])
-                raise DataError(
-                    f"Column {name!r}: {brief(values[first].as_py())} at row {start + first:,} "
-                    f"is not in the code book "
-                    f"({known}{', ...' if len(levels) > 8 else ''}). Read unknown levels as "
-                    "missing with open_rows(..., unknown='missing')."
-                )
+                raise refuse_level(name, values[first].as_py(), start + first, levels)
         return floats(codes)
 
     def code_labels(self, values: pa.ChunkedArray, start: int = 0) -> Array:
@@ -377,6 +371,16 @@ def refuse_infinities(
         f"Column {names[column]!r}: {len(rows):,} infinite value{'s' if len(rows) > 1 else ''} "
         f"(first at row {start + int(rows[0]):,}). Replace them, or read them as missing with "
         'open_rows(..., missing="inf").'
+    )
+
+
+def refuse_level(name: str, value: Any, row: int, levels: Sequence[Any]) -> DataError:
+    """Return the error for a level that the code book does not have."""
+    known = ", ".join(brief(level) for level in levels[:8])
+    return DataError(
+        f"Column {name!r}: {brief(value)} at row {row:,} is not in the code book "
+        f"({known}{', ...' if len(levels) > 8 else ''}). Read unknown levels as missing with "
+        "open_rows(..., unknown='missing')."
     )
 
 
