@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,15 @@ import pyarrow as pa
 from scarce.errors import DataError, UsageError, refuse_word
 from scarce.machine import cache_folder
 from scarce.rows.block import Block, block_rows
-from scarce.rows.cache import CachedRows, cache_path, write_cache
+from scarce.rows.cache import (
+    CachedRows,
+    DamagedCache,
+    cache_path,
+    warn_made_anew,
+    write_cache,
+)
 from scarce.rows.engines import Engine
-from scarce.rows.files import PartedRows, PartedSource, file_source, stamp
+from scarce.rows.files import PartedRows, PartedSource, file_source, last_change, stamp
 from scarce.rows.labels import read_labels
 from scarce.rows.memory import ArrayRows, TableRows, decode, warn_if_never_seen
 from scarce.rows.progress import Report, Walks
@@ -211,8 +217,8 @@ def _open_files(
     if len(rows) == 0:
         raise _no_rows(source.where)
     if cache:
-        mark = rows.fingerprint
-        return _cached(mark, rows.blocks, source.paths[0], schema, cache, engine, walks)
+        copy = _Copy(source.paths, rows.fingerprint, schema, cache)
+        return copy.rows(rows.blocks, rows.blocks, engine, walks)
     if 8 * len(rows) * rows.n_columns <= IN_MEMORY_BYTES:
         return decode(rows, walks=walks)
     walks.end()
@@ -233,7 +239,8 @@ def _open_text(
         schema = asked.schema_of(table.schema, lambda names: [table.select(names)])
         rows = TableRows(table, schema, engine=engine, fingerprint=mark)
         if cache:
-            return _cached(mark, rows.blocks, source.path, schema, cache, engine)
+            copy = _Copy([source.path], mark, schema, cache)
+            return copy.rows(rows.blocks, lambda: TableRows(source.read(), schema).blocks(), engine)
         return decode(rows)
     if cache is False:
         raise UsageError(
@@ -255,7 +262,10 @@ def _open_text(
         if block is None:
             raise _no_rows(source.where)
 
-    found = _cached(mark, blocks, source.path, schema, cache or True, engine)
+    def quietly() -> Iterator[Block]:
+        return _even_blocks(source.tables(schema.needed), schema)
+
+    found = _Copy([source.path], mark, schema, cache or True).rows(blocks, quietly, engine)
     walks.end()  # where the cache was there already
     return found
 
@@ -278,45 +288,77 @@ def _even_blocks(tables: Iterable[pa.Table], schema: Schema) -> Iterator[Block]:
         yield Block(*schema.code(pa.concat_tables(held), start), start, index)
 
 
-def _cached(
-    mark: str,
-    blocks: Any,
-    beside: Path,
-    schema: Schema,
-    cache: Any,
-    engine: Engine,
-    walks: Walks | None = None,
-) -> CachedRows:
-    if cache is True:
-        folder = cache_folder()
-    else:
-        folder = beside.parent if cache == "beside" else Path(cache)
-    path = cache_path(folder, mark, schema)
-    if path.exists():
-        try:
-            found = CachedRows(path, schema, engine=engine, fingerprint=mark)
-            if walks is not None:
-                walks.end()
-            return found
-        except DataError:  # damaged: made anew below
-            pass
-    never = np.ones(len(schema.columns), dtype=bool)
-    n_rows = 0
+@dataclass(frozen=True)
+class _Copy:
+    """The decoded copy of files: found in the cache, made, or made anew where it is damaged."""
 
-    def watched() -> Iterator[Block]:
-        nonlocal n_rows
-        if walks is not None:
-            walks.begin(left=0)
-        for block in blocks():
-            never[never] &= np.isnan(block.X[:, never]).all(axis=0)
-            n_rows += len(block)
-            yield block
-            if walks is not None:
-                walks.at(n_rows)
+    paths: Sequence[Path]
+    mark: str
+    schema: Schema
+    cache: Any
 
-    write_cache(path, watched(), schema)
-    warn_if_never_seen(never, schema, n_rows)
-    return CachedRows(path, schema, engine=engine, fingerprint=mark)
+    def rows(
+        self,
+        blocks: Callable[[], Iterator[Block]],
+        again: Callable[[], Iterator[Block]],
+        engine: Engine,
+        walks: Walks | None = None,
+    ) -> CachedRows:
+        """Return the cached rows; `again` decodes once more, should damage be found later."""
+        changed = last_change(self.paths)
+        path = cache_path(self._folder(), f"{self.mark} {changed}", self.schema)
+
+        def remake() -> None:
+            if last_change(self.paths) != changed:
+                raise DataError(
+                    f"The cache {path} is damaged, and {self.paths[0]} has changed since it was "
+                    "opened. Open it again."
+                )
+            write_cache(path, again(), self.schema)
+
+        def found() -> CachedRows:
+            return CachedRows(
+                path, self.schema, engine=engine, fingerprint=self.mark, remake=remake
+            )
+
+        damaged = False
+        if path.exists():
+            try:
+                kept = found()
+                if walks is not None:
+                    walks.end()
+                return kept
+            except DamagedCache:
+                damaged = True
+        self._write(path, blocks, walks)
+        if damaged:
+            warn_made_anew(path)
+        return found()
+
+    def _folder(self) -> Path:
+        if self.cache is True:
+            return cache_folder()
+        return self.paths[0].parent if self.cache == "beside" else Path(self.cache)
+
+    def _write(
+        self, path: Path, blocks: Callable[[], Iterator[Block]], walks: Walks | None
+    ) -> None:
+        never = np.ones(len(self.schema.columns), dtype=bool)
+        n_rows = 0
+
+        def watched() -> Iterator[Block]:
+            nonlocal n_rows
+            if walks is not None:
+                walks.begin(left=0)
+            for block in blocks():
+                never[never] &= np.isnan(block.X[:, never]).all(axis=0)
+                n_rows += len(block)
+                yield block
+                if walks is not None:
+                    walks.at(n_rows)
+
+        write_cache(path, watched(), self.schema)
+        warn_if_never_seen(never, self.schema, n_rows)
 
 
 def _open_table(table: pa.Table, asked: Reading, engine: Engine) -> Rows:
