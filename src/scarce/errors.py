@@ -100,3 +100,26 @@ def refuse_word(argument: str, word: object, allowed: Sequence[str]) -> None:
         raise UsageError(
             f"{argument}={word!r} is not known.{suggest(str(word), allowed)} Give one of: {listed}."
         )
+
+
+def printable(text: str, *, keep: str = "\n") -> str:
+    """Return text in which every character that is not visible is shown as an escape.
+
+    Control characters (also C1), marks that change the direction of writing, characters without
+    width and bytes that are no text would let a file's content act on the terminal, or hide.
+
+    Parameters
+    ----------
+    text : str
+    keep : str
+        Characters that stay as they are: line ends as a rule, "" for what is one line, such as a
+        table's cell.
+
+    Examples
+    --------
+    >>> printable("a\\tb\\x1b[2J\\u202e"), printable("a\\nb"), printable("a\\nb", keep="")
+    ('a\\\\tb\\\\x1b[2J\\\\u202e', 'a\\nb', 'a\\\\nb')
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in keep else repr(one)[1:-1] for one in text)

@@ -84,7 +84,8 @@ def test_help_lists_every_verb_and_imports_nothing_heavy():
     )
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
-        "[] ['scarce.cli.interrupts', 'scarce.cli.main', 'scarce.cli.output', "
+        "[] ['scarce.cli.interrupts', 'scarce.cli.main', 'scarce.cli.next_command', "
+        "'scarce.cli.output', "
         "'scarce.cli.settings', 'scarce.cli.verbs', 'scarce.cli.wording']"
     ]
     for name, verb in VERBS.items():

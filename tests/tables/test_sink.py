@@ -83,6 +83,7 @@ def test_standard_output_can_be_read_again(monkeypatch, to):
 
     class Out:
         buffer = sink
+        isatty = staticmethod(lambda: False)
 
     monkeypatch.setattr(sys, "stdout", Out())
     with write_tables(None, to=to) as write:
@@ -115,6 +116,7 @@ def refuse(write, table):
 def test_a_stream_that_breaks_off_is_not_taken_for_whole(tmp_path, monkeypatch):
     class Out:
         buffer = io.BytesIO()
+        isatty = staticmethod(lambda: False)
 
     table = pa.table({"x": np.arange(1000.0)})
     monkeypatch.setattr(sys, "stdout", Out())

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import csv
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scarce.cli.next_command import shell_word
 from scarce.errors import DataError
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _words(source: TableSource, cell: Cell, form: TextForm, label: str | None) -
         return f"{head} Marks between thousands are not read: write the number without them."
     if PERCENT.fullmatch(value):
         return f"{head} Percentages are not read: write 0.2 for 20%."
-    flag = "VALUE" if len(value) > LONGEST or not value.isprintable() else shlex.quote(value)
+    flag = "VALUE" if len(value) > LONGEST else shell_word(value)
     if cell.name == label:
         return (
             f"{head} If labels are words, name the event with --positive; if it means not "

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scarce.cli.estimate_text import said_in_flags, warnings_of
 from scarce.cli.evaluate import threshold_figures
+from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.prob_columns import find_prob, table_or_stdin
 from scarce.cli.score_flags import ScoredTable, ScoreFlags
 from scarce.errors import UsageError
@@ -82,7 +83,8 @@ def walked(
     if scores.score is None and files and is_model(files[0]):
         raise UsageError(
             f"{flag} goes with a table of scores: write what the model says into one first, with "
-            f"scarce predict {files[0]} {files[-1]} --out p.csv, and check that."
+            f"{shell_command('scarce', 'predict', *map(path_word, files))} --out p.csv, and check "
+            "that."
         )
     if str(path) == "-" and (again or scores.score is None):
         raise UsageError(

@@ -6,10 +6,10 @@ class everywhere. Where names differ the flags settle it; what no name fits is r
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from scarce.cli.next_command import shell_word
 from scarce.cli.options import LabelFlags
 from scarce.cli.output import say
 from scarce.errors import DataError, UsageError
@@ -99,10 +99,10 @@ def _refuse_other_words(
     listed = [f"{word:.30} ({words[word]:,})" for word in sorted(words)[:6]]
     listed[0] = listed[0][:-1] + (" row)" if words[min(words)] == 1 else " rows)")
     if len(words) == 1:
-        only = shlex.quote(next(iter(words)))
+        only = shell_word(next(iter(words)))
         flags = f"--positive {only} or --negative {only}"
     elif len(words) == 2:  # the rarer one: events are rare, and a hurried reader pastes
-        flags = f"--positive {shlex.quote(min(words, key=lambda word: (words[word], word)))}"
+        flags = f"--positive {shell_word(min(words, key=lambda word: (words[word], word)))}"
     else:
         flags = "--positive, and the others with --negative"
     last = "" if len(listed) == 1 else f" and {listed.pop()}"
@@ -169,7 +169,7 @@ def as_in_columns(
         return y, classes
     first, last = class_key(found.classes[0]), class_key(found.classes[-1])
     if len(found.columns) == 2 and [last, first] == [class_key(name) for name in classes]:
-        flags = " ".join(f"--prob {shlex.quote(name)}" for name in found.columns[::-1])
+        flags = " ".join(f"--prob {shell_word(name)}" for name in found.columns[::-1])
         raise DataError(
             f"{where}: the event is {classes[1]!s}, and its column of probabilities comes first. "
             f"Name them with that of the event last: {flags}"

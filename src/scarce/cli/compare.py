@@ -30,6 +30,7 @@ from scarce.cli.compare_fits import (
 from scarce.cli.compare_text import CONSTANT, show_comparison, verdict_words
 from scarce.cli.cost_flags import CostFlags, cost_options
 from scarce.cli.judged import Judged, SpeaksFor, read_judged, speaks_for_options
+from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import (
     COLUMN,
     INPUT,
@@ -166,7 +167,10 @@ def _refuse_flags(
         )
     if is_model(data):
         raise UsageError(
-            f"The data come first: scarce compare test.csv {data} --label {labels.label}"
+            "The data come first: "
+            + shell_command(
+                "scarce", "compare", "test.csv", path_word(data), "--label", labels.label
+            )
         )
     if files and named:
         raise UsageError(

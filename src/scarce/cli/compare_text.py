@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from scarce.cli.evaluate import folded, number
-from scarce.cli.output import on_terminal, table, terminal_width
+from scarce.cli.output import on_terminal, table, terminal_width, write_line
 
 CONSTANT = "constant"
 MIX = ": it may have learnt at another share of events; see scarce evaluate."
@@ -127,10 +125,10 @@ def show_comparison(result: dict[str, Any]) -> None:
     )
     title = f"{result['table']}: {result['rows']:,} rows ({counts}), {result['how']}"
     _side_by_side(parts, title)
-    click.echo("")
+    write_line()
     for words in result["words"]:
-        click.echo(folded(words))
-    click.echo("\n" + folded("Assumes that " + "; ".join(result["assumes"]) + "."))
+        write_line(folded(words))
+    write_line("\n" + folded("Assumes that " + "; ".join(result["assumes"]) + "."))
 
 
 def _side_by_side(parts: list[dict[str, list[str]]], title: str) -> None:
@@ -138,11 +136,11 @@ def _side_by_side(parts: list[dict[str, list[str]]], title: str) -> None:
     whole = {heading: cells for part in parts for heading, cells in part.items()}
     pieces = [whole]
     if on_terminal() and _width(whole) > terminal_width():
-        click.echo(folded(title) + "\n")
+        write_line(folded(title) + "\n")
         pieces, title = [{"": parts[0][""]} | part for part in parts], ""
     for place, piece in enumerate(pieces):
         if place:
-            click.echo("")
+            write_line()
         table(list(zip(*piece.values(), strict=True)), columns=list(piece), title=title)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scarce.cli.cost_flags import CostFlags, cost_options
+from scarce.cli.next_command import shell_word
 from scarce.cli.options import (
     COLUMN,
     INPUT,
@@ -242,7 +243,7 @@ def _classes(
     if positive is None:
         return own, (
             f"{column!r} is read as the probability of {names[1]}, the last class in {costs.file}; "
-            f"if it is that of {names[0]}: --positive {names[0]}"
+            f"if it is that of {names[0]}: --positive {shell_word(names[0])}"
         )
     if positive not in names:
         raise UsageError(

@@ -7,7 +7,6 @@ those that the examples in every verb's help use.
 
 from __future__ import annotations
 
-import shlex
 import time
 from importlib import import_module
 from pathlib import Path
@@ -15,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scarce.cli.next_command import path_word, shell_word
 from scarce.cli.options import engine_of, threads_option
-from scarce.cli.output import emit, json_option, plain, progress, say, seed_option
+from scarce.cli.output import emit, json_option, plain, progress, say, seed_option, write_line
 from scarce.errors import CheckError
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def demo(
 def _show(told: dict[str, Told]) -> None:
     for one in told.values():
         one.show()
-        click.echo()
+        write_line()
 
 
 def _record(check: Check) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def _close(out: Path, parts: dict[str, Any], checks: list[Check], held: bool) ->
         say(f"All {len(checks)} figures lie in the range expected of them.")
     else:
         say(f"Figures are held to their ranges from --rows {ENOUGH_ROWS} on only.")
-    say(f"The report, with pictures: {out / PAGE}\nTry next:\n  cd {shlex.quote(str(out))}")
+    say(f"The report, with pictures: {out / PAGE}\nTry next:\n  cd {shell_word(path_word(out))}")
     for part in parts.values():
         for command in part.NEXT:
             say(f"  {command}")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from scarce.cli.output import emit, json_option, table
+from scarce.cli.output import emit, json_option, table, write_line
 from scarce.errors import CheckError
 from scarce.machine import cache_folder, cached_files, usable_cores
 
@@ -239,15 +239,15 @@ def _show(found: dict[str, Any]) -> None:
     simple = _ails("rich", problems)
 
     def section(title: str, rows: list[tuple[str, ...]]) -> None:
-        click.echo()
+        write_line()
         table(rows, title=title, simple=simple)
 
     if problems:
-        click.echo("Problems, and the commands that repair them")
+        write_line("Problems, and the commands that repair them")
         for problem in problems:  # no table: a command that is folded cannot be copied
-            click.echo(f"  {problem['what']}\n      {problem['repair']}")
+            write_line(f"  {problem['what']}\n      {problem['repair']}")
     else:
-        click.echo("No problems found.")
+        write_line("No problems found.")
     section("Versions", [(name, value or "missing") for name, value in found["versions"].items()])
     section("Engines", _engine_rows(found["engines"]))
     section(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scarce.cli.next_command import command_to_paste
-from scarce.cli.output import say, table
+from scarce.cli.output import say, table, write_line
 from scarce.cli.wording import in_flags
 
 if TYPE_CHECKING:
@@ -199,17 +199,17 @@ def show_result(found: Performance, result: dict[str, Any]) -> None:
     for text in result["warnings"]:
         say(f"warning: {text}")
     for line in sentences(found):
-        click.echo(line)
+        write_line(line)
     if "batches" in result:
-        click.echo(_by_batch(result))
-    click.echo(f"This leans on: {'; '.join(leans_on(found))}.")
+        write_line(_by_batch(result))
+    write_line(f"This leans on: {'; '.join(leans_on(found))}.")
     if result["next"]:
-        click.echo(f"Next: {result['next']}")
-    click.echo()
+        write_line(f"Next: {result['next']}")
+    write_line()
     rows = [_row(result), *(_row(one) for one in result["also"])]
     table(rows, columns=COLUMNS, simple=True)
     if "batches" in result:
-        click.echo()
+        write_line()
         named = [(name, *_row(one)) for name, one in result["batches"].items()]
         table(named, columns=("batch", *COLUMNS), simple=True)
 

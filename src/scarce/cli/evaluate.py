@@ -34,6 +34,7 @@ from scarce.cli.output import (
     seed_option,
     table,
     terminal_width,
+    write_line,
 )
 from scarce.cli.prob_columns import prob_option
 from scarce.cli.share_advice import share_advice
@@ -255,8 +256,8 @@ def _show(judged: Judged, found: Any, money: dict[str, Any], result: dict[str, A
             f"{number(cost.high)}). {first}"
         )
         first = folded(first) if on_terminal() else first
-        click.echo("\n" + "\n".join([first, *others, "", str(money["confusion"])]))
-    click.echo("\n" + folded("Assumes that " + "; and that ".join(result["assumes"]) + "."))
+        write_line("\n" + "\n".join([first, *others, "", str(money["confusion"])]))
+    write_line("\n" + folded("Assumes that " + "; and that ".join(result["assumes"]) + "."))
 
 
 def folded(text: str) -> str:

@@ -10,7 +10,6 @@ Does not judge the model on new rows: see `scarce evaluate` and `scarce compare`
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +27,7 @@ from scarce.cli.fit_choices import (
     refuse_numbers,
     settings_of,
 )
+from scarce.cli.next_command import path_word, shell_command, shell_word
 from scarce.cli.options import (
     COLUMN,
     INPUT,
@@ -42,7 +42,7 @@ from scarce.cli.options import (
     threads_option,
     typed,
 )
-from scarce.cli.output import emit, json_option, progress, say, seed_option, table
+from scarce.cli.output import emit, json_option, progress, say, seed_option, table, write_line
 from scarce.cli.wording import in_flags
 from scarce.errors import DataError, UsageError
 
@@ -190,7 +190,7 @@ def fit(
         rare = min(counts["labelled"], key=lambda name: int(counts["labelled"][name]))
         say(
             f"They are taken for {len(rows.classes)} classes. If one of them means not labelled, "
-            f"say so: --unlabelled {shlex.quote(rare)}; for an event and all others: --positive."
+            f"say so: --unlabelled {shell_word(rare)}; for an event and all others: --positive."
         )
     if form.missing and counts["unlabelled"]:
         say(
@@ -227,7 +227,8 @@ def fit(
     if chosen == "maxent":
         _say_prevalence(fitted, counts)
     if not json:
-        say(f"\nNext: scarce predict {out} NEW-ROWS.csv --out p.csv")
+        command = shell_command("scarce", "predict", path_word(out), "NEW-ROWS.csv")
+        say(f"\nNext: {command} --out p.csv")
 
 
 def open_labelled(
@@ -371,7 +372,7 @@ def _show(result: dict[str, Any], fitted: Any) -> None:
         lines.append((name.replace("_", " "), words))
     lines.append(("written to", result["out"]))
     if hasattr(fitted, "summary"):
-        click.echo(in_flags(str(fitted.summary()), _options()) + "\n")
+        write_line(in_flags(str(fitted.summary()), _options()) + "\n")
     table(lines)
 
 

@@ -7,9 +7,9 @@ at the labels and the holes.
 from __future__ import annotations
 
 import re
-import shlex
 from typing import Any, NamedTuple
 
+from scarce.cli.next_command import shell_word
 from scarce.cli.options import LabelFlags, typed
 from scarce.cli.output import say
 from scarce.errors import DataError, UsageError, suggest
@@ -52,7 +52,7 @@ def identifiers(
     for name in found:
         say(
             f"Column {name!r} has another value in every row, so it names rows and is left out "
-            f"(--id {name or repr(name)}; to learn from it, name all columns with --columns)."
+            f"(--id {shell_word(name)}; to learn from it, name all columns with --columns)."
         )
     return found
 
@@ -173,7 +173,7 @@ def refuse_holes(rows: Any) -> None:
     raise DataError(
         f"Column {name!r}{more}: {int(lost[worst]):,} of {len(rows):,} values are "
         "missing, and --model rare needs them all. Models that take holes as they are: --model "
-        f"maxent, bayes or auto; or leave the column out with --drop {shlex.quote(name)}."
+        f"maxent, bayes or auto; or leave the column out with --drop {shell_word(name)}."
     )
 
 

@@ -13,7 +13,7 @@ import click
 
 from scarce.cli.list_files import CHANCE
 from scarce.cli.next_command import command_to_paste
-from scarce.cli.output import emit, progress, say
+from scarce.cli.output import emit, progress, say, write_line
 from scarce.cli.wording import in_flags
 
 if TYPE_CHECKING:
@@ -143,11 +143,11 @@ def play_plan(
     def show() -> None:
         for line in str(plan).splitlines():
             if not line.startswith("remark: "):
-                click.echo(line)
+                write_line(line)
         for text in result["remarks"]:
-            click.echo(f"remark: {text}")
+            write_line(f"remark: {text}")
         if needed is not None:
-            click.echo(f"For a width of recall of {width:g}: {_enough(plan, needed)}")
+            write_line(f"For a width of recall of {width:g}: {_enough(plan, needed)}")
 
     emit(result, json=json, show=show)
 

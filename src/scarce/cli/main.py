@@ -37,7 +37,7 @@ from scarce.cli.settings import (
 )
 from scarce.cli.verbs import VERBS
 from scarce.cli.wording import in_flags
-from scarce.errors import DataWarning, ScarceError, UsageError, suggest
+from scarce.errors import DataWarning, ScarceError, UsageError, printable, suggest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -153,7 +153,7 @@ class VerbGroup(click.Group):
     ) -> None:
         """Write a warning about the data as a sentence; others, about code, with their place."""
         if issubclass(category, DataWarning):
-            say(f"scarce: warning: {_printable(in_flags(str(message), self._options()))}")
+            say(f"scarce: warning: {_shortened(in_flags(str(message), self._options()))}")
         elif issubclass(category, RuntimeWarning):
             say(
                 f"scarce: warning: {message}: some numbers are too large or too small to compute "
@@ -204,23 +204,23 @@ def _report(error: BaseException, *, json: bool, options: Sequence[str] = ()) ->
             message += " To see where it happened, run it again with SCARCE_TRACEBACK=1."
     if trace and (not ours or isinstance(error, ScarceError)):
         say("".join(traceback.format_exception(error)).rstrip())
-    message = _printable(message)
+    message = _shortened(message)
     if json:
         _write_error({"schema": SCHEMA, "ok": False, "error": {"kind": kind, "message": message}})
     else:
-        say(f"scarce: {_error_word() if code != INTERRUPTED else ''}{message}")
+        say(f"scarce: {message}", error=code != INTERRUPTED)
     return code
 
 
-def _printable(message: str) -> str:
-    """Show characters of somebody's file that would move the cursor or hide as what they are.
+def _shortened(message: str) -> str:
+    """One line of at most `LONGEST` characters: a cell of somebody's file may be longer.
 
     Examples
     --------
-    >>> _printable("a\\tb\\x1b[2J")
-    'a\\\\tb\\\\x1b[2J'
+    >>> _shortened("a\\tb\\x1b[2J"), len(_shortened("a" * 10_000))
+    ('a\\\\tb\\\\x1b[2J', 705)
     """
-    shown = "".join(one if one.isprintable() else repr(one)[1:-1] for one in message)
+    shown = printable(message, keep="")
     return (
         shown if len(shown) <= LONGEST else f"{shown[: LONGEST // 2]} ... {shown[-LONGEST // 2 :]}"
     )
@@ -235,13 +235,6 @@ def _usage(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption) and error.ctx and error.ctx.parent is None:
         message += " Options of a verb come after the verb."
     return f"{message} See: {path} --help"
-
-
-def _error_word() -> str:
-    """Return ``error: `` in red on a terminal that wants colour, otherwise nothing."""
-    if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("NO_COLOR"):
-        return ""
-    return click.style("error", fg="red", bold=True) + ": "
 
 
 def _write_error(record: dict[str, Any]) -> None:

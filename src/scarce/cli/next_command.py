@@ -1,11 +1,13 @@
 """What to type next: a command with the flags of the present one that mean the same to another.
 
-It can be pasted as it is: quoted for a shell, numbers in their shortest spelling, and a file whose
-name begins with a dash behind ./, as it would be taken for an option. Runs nothing.
+It can be pasted as it is: quoted for a shell (`shell_command`, `shell_word`), numbers in their
+shortest spelling, and a file whose name begins with a dash behind ./ (`path_word`), as it would be
+taken for an option. Every command that a verb advises is spelled here. Runs nothing.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,7 +37,7 @@ def command_to_paste(
     """Return a command with the flags of the present one that mean the same to another verb."""
     ctx = click.get_current_context()
     name = "FILE" if table is None or str(table) == "-" else str(table)
-    words = ["scarce", verb, f"./{name}" if name.startswith("-") else name]
+    words = ["scarce", verb, path_word(name)]
     known = {parameter.name: parameter for parameter in ctx.command.params}
     for name in CARRIED:
         source = ctx.get_parameter_source(name)
@@ -47,7 +49,48 @@ def command_to_paste(
         else:
             for one in value if isinstance(value, tuple) else (value,):
                 words += [flag, _spelt(one)]
-    return shlex.join([*words, *more])
+    return shell_command(*words, *more)
+
+
+def shell_command(*words: str) -> str:
+    """Return words as one line that a shell reads as these words.
+
+    Examples
+    --------
+    >>> shell_command("scarce", "predict", "a b; touch PWNED;.scarce", "NEW-ROWS.csv")
+    "scarce predict 'a b; touch PWNED;.scarce' NEW-ROWS.csv"
+    """
+    return " ".join(map(shell_word, words))
+
+
+def shell_word(word: str) -> str:
+    """Quote a word for a shell; bytes that no terminal shows are spelled (bash, zsh, ksh).
+
+    Examples
+    --------
+    >>> print(shell_word("fraud"), shell_word("it's"), shell_word("a\\tb"))
+    fraud 'it'"'"'s' $'a\\x09b'
+    """
+    if word.isprintable():
+        return shlex.quote(word)
+    spelled = (
+        one.replace("\\", "\\\\").replace("'", "\\'")
+        if one.isprintable()
+        else "".join(f"\\x{byte:02x}" for byte in os.fsencode(one))
+        for one in word
+    )
+    return f"$'{''.join(spelled)}'"
+
+
+def path_word(path: Path | str) -> str:
+    """Return a path as a word that no verb takes for an option; not yet quoted.
+
+    Examples
+    --------
+    >>> path_word("-q.scarce"), path_word("m.scarce")
+    ('./-q.scarce', 'm.scarce')
+    """
+    return f"./{path}" if str(path).startswith("-") else str(path)
 
 
 def _spelt(value: Any) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from scarce.cli.next_command import shell_word
 from scarce.cli.output import emit, say
 from scarce.errors import UsageError
 
@@ -248,7 +249,7 @@ def refuse_table_ending(out: Path) -> None:
     if bare.suffix in (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".html", ".json"):
         raise UsageError(
             f"--out {out}: a model is not a {bare.suffix} file. Let its name end in .scarce: "
-            f"--out {bare.with_suffix('.scarce')}"
+            f"--out {shell_word(str(bare.with_suffix('.scarce')))}"
         )
 
 

@@ -9,6 +9,11 @@ JSON has no NaN and no infinity. NaN, which in an `Estimate` means "not identifi
 infinities, which mean "unbounded", become the strings "Infinity" and "-Infinity", which float() in
 Python, Number() in JavaScript and as.numeric() in R all read back.
 
+Text for people is cleaned here, and only here: a name or a cell of somebody's file may hold codes
+that clear the screen, fill the clipboard or turn the direction of writing, and they are shown as
+escapes (``printable``). Every verb prints through this module. JSON is ASCII; rows of a table are
+data, and written as they are wherever stdout is no terminal (see tables/sink.py).
+
 numpy and rich are not imported here: arrays are known by their `tolist`, and rich is imported when
 there is something to draw on a terminal.
 """
@@ -31,6 +36,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scarce.errors import printable
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -50,10 +57,27 @@ seed_option = click.option(
 )
 
 
-def say(message: str) -> None:
-    """Write words for a person on stderr, above a progress bar where one is drawn."""
+def say(message: str, *, error: bool = False) -> None:
+    """Write words for a person on stderr, above a progress bar where one is drawn.
+
+    Parameters
+    ----------
+    message : str
+    error : bool
+        Whether ``error:`` stands before it, in red, on a terminal that wants colour.
+    """
+    message = printable(message)
     if _Pulse.shown is None or not _Pulse.shown.wrote(message):
+        coloured = sys.stderr is not None and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        if error and coloured:
+            head, colon, rest = message.partition(": ")
+            message = f"{head}{colon}{click.style('error', fg='red', bold=True)}: {rest}"
         click.echo(message, err=True)
+
+
+def write_line(text: str = "") -> None:
+    """Write words for a person, and a line end, on stdout."""
+    click.echo(printable(text))
 
 
 def emit(
@@ -187,6 +211,9 @@ def table(
     simple : bool
         True for plain text on a terminal too.
     """
+    title = printable(title)
+    columns = [printable(name, keep="") for name in columns]
+    rows = [[printable(cell, keep="") for cell in row] for row in rows]
     lines = [*([columns] if columns else []), *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     room = terminal_width()
@@ -197,10 +224,10 @@ def table(
         _draw(rows, columns, title)
         return
     if title:
-        click.echo(title)
+        write_line(title)
     for line in lines:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        click.echo(("  " if title else "") + "  ".join(cells).rstrip())
+        write_line(("  " if title else "") + "  ".join(cells).rstrip())
 
 
 def _stack(rows: Sequence[Sequence[str]], columns: Sequence[str], title: str, room: int) -> None:
@@ -214,7 +241,7 @@ def _stack(rows: Sequence[Sequence[str]], columns: Sequence[str], title: str, ro
             break_long_words=False,
             break_on_hyphens=False,
         )
-        click.echo(fold.fill(text))
+        write_line(fold.fill(text))
 
     if title:
         put(title)
@@ -223,7 +250,7 @@ def _stack(rows: Sequence[Sequence[str]], columns: Sequence[str], title: str, ro
             put(": ".join([name, "  ".join(cells)]))
             continue
         if place or title:
-            click.echo()
+            write_line()
         put(f"{columns[0]}: {name}" if columns[0] else name)
         for heading, cell in zip(columns[1:], cells, strict=True):
             if cell:

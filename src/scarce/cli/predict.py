@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import (
     COLUMN,
     INPUT,
@@ -88,7 +89,8 @@ def predict(
     refuse_existing(out, force)
     kind, _ = sink_format(out, to)
     if is_model(data) and not is_model(model):
-        raise UsageError(f"The model comes first: scarce predict {data} {model}")
+        command = shell_command("scarce", "predict", path_word(data), path_word(model))
+        raise UsageError(f"The model comes first: {command}")
     if out is not None and out.exists() and out.samefile(model):
         raise UsageError(f"--out {out} is the model itself. Give the rows another name.")
     loaded = load_model(model)

@@ -9,7 +9,6 @@ in report_parts.py and report_scores.py.
 
 from __future__ import annotations
 
-import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scarce.cli.cost_flags import CostFlags, cost_options
+from scarce.cli.next_command import shell_command
 from scarce.cli.options import (
     INPUT,
     LabelFlags,
@@ -31,7 +31,7 @@ from scarce.cli.options import (
     text_options,
     threads_option,
 )
-from scarce.cli.output import emit, json_option, say, seed_option
+from scarce.cli.output import emit, json_option, say, seed_option, write_line
 from scarce.cli.prob_columns import prob_option, table_or_stdin
 from scarce.cli.score_flags import ScoredTable, ScoreFlags, score_options
 from scarce.cli.wording import in_flags
@@ -129,7 +129,7 @@ def report(
         )
         page = Page(
             title or story.title,
-            asked=shlex.join(["scarce", "report", *ctx.meta.get("typed", [])]),
+            asked=shell_command("scarce", "report", *ctx.meta.get("typed", [])),
             subtitle=story.subtitle,
         )
         story.tell(page)
@@ -235,7 +235,7 @@ def _show(page: Any) -> None:
     first = next(part for part in told["sections"] if part["title"] == "In short")
     for part in first["parts"]:
         if part["kind"] in ("text", "code"):
-            click.echo(part["text"] if part["kind"] == "text" else f"  {part['text']}")
+            write_line(part["text"] if part["kind"] == "text" else f"  {part['text']}")
 
 
 def _plan(

@@ -6,7 +6,6 @@ is presentation alone: bins of pictures, which classes fit into one, which sente
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from scarce.cli import report_pictures as pictures
 from scarce.cli import report_presence as presence
 from scarce.cli.column_summary import summarise
+from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.wording import in_flags
 from scarce.report import Report
 
@@ -168,7 +168,9 @@ class Story:
                 + (", nor what decisions cost." if self.costs.given else ".")
             )
             if self.assumed:
-                move = shlex.join(["scarce", "correct", str(self.files[0]), "--now-at", "SHARE"])
+                move = shell_command(
+                    "scarce", "correct", path_word(self.files[0]), "--now-at", "SHARE"
+                )
                 page.warn(f"{self.assumed} To move the level: `{move} --out NEW`.")
         elif self.judged.unlabelled:
             page.warn(

@@ -9,10 +9,10 @@ chosen, no correction is advised. Corrects nothing: see correct.py.
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.prob_columns import USUAL
 
 if TYPE_CHECKING:
@@ -121,13 +121,13 @@ def _command(judged: Judged, share: float) -> str:
     path = judged.model_path or judged.path
     if path is None:
         return ""
-    words = ["scarce", "correct", _typed(path)]
+    words = ["scarce", "correct", path_word(path)]
     if judged.model_path is None:
         if judged.columns != (USUAL,):
             words += [part for name in judged.columns for part in ("--prob", name)]
         words += [*text_flags(judged.form), "--trained-at", PLACEHOLDER]
-    words += ["--now-at", f"{share:.3g}", "--out", _typed(_beside(path))]
-    return shlex.join(words)
+    words += ["--now-at", f"{share:.3g}", "--out", path_word(_beside(path))]
+    return shell_command(*words)
 
 
 def _beside(path: Path) -> Path:
@@ -141,11 +141,6 @@ def _beside(path: Path) -> Path:
         if not new.exists():
             return new
         place += 1
-
-
-def _typed(path: Path) -> str:
-    """Return a path as it can be typed: one that begins with a dash is no option."""
-    return f"./{path}" if str(path).startswith("-") else str(path)
 
 
 def text_flags(form: TextForm | None) -> list[str]:

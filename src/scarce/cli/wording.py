@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from scarce.cli.next_command import shell_word
+
 CALL = re.compile(r"\b(?:open_rows|estimate_performance|choose_labels)\((?:\.\.\.,\s*)?([^()]*)\)")
 REGRESSION = re.compile(r"\bFit RareClassifier\('(?P<loss>[\w-]+)'(?P<rest>[^()]*)\)")
 PAIR = re.compile(r"(\w+)='?([^',]*)'?")
@@ -94,4 +96,4 @@ def _regression(match: re.Match[str], options: Collection[str]) -> str:
 
 
 def _quoted(value: str) -> str:
-    return value if re.fullmatch(r"[\w.:/+-]+", value) else f"'{value}'"
+    return value if re.fullmatch(r"[\w.:/+-]+", value) else shell_word(value)

@@ -84,7 +84,7 @@ def look_at_head(
     except UnicodeError as error:
         right = f"Pass encoding={wide!r}." if wide else "Leave encoding= out, or pass its own."
         raise DataError(f"{where} is not {encoding} text ({error}). {right}") from error
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
     if not lines:
         if whole:
             raise DataError(f"{where} holds no table, only blank. Check how it was written.")

@@ -1,14 +1,16 @@
 """How do rows leave: whole or not at all into a file, one after the other into a pipe?
 
 Text is written without needless quotes, so that what came as 007 goes as 007, and missing values
-are empty. A file appears under its name when its last row is written (see atomic.py); what exists
-is not replaced unasked. A reader that goes away ends the writing.
+are empty. On a terminal, text that could act on it is shown as escapes. A file appears under its
+name when its last row is written (see atomic.py); what exists is not replaced unasked. A reader
+that goes away ends the writing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +22,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from scarce.atomic import whole_file
-from scarce.errors import DataError, UsageError, refuse_word
+from scarce.errors import DataError, UsageError, printable, refuse_word
 from scarce.rows.text import TextForm
 from scarce.tables.formats import FORMATS, TEXT, format_of
 
@@ -53,7 +55,7 @@ def refuse_existing(path: str | os.PathLike[str] | None, force: bool) -> None:
     if not target.parent.is_dir():
         raise UsageError(
             f"There is no folder {str(target.parent)!r} to write {target.name!r} into. Create it "
-            f"first: mkdir -p {target.parent}"
+            f"first: mkdir -p {shlex.quote(str(target.parent))}"
         )
 
 
@@ -115,6 +117,12 @@ def write_tables(
         if sys.stdout is None:
             raise UsageError("Standard output is closed. Name a file for the rows with --out.")
         stream = getattr(sys.stdout, "buffer", sys.stdout)
+        if sys.stdout.isatty():
+            if kind not in TEXT:
+                raise UsageError(
+                    f"Standard output is a terminal, and {kind} is no text. Name a file with --out."
+                )
+            stream = _ForReader(stream)
         with _writer(stream, kind, form, piped=True) as write:
             yield write
         stream.flush()
@@ -126,6 +134,18 @@ def write_tables(
             yield write
         if packing is not None:
             sink.close()
+
+
+class _ForReader:
+    """Rows of text on a terminal: what is not visible is shown as an escape."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream, self.flush = stream, stream.flush
+
+    def write(self, text: Any) -> None:
+        """Write whole lines."""
+        shown = printable(bytes(text).decode("utf-8", "surrogateescape"), keep="\n\t")
+        self.stream.write(shown.encode("utf-8", "backslashreplace"))
 
 
 @contextlib.contextmanager

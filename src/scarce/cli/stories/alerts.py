@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from scarce.cli.output import write_line
 from scarce.cli.stories.told import Check, Told, aligned, say_wrapped
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ def _show(figures: dict[str, Any], alone: Any, audited: Any) -> None:
         ]
         for name, found in (("alerts alone", alone), (f"with {CHECKS} checks", audited))
     ]
-    click.echo(aligned([heading, *rows]))
+    write_line(aligned([heading, *rows]))
 
 
 def _bins(scores: Any, truth: Any) -> tuple[Any, dict[str, Any]]:

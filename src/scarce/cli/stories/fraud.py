@@ -12,8 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from scarce.cli.output import write_line
 from scarce.cli.stories.told import Check, Told, aligned, first_line, say_wrapped
 
 if TYPE_CHECKING:
@@ -279,7 +278,7 @@ def _show(figures: dict[str, Any]) -> None:
         ]
         for name, side in figures["sides"].items()
     ]
-    click.echo(aligned([heading, *rows]))
+    write_line(aligned([heading, *rows]))
     heading = ["alarm 5, miss 400, ask 3", "stopped", "asked", "missed", "cost (90 %)", "truth"]
     rows = []
     for name, way in figures["decisions"].items():
@@ -287,7 +286,7 @@ def _show(figures: dict[str, Any]) -> None:
         counts = [f"{way[key]:,}" for key in ("stopped", "asked", "missed")]
         interval = f"{cost.value:.2f} ({cost.low:.2f} to {cost.high:.2f})"
         rows.append([name, *counts, interval, f"{way['true_cost']:.2f}"])
-    click.echo(aligned([heading, *rows]))
+    write_line(aligned([heading, *rows]))
 
 
 def _describe(page: Report, figures: dict[str, Any], curves: Any, model: Any) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
+from scarce.cli.output import write_line
 
 if TYPE_CHECKING:
     from scarce.records import FitReport
@@ -96,7 +96,7 @@ def aligned(rows: list[list[str]]) -> str:
 
 def say_wrapped(words: str) -> None:
     """Write a paragraph on stdout, for a terminal of 80 columns."""
-    click.echo(textwrap.fill(words, 79))
+    write_line(textwrap.fill(words, 79))
 
 
 def first_line(report: FitReport) -> str:

@@ -13,8 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from scarce.cli.output import write_line
 from scarce.cli.stories.told import Check, Told, aligned, first_line, say_wrapped
 
 if TYPE_CHECKING:
@@ -244,10 +243,10 @@ def _show(figures: dict[str, Any]) -> None:
         [name, f"{side['mean']:.1%}", f"{side['auc'].value:.3f}", f"{side['log_loss'].value:.4f}"]
         for name, side in figures["sides"].items()
     ]
-    click.echo(aligned([heading, *rows]))
+    write_line(aligned([heading, *rows]))
     curve = figures["response"]["temperature"]
     best = float(curve["x"][curve["y"].argmax()])
-    click.echo(f"  It likes {best:.1f} degrees best; in truth 18.")
+    write_line(f"  It likes {best:.1f} degrees best; in truth 18.")
 
 
 def _describe(page: Report, figures: dict[str, Any], where: Any) -> None:
