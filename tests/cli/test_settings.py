@@ -60,7 +60,10 @@ def test_the_environment_wins_over_the_file_and_loses_to_flags(here):
         ("[fit]\nseed = 'x'\n", "'x' is not a whole number"),
         ("[fit]\nseed = [1, 2]\n", "give one value"),
         ("[fit]\ndrop = [['a']]\n", "a plain list"),
-        ("[fit]\nforce = 1\n", "give true or false"),
+        ("[fit]\ndry-run = 1\n", "give true or false"),
+        ("[fit]\nforce = true\n", "force cannot be set in a file"),
+        ("[scarce]\nout = 'x'\n", "out cannot be set in a file"),
+        ("[predict]\nout = '/elsewhere'\n", "[predict]: out cannot be set in a file"),
         ("[fit.seed]\nx = 1\n", "is a table"),
     ],
 )
@@ -70,6 +73,40 @@ def test_wrong_settings_are_bad_data_in_words(here, text, words):
     assert shown.exit_code == 3, shown.stderr
     assert words in shown.stderr
     assert sorted(os.listdir(here)) == ["scarce.toml", "t.csv"]
+
+
+def test_a_folder_cannot_say_what_is_overwritten(here):
+    """Whoever works in a folder from elsewhere loses no file of their own to its scarce.toml."""
+    (here / "scarce.toml").write_text('[predict]\nout = "mine.csv"\nforce = true\n')
+    (here / "mine.csv").write_text("mine")
+    for verb in (["predict", "m.scarce", "t.csv"], ["fit", "t.csv"], ["estimate", "t.csv"]):
+        shown = CliRunner().invoke(scarce, verb)
+        assert (shown.exit_code, shown.stderr.count(".\n")) == (3, 1)
+        assert "type --out" in shown.stderr
+    assert (here / "mine.csv").read_text() == "mine"
+    (here / "scarce.toml").unlink()  # what the environment says is the user's own
+    shown = plan("--label", "y", env={"SCARCE_FIT_FORCE": "1"})
+    assert shown.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "env", "is_json"),
+    [
+        ("[fit]\njson = true\n", {}, True),
+        ("[scarce]\njson = true\n", {}, True),
+        ("[scarce]\njson = true\n[fit]\njson = false\n", {}, False),
+        ("", {"SCARCE_FIT_JSON": "1"}, True),
+        ("[fit]\njson = true\n", {"SCARCE_FIT_JSON": "0"}, False),
+        ("[fit\n", {"SCARCE_FIT_JSON": "true"}, True),
+    ],
+)
+def test_errors_are_json_where_results_would_be(here, text, env, is_json):
+    (here / "scarce.toml").write_text(text)
+    for words in (["fit", "t.csv"], ["fit", "t.csv", "--label", "none", "--out", "m.scarce"]):
+        shown = CliRunner().invoke(scarce, words, env=env)
+        assert shown.exit_code in (2, 3)
+        assert (shown.stdout != "") == is_json
+        assert not is_json or json.loads(shown.stdout)["ok"] is False
 
 
 def test_help_does_not_need_good_settings(here):

@@ -29,6 +29,7 @@ from scarce.cli import interrupts
 from scarce.cli.output import SCHEMA, say, write_json
 from scarce.cli.settings import (
     FILE,
+    asks_for_json,
     common_options,
     defaults_for,
     in_plain_words,
@@ -51,6 +52,7 @@ class VerbGroup(click.Group):
     """A click group that takes its verbs from a table and turns errors into words and a code."""
 
     run: click.Command | None = None  # the verb that was found
+    json = False  # whether --json was typed or set
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the verbs, in the order of the table."""
@@ -84,6 +86,7 @@ class VerbGroup(click.Group):
     def _take_settings(self, ctx: click.Context, command: click.Command, name: str) -> None:
         """Give the verb its defaults from scarce.toml, and say which."""
         path = Path(FILE)
+        self.json |= asks_for_json(name, {})
         held = read_settings(path, VERBS)
         if not held:
             return
@@ -92,6 +95,7 @@ class VerbGroup(click.Group):
             verbs = [self.get_command(ctx, verb) for verb in VERBS]
             return common_options(verb for verb in verbs if verb is not None)
 
+        self.json |= asks_for_json(name, held)
         ctx.default_map = {name: defaults_for(command, name, held, path, every_option)}
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -126,7 +130,7 @@ class VerbGroup(click.Group):
     ) -> Any:
         """Run the command line and leave the interpreter with the exit code."""
         given = list(sys.argv[1:] if args is None else args)
-        json = "--json" in (given[: given.index("--")] if "--" in given else given)
+        self.json = "--json" in (given[: given.index("--")] if "--" in given else given)
         with warnings.catch_warnings():
             warnings.showwarning = self._show_warning
             try:
@@ -134,7 +138,7 @@ class VerbGroup(click.Group):
                 code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
             except (Exception, KeyboardInterrupt) as error:
                 ended = KeyboardInterrupt() if interrupts.interrupted() else error
-                code = _report(ended, json=json, options=self._options())
+                code = _report(ended, json=self.json, options=self._options())
         sys.exit(code)
 
     def _options(self) -> list[str]:

@@ -9,12 +9,16 @@
 
 A flag wins over the environment (SCARCE_DECIDE_MISS=400), which wins over the file. Names that are
 no option are refused, with the one that was probably meant. What was taken is said on stderr.
+Where a verb writes is never taken from the file: a folder from elsewhere could overwrite files with
+it. Other options that name files (costs, audit, against) are only read.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,7 @@ from scarce.errors import DataError, suggest
 
 FILE = "scarce.toml"
 COMMON = "scarce"
+TYPED_ONLY = ("out", "force")  # what a folder from elsewhere must not decide
 
 
 def read_settings(path: Path, verbs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -64,6 +69,12 @@ def read_settings(path: Path, verbs: Mapping[str, Any]) -> dict[str, dict[str, A
                 f"{path}: {name} = {section!r} stands outside a section. Put settings under "
                 f"[{COMMON}] or under a verb, such as [decide]."
             )
+        for key in TYPED_ONLY:
+            if key in section:
+                raise DataError(
+                    f"{path}, [{name}]: {key} cannot be set in a file, which could make a verb "
+                    f"replace files of yours unasked: take it out, and type --{key}."
+                )
     return held
 
 
@@ -133,6 +144,22 @@ def _default(parameter: click.Option, value: Any, place: str) -> Any:
     except click.BadParameter as error:
         raise DataError(f"{place}: {in_plain_words(error.message).rstrip('.')}.") from None
     return words if parameter.multiple else words[0]
+
+
+def asks_for_json(verb: str, held: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether errors of a verb are wanted as JSON, by the environment or else by the file.
+
+    Examples
+    --------
+    >>> asks_for_json("fit", {"scarce": {"json": True}, "fit": {"json": False}})
+    False
+    """
+    word = os.environ.get(f"SCARCE_{verb.upper()}_JSON")
+    if word is not None:
+        with suppress(click.BadParameter):
+            return bool(click.BOOL.convert(word, None, None))
+        return False
+    return bool({**held.get(COMMON, {}), **held.get(verb, {})}.get("json") is True)
 
 
 def settings_taken(ctx: click.Context) -> dict[str, list[str]]:
