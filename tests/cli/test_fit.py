@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -520,3 +521,81 @@ def test_tabs_by_name_and_tables_without_a_header(folder, model):
                "bare.scarce", "--force")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "Label 'f4':" in done.stderr
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("event", [0, 1])
+def test_integer_labels_beyond_2_to_the_53_stay_apart(tmp_path, ending, event):
+    """As floats 2**53 and 2**53 + 1 are equal, and --positive picked the other class."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    happened = rng.random(300) < 1 / (1 + np.exp(-2 * x))
+    labels = (2**53, 2**53 + 1)
+    held = pa.table({"x": x, "y": [labels[int(one)] for one in happened]})
+    name = f"t.{ending}"
+    (pq.write_table if ending == "parquet" else pacsv.write_csv)(held, str(tmp_path / name))
+    done = run(
+        tmp_path, "fit", name, "--label", "y", "--positive", labels[event], "--model", "rare",
+        "--loss", "logistic", "--ridge", 0.01, "--out", "m.scarce",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    count = int((happened == event).sum())
+    assert f"{count} rows are {labels[event]} (the event)" in done.stderr
+    model = load(tmp_path / "m.scarce")
+    assert (model.coef_.ravel()[0] > 0) == (event == 1)
+    assert model.classes_.tolist() == [labels[1 - event], labels[event]]
+    judged = run(tmp_path, "evaluate", "m.scarce", name, "--label", "y", "--json")
+    figures = json.loads(judged.stdout)["result"]
+    assert figures["classes"] == [labels[1 - event], labels[event]]
+    assert figures["counts"] == [300 - count, count]
+
+
+@pytest.fixture
+def unfinished(folder, tmp_path):
+    """A model whose fit was stopped after one pass, and how `fit` ended."""
+    done = run(
+        folder, "fit", "data.csv", "--label", "known", "--drop", "id", "--drop", "fraud",
+        *(f"--drop={name}" for name in OTHERS if name != "known"), "--model", "maxent",
+        "--set", "max_passes=1", "--out", tmp_path / "m.scarce",
+    )  # fmt: skip
+    return tmp_path / "m.scarce", done
+
+
+def test_a_fit_that_did_not_converge_ends_with_code_4_and_is_written(unfinished):
+    path, done = unfinished
+    assert done.exit_code == 4
+    assert "did not converge" in done.stderr
+    assert "Next:" not in done.stderr
+    assert load(path).report_.converged is False
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "predict MODEL data.csv --out OUT.csv",
+        "evaluate MODEL data.csv --label fraud",
+        "compare data.csv MODEL --label fraud",
+        "check MODEL data.parquet --label fraud --max-log-loss 9",
+        "correct MODEL --now-at 0.1 --out OUT.scarce",
+        "report MODEL data.csv --label fraud --out OUT.html",
+    ],
+)
+def test_every_verb_says_that_a_model_had_not_converged(folder, unfinished, words):
+    path, _ = unfinished
+    line = words.replace("MODEL", str(path)).replace("OUT", str(path.parent / "out"))
+    done = run(folder, *line.split())
+    assert done.exit_code == 0, done.stderr
+    assert done.stderr.count("did not converge") == 1
+    if "correct" in words:  # the moved model is made of the same fit
+        again = run(folder, "predict", path.parent / "out.scarce", "data.csv")
+        assert again.stderr.count("did not converge") == 1
+
+
+def test_json_of_a_fit_that_did_not_converge_is_not_ok(folder, tmp_path):
+    done = run(
+        folder, "fit", "data.csv", "--label", "seen", "--columns", "amount", "--model", "maxent",
+        "--set", "max_passes=1", "--out", tmp_path / "m.scarce", "--json",
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    assert (done.exit_code, told["ok"]) == (4, False)
+    assert told["result"]["report"]["converged"] is False

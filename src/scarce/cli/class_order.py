@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scarce.cli.next_command import shell_word
-from scarce.cli.options import LabelFlags
+from scarce.cli.options import LabelFlags, class_key
 from scarce.cli.output import say
 from scarce.errors import DataError, UsageError
 
@@ -128,14 +128,6 @@ def _as_learnt(
     """Return label flags as the model learnt them, with what was typed beside."""
     apart = tuple(dict.fromkeys([*labels.unlabelled, *unlabelled]))
     return labels._replace(positive=positive, negative=negative, unlabelled=apart)
-
-
-def class_key(name: Any) -> Any:
-    """Return what the spellings of one class share: 1, 1.0, True and "1"."""
-    try:
-        return float(name)
-    except (TypeError, ValueError):
-        return str(name)
 
 
 def _moved(y: Any, classes: Sequence[Any], order: Sequence[Any], why: str) -> Any:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scarce.cli.options import class_key
 from scarce.cli.typed_costs import COST, cost_column, plain_number
 from scarce.errors import DataError, DataWarning, UsageError, warn_user
 
@@ -304,14 +305,14 @@ class CostFlags:
             )
         if plain.positional:
             return plain.with_classes(classes)
-        known = {_key(name): name for name in classes}
-        strange = [name for name in plain.classes if _key(name) not in known]
+        known = {class_key(name): name for name in classes}
+        strange = [name for name in plain.classes if class_key(name) not in known]
         if strange:
             raise DataError(
                 f"{self.file!r} names the class {str(strange[0])!r}, and the classes are: "
                 f"{listed}. Give the classes the same names in the file of costs."
             )
-        new = {name: known[_key(name)] for name in plain.classes}
+        new = {name: known[class_key(name)] for name in plain.classes}
         actions = tuple(new.get(name, name) for name in plain.actions)
         classed = replace(plain, classes=tuple(new.values()), actions=actions)
         return classed.with_classes(classes)
@@ -373,11 +374,3 @@ def _flag(name: str) -> str:
 def _item(name: Any) -> Any:
     """A name out of a numpy array as a plain one."""
     return name.item() if hasattr(name, "item") else name
-
-
-def _key(name: Any) -> Any:
-    """What two spellings of one class share: 1, 1.0 and "1"."""
-    try:
-        return float(name)
-    except (TypeError, ValueError):
-        return str(name)

@@ -43,8 +43,9 @@ from scarce.cli.options import (
     typed,
 )
 from scarce.cli.output import emit, json_option, progress, say, seed_option, table, write_line
+from scarce.cli.scoring import not_converged
 from scarce.cli.wording import in_flags
-from scarce.errors import DataError, UsageError
+from scarce.errors import CheckError, DataError, UsageError
 
 
 @click.command()
@@ -124,7 +125,7 @@ def fit(
 
     DATA is CSV, TSV, Parquet or Arrow (- for standard input). Rows without a label are never taken
     for negatives. Text columns become categories. --model auto looks at the labels and the holes,
-    chooses, and says why.
+    chooses, and says why. A fit that did not converge is written, and ends with code 4.
 
     \b
     scarce fit train.csv --label fraud --positive 1 --model rare --out m2.scarce
@@ -218,7 +219,8 @@ def fit(
 
     save(fitted, out)
     result = _result(fitted, rows, counts, out)
-    emit(result, json=json, show=lambda: _show(result, fitted))
+    converged = bool(fitted.report_.converged)
+    emit(result, json=json, ok=converged, show=lambda: _show(result, fitted))
     if json or not hasattr(fitted, "summary"):  # a summary holds them
         for warning in result["report"]["warnings"]:
             say(f"scarce: warning: {in_flags(warning, _options())}")
@@ -226,6 +228,9 @@ def fit(
         _say_if_worthless(fitted)
     if chosen == "maxent":
         _say_prevalence(fitted, counts)
+    if not converged:
+        say(f"scarce: warning: {not_converged(out, fitted.report_)} It is written all the same.")
+        click.get_current_context().exit(CheckError.exit_code)
     if not json:
         command = shell_command("scarce", "predict", path_word(out), "NEW-ROWS.csv")
         say(f"\nNext: {command} --out p.csv")

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scarce.cli.bad_cells import shown
-from scarce.cli.options import LabelFlags, typed
+from scarce.cli.options import EXACT, LabelFlags, class_key, typed
 from scarce.errors import DataError
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ def answers(
             read.append(float(word.lower() == "true"))
         else:
             try:
-                read.append(float(word.replace(",", ".")))
+                number = float(word.replace(",", "."))
+                read.append(number if abs(number) < EXACT else class_key(word))
             except ValueError:
                 strange.add(word)
     if not strange:

@@ -7,6 +7,7 @@ the values of the label column mean). numpy and pyarrow are not imported here.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -20,6 +21,8 @@ from scarce.errors import UsageError
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMATS = ("csv", "tsv", "parquet", "arrow")
+EXACT = 2**53  # from here on not every integer is a float
+WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 class LabelFlags(NamedTuple):
@@ -220,6 +223,8 @@ def typed(text: str) -> Any:
     --------
     >>> typed("1"), typed("-0.5"), typed("fraud"), typed("007")
     (1, -0.5, 'fraud', '007')
+    >>> typed("9007199254740993"), typed("1e3")  # 2**53 + 1, which no float is
+    (9007199254740993, 1000)
     """
     try:
         number = float(text)
@@ -229,7 +234,32 @@ def typed(text: str) -> Any:
         return text
     if number != number or number in (float("inf"), float("-inf")):
         return text
-    return int(number) if number == int(number) and abs(number) < 2**53 else number
+    if WHOLE.fullmatch(text):
+        return int(text)
+    return int(number) if number == int(number) and abs(number) < EXACT else number
+
+
+def class_key(name: Any) -> Any:
+    """Return what the spellings of one class share: 1, 1.0, True and "1".
+
+    Integers too great for a float stay apart.
+
+    Examples
+    --------
+    >>> class_key("1") == class_key(1.0) == class_key(True), class_key("fraud")
+    (True, 'fraud')
+    >>> class_key("9007199254740993") == class_key(2**53)
+    False
+    """
+    try:
+        number = float(name)
+    except (TypeError, ValueError, OverflowError):
+        return str(name)
+    if abs(number) < EXACT or number != number or number in (float("inf"), float("-inf")):
+        return number
+    if isinstance(name, str):
+        return int(name) if WHOLE.fullmatch(name.strip()) else number
+    return int(name) if hasattr(name, "__index__") else number
 
 
 def show_plan(plan: Mapping[str, Any], *, json: bool) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from scarce.cli.output import say
 from scarce.errors import DataError, StoreError
 
 
@@ -157,8 +158,16 @@ class LoadedModel:
             ) from None
 
 
+def not_converged(path: Path, report: Any) -> str:
+    """Say in a sentence that a fit ended before its certificate was reached."""
+    return (
+        f"{path}: the fit did not converge ({report.proves} {report.certificate:.2g} after "
+        f"{report.passes:,} passes), so its probabilities may be off."
+    )
+
+
 def load_model(path: Path) -> LoadedModel:
-    """Load a model file that can give probabilities."""
+    """Load a model file that can give probabilities; warn where its fit had not converged."""
     from scarce import load
     from scarce.rows import Column, Schema
 
@@ -190,6 +199,9 @@ def load_model(path: Path) -> LoadedModel:
         raise _no_valid_model(
             path, model, ValueError("its schema and its features have different names")
         )
+    report = _found(model, "report_")
+    if not getattr(report, "converged", True):
+        say(f"scarce: warning: {not_converged(path, report)} Fit it again: scarce fit.")
     classes = tuple(value.item() if hasattr(value, "item") else value for value in model.classes_)
     return LoadedModel(Path(path), model, replace(schema, label=None, weight=None), classes)
 
