@@ -910,3 +910,41 @@ def test_names_that_the_list_adds_are_kept_free(folder: Path, week: Week):
     good("label", "taken.csv", *BASE, "--n", "20", "--id", "row", "--out", "named.csv")
     fill("named.csv", "named.csv", week)
     assert estimated("taken.csv", *BASE, "--id", "row", "--audit", "named.csv")["counts"]["audited"]
+
+
+# --- for a spreadsheet ----------------------------------------------------------------------------
+
+
+def test_a_list_made_safe_for_a_spreadsheet_finds_its_way_back(folder: Path, week: Week):
+    """Ids and the name of their column are formulas: the estimate is that of harmless ones."""
+    held = week.table()
+    ids = [f"=HYPERLINK({one})" for one in held.column("id").to_pylist()]
+    place = held.column_names.index("id")
+    pacsv.write_csv(held.set_column(place, "=id", [ids]), folder / "formulas.csv")
+    figures = {}
+    for table, key in (("scores.csv", "id"), ("formulas.csv", "=id")):
+        words = [*BASE, "--id", key, "--n", "60", "--formula-safe", "--out", "todo.csv", "--force"]
+        good("label", table, *words)
+        marked = f"'{key}" if key.startswith("=") else key
+        rows = lines("todo.csv")
+        assert all(row[marked].startswith("'=") for row in rows) == (key == "=id")
+        for row in rows:
+            row["label"] = str(int(week.truth[int(row[marked].strip("'=HYPERLINK()"))]))
+        write("todo.csv", rows)
+        figures[key] = estimated(table, *BASE, "--id", key, "--audit", "todo.csv")
+    for name in ("recall", "missed"):
+        assert figures["=id"][name] == figures["id"][name]
+
+
+def test_a_name_that_two_rows_could_mean_is_refused(folder: Path, week: Week):
+    held = week.table()
+    ids = [str(one) for one in held.column("id").to_pylist()]
+    good("label", "scores.csv", *BASE, "--id", "id", "--n", "9", "--out", "todo.csv")
+    rows = lines("todo.csv")
+    ids[int(rows[0]["id"])], ids[int(rows[1]["id"])] = "=1", "'=1"
+    rows[0]["id"], rows[1]["id"] = "'=1", "''=1"  # as --formula-safe writes them
+    write("todo.csv", rows)
+    pacsv.write_csv(held.set_column(held.column_names.index("id"), "id", [ids]), "both.csv")
+    shown = run("estimate", "both.csv", *BASE, "--id", "id", "--audit", "todo.csv")
+    assert shown.exit_code == 3
+    assert "stands in 2 rows" in shown.stderr

@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 from scarce.errors import DataError, UsageError
 from scarce.rows import TextForm
 from scarce.tables import format_of, open_table, refuse_existing, write_tables
-from scarce.tables.sink import csv_bytes, sink_format
+from scarce.tables.sink import csv_bytes, sink_format, with_formulas, without_formulas
 
 HOSTILE = ["plain", "a,b", 'say "no"', "two\nlines", "cr\rlf", "tab\there", "", "ü,ö", None]
 
@@ -149,3 +150,40 @@ def test_tabs_stay_tabs_and_names_with_quotes_are_quoted(tmp_path):
 def test_parquet_is_packed_in_its_own_way_whatever_the_ending(tmp_path):
     assert sink_format(tmp_path / "p.gz", "parquet") == ("parquet", None)
     assert sink_format(tmp_path / "P.CSV.GZ", None) == ("csv", "gzip")
+
+
+FORMULAS = [
+    "=1+1",
+    "+49 30 1",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    "\uff1d1",
+    "'=1",
+    "''@a",
+]
+PLAIN = ["-0.5", "+3", "-1e-5", "-.5", "-1,5", "a=b", "007", "'tis", "", "'-5", "\u2212x"]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_cells_that_a_spreadsheet_would_run_get_an_apostrophe(kind: pa.DataType):
+    held = pa.chunked_array([pa.array([*FORMULAS, *PLAIN, None], pa.string())])
+    found = without_formulas(pa.table({"a": held.cast(kind), "=b": pa.nulls(len(held), "int8")}))
+    assert found.column_names == ["a", "'=b"]
+    cells = found.column("a").to_pylist()
+    assert cells == [f"'{cell}" for cell in FORMULAS] + [*PLAIN, None]
+    assert [with_formulas(cell) for cell in cells[:-1]] == [*FORMULAS, *PLAIN]
+
+
+def test_formula_safe_is_for_text_alone(tmp_path: Path):
+    held = pa.table({"a": ["=1", "x"], "n": [-1.5, 2.0]})
+    for name in ("t.csv", "t.tsv", "t.csv.gz", "t.parquet", "t.arrow"):
+        with write_tables(tmp_path / name, formula_safe=True) as write:
+            write(held)
+        read = open_table(tmp_path / name).read()
+        first = "=1" if name in ("t.parquet", "t.arrow") else "'=1"
+        assert read.to_pydict() == {"a": [first, "x"], "n": [-1.5, 2.0]}

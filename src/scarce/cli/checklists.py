@@ -70,6 +70,8 @@ class Checklists:
     ) -> None:
         import numpy as np
 
+        from scarce.tables import with_formulas
+
         _refuse_twice_given(paths)
         self._apart, where = reading.apart, source.where
         self.key, self.label, self.score, self.where = key, label, score, where
@@ -103,6 +105,11 @@ class Checklists:
         spelt = {bare(name): name for name in self.keys} if key is not None else {}
         self._bare = {short: name for short, name in spelt.items() if short != name}
         self._respelt = ""  # a name in the table that the list writes otherwise
+        # Names that --formula-safe has marked are found by the name that they stand for too.
+        undone = {name: with_formulas(name) for name in self.keys} if key is not None else {}
+        marked = [at for at, name in enumerate(self.keys) if undone.get(name, name) != name]
+        self._names = [*self.keys, *(undone[self.keys[at]] for at in marked)]
+        self._owners = np.array([*range(len(self.keys)), *marked], dtype=np.intp)
 
     def certain(self, threshold: float) -> tuple[int, int, int]:
         """Rows below a threshold that were not drawn by lot.
@@ -173,10 +180,10 @@ class Checklists:
         if self._bare and not self._respelt:
             named = pa.array(self._bare, pa.string())
             self._respelt = "".join(names.filter(pc.is_in(names, named)).slice(0, 1).to_pylist())
-        at = pc.index_in(names, value_set=pa.array(self.keys, pa.string()), skip_nulls=True)
+        at = pc.index_in(names, value_set=pa.array(self._names, pa.string()), skip_nulls=True)
         found = at.fill_null(-1).to_numpy()
         places = np.flatnonzero(found >= 0)
-        return places, found[places]
+        return places, self._owners[found[places]]
 
     def _filled(self, part: Any, places: Any, which: Any, start: int) -> Any:
         import numpy as np

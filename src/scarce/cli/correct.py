@@ -20,6 +20,7 @@ from scarce.cli.options import (
     INPUT,
     dry_run_option,
     force_option,
+    formula_safe_option,
     out_option,
     rows_need_a_file,
     show_plan,
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 )
 @out_option
 @to_option
+@formula_safe_option
 @force_option
 @text_options
 @dry_run_option
@@ -84,6 +86,7 @@ def correct(
     named: str | None,
     out: Path | None,
     to: str | None,
+    formula_safe: bool,
     force: bool,
     form: TextForm,
     dry_run: bool,
@@ -109,7 +112,7 @@ def correct(
     if source is not None and is_model(source):
         from scarce.cli.corrected_model import correct_model
 
-        _refuse_table_flags(prob, named, to)
+        _refuse_table_flags(prob, named, to, formula_safe)
         trained_at = trained_at if _typed("trained_at") else ()
         correct_model(source, trained_at, now_at, undersample, out=out, dry_run=dry_run, json=json)
         return
@@ -135,7 +138,17 @@ def correct(
         show_plan(plan, json=json)
         return
     sums = _write_corrected(
-        table, found, names, before, after, form, out, to=to, force=force, replaced=named is None
+        table,
+        found,
+        names,
+        before,
+        after,
+        form,
+        out,
+        to=to,
+        force=force,
+        formula_safe=formula_safe,
+        replaced=named is None,
     )
     _tell(table, found, classes, sums, told, undersample, out, json=json)
 
@@ -155,11 +168,13 @@ def _refuse_flags(
         )
 
 
-def _refuse_table_flags(prob: Sequence[str], named: str | None, to: str | None) -> None:
-    given = {"prob": prob, "named": named, "to": to}
-    for flag, name in (("--prob", "prob"), ("--as", "named"), ("--to", "to")):
-        if given[name] and _typed(name):
-            raise UsageError(f"{flag} is for tables of probabilities, and this is a model file.")
+def _refuse_table_flags(
+    prob: Sequence[str], named: str | None, to: str | None, formula_safe: bool
+) -> None:
+    given = {"prob": prob, "as": named, "to": to, "formula-safe": formula_safe}
+    for name, value in given.items():
+        if value and _typed({"as": "named"}.get(name, name.replace("-", "_"))):
+            raise UsageError(f"--{name} is for tables of probabilities, and this is a model file.")
 
 
 def _typed(name: str) -> bool:
@@ -205,6 +220,7 @@ def _write_corrected(
     out: Path | None,
     *,
     to: str | None,
+    formula_safe: bool,
     force: bool,
     replaced: bool,
 ) -> tuple[int, Any, Any]:
@@ -218,7 +234,8 @@ def _write_corrected(
 
     rows, old_sums, new_sums = 0, np.zeros(len(names)), np.zeros(len(names))
     shape = as_written(table, out, to, form, (*found.columns, *names))
-    with write_tables(out, to=to, force=force, form=form) as write, progress("Correcting") as tick:
+    sink = write_tables(out, to=to, force=force, form=form, formula_safe=formula_safe)
+    with sink as write, progress("Correcting") as tick:
         for part in table.tables(exact=True, progress=tick):
             prob = prob_values(part, found, source=table, form=form, start=rows)
             moved = correct_prior(prob, before, after)

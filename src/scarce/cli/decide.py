@@ -19,6 +19,7 @@ from scarce.cli.options import (
     INPUT,
     dry_run_option,
     force_option,
+    formula_safe_option,
     out_option,
     rows_need_a_file,
     show_plan,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
 @click.option("--as", "named", metavar="NAME", help="Name of the new columns.  [default: action]")
 @out_option
 @to_option
+@formula_safe_option
 @force_option
 @text_options
 @dry_run_option
@@ -91,6 +93,7 @@ def decide(
     named: str | None,
     out: Path | None,
     to: str | None,
+    formula_safe: bool,
     force: bool,
     form: TextForm,
     dry_run: bool,
@@ -155,7 +158,8 @@ def decide(
         show_plan(_plan(source, decider, read_as, out, to), json=json)
         return
     shape = as_written(source, out, to, form, decider.numbers)
-    with write_tables(out, to=to, force=force, form=form) as write, progress("Deciding") as tick:
+    sink = write_tables(out, to=to, force=force, form=form, formula_safe=formula_safe)
+    with sink as write, progress("Deciding") as tick:
         if budget:
             write(shape(decider.add(source.read(exact=True, progress=tick))))
         else:

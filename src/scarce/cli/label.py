@@ -25,6 +25,7 @@ from scarce.cli.options import (
     LabelFlags,
     dry_run_option,
     force_option,
+    formula_safe_option,
     label_options,
     level_option,
     out_option,
@@ -129,6 +130,7 @@ POLICIES = ("audit", "tail", "random", "stratified", "uncertainty", "adaptive")
 @seed_option
 @out_option
 @to_option
+@formula_safe_option
 @force_option
 @text_options
 @dry_run_option
@@ -157,6 +159,7 @@ def label(
     seed: int,
     out: Path | None,
     to: str | None,
+    formula_safe: bool,
     force: bool,
     form: TextForm,
     dry_run: bool,
@@ -174,7 +177,7 @@ def label(
       scarce label scores.csv --score score --label label --threshold 2.5 --plan --n 50 --n 200
       scarce label p.csv --prob prob --policy uncertainty --n 50 --id id --out unsure.csv
     """
-    from scarce.tables import open_table, refuse_existing
+    from scarce.tables import open_table, refuse_existing, write_tables
 
     refuse_flags(score, prob, policy, n, plan, width, threshold, by, costs)
     if not (dry_run or plan):
@@ -228,7 +231,8 @@ def label(
     rows, ids = _chosen_rows(source, held, choice, read.n_rows, answer, id)
     if id is not None:
         refuse_shared_ids(rows.column(id), ids, id, source.where)
-    _write(rows, out, to, force, form)
+    with write_tables(out, to=to, force=force, form=form, formula_safe=formula_safe) as write:
+        write(rows)
     tell(choice, read, table, answer, policy, out, id, seed, json)
 
 
@@ -385,10 +389,3 @@ def _chosen_rows(
     table = table.append_column(CHANCE, pa.array(choice.probability))
     table = table.append_column(POLICY, pa.array(choice.policy.tolist(), pa.string()))
     return table, ids
-
-
-def _write(rows: Any, out: Path | None, to: str | None, force: bool, form: TextForm) -> None:
-    from scarce.tables import write_tables
-
-    with write_tables(out, to=to, force=force, form=form) as write:
-        write(rows)

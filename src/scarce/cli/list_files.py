@@ -74,11 +74,12 @@ def read_list(path: Path, asked: ListForm) -> ReadList:
     form, key = _form_of(path, asked.form), asked.by or ROW
     source = open_table(path, form)
     where = source.where
-    _refuse_lost_columns(source, asked)
-    table, places = _without_empty_rows(source.read(exact=True), form)
+    names = _names_of(source, asked)
+    _refuse_lost_columns(where, names, asked)
+    table, places = _without_empty_rows(source.read(exact=True).rename_columns(names), form)
     chance = _numbers(table, CHANCE, where, form)
     scores = np.full(table.num_rows, np.nan)
-    if asked.score in source.names:
+    if asked.score in names:
         scores = _numbers(table, asked.score, where, form)
     truths: list[str] = []
     labels = without_blanks(table.select([asked.label]), form).column(asked.label)
@@ -95,7 +96,7 @@ def read_list(path: Path, asked: ListForm) -> ReadList:
     else:
         keys = [str(value) for value in table.column(key).to_pylist()]
     policies = [""] * table.num_rows
-    if POLICY in source.names:
+    if POLICY in names:
         policies = [str(word) for word in table.column(POLICY).to_pylist()]
     strange = np.flatnonzero(~((chance > 0) & (chance <= 1)))
     if len(strange):
@@ -124,27 +125,36 @@ def read_list(path: Path, asked: ListForm) -> ReadList:
     return ReadList(where, found, truths)
 
 
-def _refuse_lost_columns(source: TableSource, asked: ListForm) -> None:
+def _names_of(source: TableSource, asked: ListForm) -> list[str]:
+    """Return the columns of a list, those that --formula-safe has marked under their own names."""
+    from scarce.tables import with_formulas
+
+    wanted = {asked.by, asked.label, asked.score} - set(source.names)
+    undone = [with_formulas(name) for name in source.names]
+    return [new if new in wanted else old for old, new in zip(source.names, undone, strict=True)]
+
+
+def _refuse_lost_columns(where: str, names: Sequence[str], asked: ListForm) -> None:
     """Refuse a list that has lost a column, or has it under another name."""
-    seen = f"Its columns are: {', '.join(source.names[:12])}."
-    if asked.by is None and ROW not in source.names:
+    seen = f"Its columns are: {', '.join(names[:12])}."
+    if asked.by is None and ROW not in names:
         raise DataError(
-            f"{source.where} has no column {ROW!r}, the position of each row. If it was drawn by a "
+            f"{where} has no column {ROW!r}, the position of each row. If it was drawn by a "
             f"column that tells rows apart, name that with --id. {seen}"
         )
     whose = {asked.by: "--id", asked.label: "--label"}
     for name in (asked.by, asked.label):
-        if name is not None and name not in source.names:
-            near = suggest(name, source.names)
-            alike = [one for one in source.names if one.strip().lower() == name.strip().lower()]
+        if name is not None and name not in names:
+            near = suggest(name, names)
+            alike = [one for one in names if one.strip().lower() == name.strip().lower()]
             cure = f"Rename {alike[0]!r} to {name!r} in the list." if alike else AS_WRITTEN
             raise DataError(
-                f"{source.where} has no column {name!r} ({whose[name]}), and a list has the same "
+                f"{where} has no column {name!r} ({whose[name]}), and a list has the same "
                 f"names as its table, {asked.source.where}.{'' if alike else near} {cure} {seen}"
             )
-    if CHANCE not in source.names:
+    if CHANCE not in names:
         raise DataError(
-            f"{source.where} has no column {CHANCE!r}, the probability with which each row was "
+            f"{where} has no column {CHANCE!r}, the probability with which each row was "
             f"drawn, and without it a row cannot be counted for others. {AS_WRITTEN} {seen}"
         )
 

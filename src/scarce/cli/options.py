@@ -187,6 +187,11 @@ out_option = click.option(
 to_option = click.option(
     "--to", type=click.Choice(FORMATS), help="Format to write; by default what the ending says."
 )
+formula_safe_option = click.option(
+    "--formula-safe",
+    is_flag=True,
+    help="Text for a spreadsheet: ' before cells that it would take for a formula.",
+)
 force_option = click.option("--force", is_flag=True, help="Replace the output file if it exists.")
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Say what would be done; read little, write nothing."

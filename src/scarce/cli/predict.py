@@ -18,6 +18,7 @@ from scarce.cli.options import (
     INPUT,
     dry_run_option,
     force_option,
+    formula_safe_option,
     out_option,
     rows_need_a_file,
     show_plan,
@@ -49,6 +50,7 @@ from scarce.errors import DataError, UsageError
 @text_options
 @out_option
 @to_option
+@formula_safe_option
 @force_option
 @threads_option
 @dry_run_option
@@ -61,6 +63,7 @@ def predict(
     form: Any,
     out: Path | None,
     to: str | None,
+    formula_safe: bool,
     force: bool,
     threads: int | None,
     dry_run: bool,
@@ -117,7 +120,8 @@ def predict(
     _use_threads(threads)
     shape = as_written(source, out, to, form, set(loaded.numbers) & set(kept))
     count, total = 0, 0.0
-    with progress("Predicting") as tick, write_tables(out, to=to, force=force, form=form) as write:
+    sink = write_tables(out, to=to, force=force, form=form, formula_safe=formula_safe)
+    with progress("Predicting") as tick, sink as write:
         for part, prob in loaded.stream(source, kept, progress=tick):
             part = shape(part)
             columns = [prob[:, -1]] if len(names) == 1 else list(prob.T)

@@ -5,7 +5,7 @@ rows (see `scarce.rows`), which are numbers; a table keeps what its owner wrote.
 """
 
 from scarce.tables.formats import format_of
-from scarce.tables.sink import refuse_existing, write_tables
+from scarce.tables.sink import refuse_existing, with_formulas, write_tables
 from scarce.tables.source import TableSource, open_table
 from scarce.tables.values import blank_as_missing, number_column
 
@@ -15,6 +15,7 @@ __all__ = [
     "number_column",
     "blank_as_missing",
     "write_tables",
+    "with_formulas",
     "refuse_existing",
     "format_of",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -31,6 +32,8 @@ Write = Callable[[pa.Table], None]
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 BROKEN_OFF = b"\xff\xff\xff\xff\x08\x00\x00\x00"  # of Arrow's stream: a message of 8 bytes follows
 SPECIAL = '["\r\n{mark}]'
+FORMULA = "^'*[-=+@\t\r\n\uff1d\uff0b\uff0d\uff20]"  # also the wide forms of = + - @
+NUMBER = "'*[-+]([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][-+]?[0-9]+)?"
 
 
 def refuse_existing(path: str | os.PathLike[str] | None, force: bool) -> None:
@@ -81,6 +84,7 @@ def write_tables(
     to: str | None = None,
     force: bool = False,
     form: TextForm | None = None,
+    formula_safe: bool = False,
 ) -> Iterator[Write]:
     """Write tables with the same columns, one after the other.
 
@@ -95,6 +99,9 @@ def write_tables(
         Whether an existing file may be replaced.
     form : TextForm, optional
         The delimiter and decimal point of CSV; the encoding is always UTF-8.
+    formula_safe : bool
+        Whether text that a spreadsheet would take for a formula gets an apostrophe; other formats
+        hold no formulas.
 
     Yields
     ------
@@ -123,14 +130,14 @@ def write_tables(
                     f"Standard output is a terminal, and {kind} is no text. Name a file with --out."
                 )
             stream = _ForReader(stream)
-        with _writer(stream, kind, form, piped=True) as write:
+        with _writer(stream, kind, form, formula_safe, piped=True) as write:
             yield write
         stream.flush()
         return
     refuse_existing(path, force)
     with whole_file(path) as temporary, pa.OSFile(str(temporary), "wb") as file:
         sink = file if packing is None else pa.CompressedOutputStream(file, packing)
-        with _writer(sink, kind, form, piped=False) as write:
+        with _writer(sink, kind, form, formula_safe, piped=False) as write:
             yield write
         if packing is not None:
             sink.close()
@@ -149,7 +156,9 @@ class _ForReader:
 
 
 @contextlib.contextmanager
-def _writer(sink: Any, kind: str, form: TextForm | None, *, piped: bool) -> Iterator[Write]:
+def _writer(
+    sink: Any, kind: str, form: TextForm | None, formula_safe: bool, *, piped: bool
+) -> Iterator[Write]:
     opened: Any = None
     mark, point = DELIMITERS.get(kind, ","), "."
     if form is not None and kind in TEXT:
@@ -158,6 +167,8 @@ def _writer(sink: Any, kind: str, form: TextForm | None, *, piped: bool) -> Iter
     def write(table: pa.Table) -> None:
         nonlocal opened
         if kind in TEXT:
+            if formula_safe:
+                table = without_formulas(table)
             if opened is None:
                 opened = True
                 sink.write(_header(table.column_names, mark))
@@ -227,6 +238,47 @@ def csv_bytes(table: pa.Table, mark: str = ",", point: str = ".") -> Any:
     if isinstance(ended, pa.ChunkedArray):
         ended = pa.concat_arrays(ended.chunks)
     return ended.buffers()[2]
+
+
+def without_formulas(table: pa.Table) -> pa.Table:
+    """Return a table whose text no spreadsheet takes for a formula: such cells begin with '.
+
+    Numbers stay. A cell that has the apostrophe already gets another, so that `with_formulas`
+    gives back what was there.
+
+    Examples
+    --------
+    >>> without_formulas(pa.table({"=a": ["=1+1", "-0.5", "+49 30", "b", "'=1", None]})).to_pydict()
+    {"'=a": ["'=1+1", '-0.5', "'+49 30", 'b', "''=1", None]}
+    """
+    for place, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if _is_text(kind):
+            words = table.column(place).cast(kind)
+            formula = pc.and_(
+                pc.match_substring_regex(words, FORMULA),
+                pc.invert(pc.match_substring_regex(words, f"^({NUMBER})$")),
+            )
+            safe = pc.binary_join_element_wise(pa.scalar("'", kind), words, pa.scalar("", kind))
+            table = table.set_column(place, field.name, pc.if_else(formula, safe, words))
+    return table.rename_columns(
+        [f"'{name}" if _is_formula(name) else name for name in table.column_names]
+    )
+
+
+def with_formulas(word: str) -> str:
+    """Return a cell as it was before `without_formulas`.
+
+    Examples
+    --------
+    >>> with_formulas("'=1+1"), with_formulas("'tis"), with_formulas("-0.5")
+    ('=1+1', "'tis", '-0.5')
+    """
+    return word[1:] if word.startswith("'") and _is_formula(word) else word
+
+
+def _is_formula(word: str) -> bool:
+    return bool(re.match(FORMULA, word)) and not re.fullmatch(NUMBER, word)
 
 
 def _with_point(table: pa.Table, point: str) -> pa.Table:
