@@ -378,7 +378,13 @@ def test_model_file_round_trip(data, kind, unlabelled):
         (lambda m: m.moments_.pop("mean"), "moments_ must hold"),
         (lambda m: m.moments_["scatter"].fill(np.nan), "not finite"),
         (lambda m: m.covariance_[0].fill(1.0), "no covariance|not the diagonal"),
-        (lambda m: setattr(m, "class_prior_", np.array([0.5, 0.5, 0.0])), "not above 0"),
+        (lambda m: setattr(m, "class_prior_", np.array([0.5, 0.5, 0.0])), "above 0 and sum to 1"),
+        (lambda m: setattr(m, "class_prior_", np.array([0.5, 0.4, 0.3])), "above 0 and sum to 1"),
+        (lambda m: m.class_prior_.fill(np.nan), "class_prior_ holds a value that is not finite"),
+        (lambda m: m.covariance_[0, 0].fill(np.inf), "covariance_ holds a value that is not"),
+        (lambda m: m.covariance_[0, 0].__setitem__(1, 0.5), "not symmetric"),
+        (lambda m: m.variance_[0].fill(-1.0), "variance_ holds a value that is not above 0"),
+        (lambda m: setattr(m, "shrinkage_", np.full(3, 2.0)), "shrinkage_ holds a value that is not from 0 to 1"),
         (lambda m: setattr(m, "variance_", m.variance_ * 2), "not the diagonal"),
     ],
 )
@@ -388,6 +394,14 @@ def test_a_model_file_with_arrays_that_do_not_fit_is_refused(data, tmp_path, spo
     save(model, tmp_path / "m.scarce")
     with pytest.raises(StoreError, match=words):
         load(tmp_path / "m.scarce")
+
+
+def test_a_model_file_of_large_units_is_read(data, tmp_path):
+    """Whether a matrix is a covariance has nothing to do with the units of its columns."""
+    X, y = data
+    model = GaussianBayes("full").fit(X * np.array([1e120, 1e-120, 1, 1, 1]), y)
+    save(model, tmp_path / "m.scarce")
+    np.testing.assert_array_equal(load(tmp_path / "m.scarce").covariance_, model.covariance_)
 
 
 @pytest.mark.parametrize(

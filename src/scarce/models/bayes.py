@@ -60,10 +60,11 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Class shares to predict with; by default those of the labelled rows, or with
         unlabelled="use" those of all rows.
     var_smoothing : float
-        "diag" kinds: added to every variance, as a share of the largest variance of a feature, so
-        that a feature that is constant within a class does not decide everything. Other kinds: a
-        feature whose pooled variance is a smaller share than this of its whole variance is taken
-        to have that much; nothing is added otherwise.
+        "diag" kinds: added to every variance, as a share of the feature's own variance over all
+        classes, so that a feature that is constant within a class does not decide everything; no
+        other feature's unit matters. Other kinds: a feature whose pooled variance is a smaller
+        share than this of its whole variance is taken to have that much; nothing is added
+        otherwise.
     engine : None, "threads", "processes", Executor or Dask client
         Who runs the blocks of rows. Does not change a bit of the result.
     shrinkage : "auto" or float from 0 to 1
@@ -95,7 +96,8 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     class_weight_seen_ : ndarray of shape (n_classes,)
         Total weight of the labelled rows of each class.
     used_ : ndarray of bool, shape (n_features_in_,)
-        False for features of which some class has never shown a value; they are left out.
+        False for features of which some class has never shown a value, and for those with one
+        value in all labelled rows; they are left out.
     shrinkage_ : ndarray of shape (n_classes,)
         How far each covariance was drawn; 0 where it was not. Not for "diag" kinds.
     moments_ : dict of ndarray
@@ -117,6 +119,9 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     -----
     Predicting with p patterns of missing values costs one Cholesky factor per pattern and class,
     classes * (p d^3 + n d^2) for n rows and d features; "diag" kinds cost classes * n * d.
+
+    Standard deviations may lie between 1e-145 and 1e145; beyond, squares are no ordinary numbers in
+    double precision, and the column is refused by name.
 
     Examples
     --------

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scarce.errors import DataError, UsageError, refuse_word
-from scarce.models.bayes_fit import DIAGONAL, KINDS
+from scarce.models.bayes_fit import DIAGONAL, KINDS, used_columns
 from scarce.models.class_moments import (
     CrossMoments,
     Moments,
@@ -24,6 +24,7 @@ from scarce.models.class_moments import (
     merge_moments,
     moved,
     typical_values,
+    value_moments,
 )
 from scarce.rows import Rows
 from scarce.rows.block import Array
@@ -123,6 +124,8 @@ def gathered(
                 f"covariance={model.covariance!r} would need all rows at once for them: call fit "
                 "on all rows, leave these rows out, or use covariance='diag'."
             )
+    values = batch if isinstance(batch, Moments) else value_moments(batch)
+    used_columns(model, values, origin, rows)  # refuses numbers that cannot be squared
     batch = among(batch, places, len(model.classes_))
     if kept is None:
         return batch, origin
@@ -198,18 +201,41 @@ def _loaded_moments(model: Any, shape: tuple[int, int]) -> None:
 
 
 def _loaded_values(model: Any) -> None:
-    if not (np.isfinite(model.mean_).all() and np.isfinite(model.variance_).all()):
-        raise DataError("mean_ or variance_ holds a value that is not finite.")
-    if not (model.variance_ > 0).all() or not (model.class_prior_ > 0).all():
-        raise DataError("A variance or a class share is not above 0.")
+    for name in ("mean_", "variance_", "class_prior_", "covariance_", "shrinkage_"):
+        value = getattr(model, name, None)
+        if value is not None and not np.isfinite(value).all():
+            raise DataError(f"{name} holds a value that is not finite.")
+    if not (model.variance_ > 0).all():
+        raise DataError("variance_ holds a value that is not above 0.")
+    for name in ("class_prior_", "unlabelled_share_"):
+        share = getattr(model, name, None)
+        if share is None:
+            continue
+        least = 0.0 if name == "unlabelled_share_" else np.nextafter(0.0, 1.0)
+        if not ((share >= least).all() and abs(share.sum() - 1.0) <= 1e-9):
+            raise DataError(f"{name} holds {share.tolist()}: shares are above 0 and sum to 1.")
+    if (
+        hasattr(model, "shrinkage_")
+        and not ((model.shrinkage_ >= 0) & (model.shrinkage_ <= 1)).all()
+    ):
+        raise DataError("shrinkage_ holds a value that is not from 0 to 1.")
     if model.covariance not in DIAGONAL:
-        try:
-            np.linalg.cholesky(model.covariance_)
-        except np.linalg.LinAlgError:
-            raise DataError("covariance_ holds a matrix that is no covariance.") from None
-        diagonal = np.diagonal(np.atleast_3d(model.covariance_.T).T, axis1=-2, axis2=-1)
-        if not np.allclose(np.broadcast_to(diagonal, model.variance_.shape), model.variance_):
-            raise DataError("variance_ is not the diagonal of covariance_.")
+        _loaded_covariances(model)
+
+
+def _loaded_covariances(model: Any) -> None:
+    matrices = model.covariance_ if model.covariance_.ndim == 3 else model.covariance_[None]
+    diagonal = np.diagonal(matrices, axis1=-2, axis2=-1)
+    if not np.allclose(np.broadcast_to(diagonal, model.variance_.shape), model.variance_, atol=0.0):
+        raise DataError("variance_ is not the diagonal of covariance_.")
+    scale = np.sqrt(diagonal)
+    scaled = matrices / scale[:, :, None] / scale[:, None, :]
+    if not np.allclose(scaled, scaled.transpose(0, 2, 1), rtol=0.0, atol=1e-9):
+        raise DataError("covariance_ holds a matrix that is not symmetric.")
+    try:
+        np.linalg.cholesky(scaled)
+    except np.linalg.LinAlgError:
+        raise DataError("covariance_ holds a matrix that is no covariance.") from None
 
 
 def narrow(model: Any) -> list[str]:

@@ -86,7 +86,8 @@ class DiagHill:
         Columns that are used.
     shared : bool
         One variance per feature for all classes.
-    floor : float
+    floor : ndarray of shape (d,)
+        Of the variances of each feature.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class DiagHill:
         labelled: Moments,
         columns: NDArray[np.intp],
         shared: bool,
-        floor: float,
+        floor: Array,
     ) -> None:
         self.rows = rows
         self.engine = engine

@@ -23,6 +23,7 @@ from scarce.models.bayes_parts import (
     covariances,
     floor_of,
     remarks_of,
+    rounding_of,
     spread_of_all,
 )
 from scarce.models.class_moments import (
@@ -30,6 +31,7 @@ from scarce.models.class_moments import (
     Moments,
     class_moments,
     cross_moments,
+    cut_cross,
     to_state,
     typical_values,
     value_moments,
@@ -42,6 +44,7 @@ from scarce.rows.block import Array
 
 DIAGONAL = ("diag", "shared-diag")
 KINDS = (*DIAGONAL, "full", "shared", "shrunk")
+LARGEST_VARIANCE, LEAST_VARIANCE = 1e290, 1e-290  # what squares of doubles can tell, with a margin
 RATES_DIFFER = 1.5  # ratio of estimated labelling rates from which the report speaks of it
 
 
@@ -71,7 +74,72 @@ def settle(model: Any, moments: Moments | CrossMoments, origin: Array) -> Learne
         return None
     if isinstance(moments, Moments):
         return _settle_variances(model, moments, origin)
-    return _settle_covariances(model, moments, origin, np.arange(moments.mean.shape[1]))
+    columns = used_columns(model, value_moments(moments), origin)
+    cut = cut_cross(moments, columns.places)
+    done = _settle_covariances(model, cut, origin[columns.used], columns)
+    done.attributes["moments_"] = to_state(moments, origin)
+    return done
+
+
+# --- which columns --------------------------------------------------------------------------------
+
+
+class Columns(NamedTuple):
+    """Which columns a fit learns from."""
+
+    used: NDArray[np.bool_]
+    shown: NDArray[np.bool_]  # every class shows a value; not used where there is but one
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """Positions of the used ones."""
+        return np.flatnonzero(self.used)
+
+
+def used_columns(model: Any, values: Moments, origin: Array, rows: Rows | None = None) -> Columns:
+    """Return the columns to learn from: every class shows a value, and values differ.
+
+    A column with one value says nothing about the class: whatever variance it were given would be
+    a guess, and would move what is chosen for the others. Variances that are no ordinary numbers
+    in double precision are refused; `rows` are looked at where squares may have come to 0.
+    """
+    total, sizes = spread_of_all(values), np.abs(origin) + np.abs(values.mean).max(axis=0)
+    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(origin))])
+    wrong = np.flatnonzero((values.seen > 0).any(axis=0) & ~(total <= LARGEST_VARIANCE))
+    if len(wrong):
+        raise DataError(
+            f"Column {str(names[wrong[0]])!r}: its values are so large that their variance cannot "
+            "be computed in double precision. Look for a wrong value in it, or change its unit: "
+            "divide the column by 1e150."
+        )
+    doubt = np.flatnonzero((total < LEAST_VARIANCE) & (sizes < np.sqrt(LEAST_VARIANCE) * 1e15))
+    if rows is not None and len(doubt):
+        low, high = rows.fold(column_ends, doubt, engine=model.engine)
+        doubt = doubt[low < high]
+    elif len(doubt):
+        doubt = doubt[total[doubt] > rounding_of(origin[doubt])]
+    if len(doubt):
+        raise DataError(
+            f"Column {str(names[doubt[0]])!r}: its values differ so little that their variance "
+            "cannot be computed in double precision. Change its unit: multiply the column by "
+            "1e150."
+        )
+    shown = (values.seen > 0).all(axis=0)
+    return Columns(shown & (total > rounding_of(origin)), shown)
+
+
+def column_ends(block: Block, columns: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Kernel: least and greatest value of some columns among the labelled rows that count."""
+    chosen = block.labelled if block.weight is None else block.labelled & (block.weight > 0)
+    X = block.X[:, columns][chosen]
+    return np.fmin.reduce(X, axis=0, initial=np.inf), np.fmax.reduce(X, axis=0, initial=-np.inf)
+
+
+def _merged_ends(total: Any, more: Any) -> tuple[Array, Array]:
+    return np.minimum(total[0], more[0]), np.maximum(total[1], more[1])
+
+
+column_ends.merge = _merged_ends  # type: ignore[attr-defined]
 
 
 # --- features independent within a class ----------------------------------------------------------
@@ -81,13 +149,13 @@ def _learn_variances(model: Any, rows: Rows) -> Learned:
     origin = typical_values(rows)
     moments: Moments = rows.fold(class_moments, (len(model.classes_), origin), engine=model.engine)
     refuse_empty(model.classes_, moments.weight)
-    done = _settle_variances(model, moments, origin)
+    done = _settle_variances(model, moments, origin, rows)
     used = np.flatnonzero(done.attributes["used_"])
     if model.unlabelled == "ignore" or not _unlabelled(model, rows) or len(used) == 0:
         return done
     cut = Moments(moments.weight, *(part[:, used] for part in moments[1:]))
     labelled = cut._replace(mean=cut.mean + origin[used])
-    floor = max(_variance_floor(model, cut), np.finfo(np.float64).tiny)
+    floor = np.maximum(_variance_floor(model, cut), np.finfo(np.float64).tiny)
     shared = model.covariance == "shared-diag"
     hill = DiagHill(rows, model.engine, labelled, used, shared, floor)
     climbed = climb(hill, hill.start(), tol=model.tol, max_passes=model.max_iter)
@@ -100,10 +168,13 @@ def _learn_variances(model: Any, rows: Rows) -> Learned:
     )
 
 
-def _settle_variances(model: Any, moments: Moments, origin: Array) -> Learned:
-    used = (moments.seen > 0).all(axis=0)
+def _settle_variances(
+    model: Any, moments: Moments, origin: Array, rows: Rows | None = None
+) -> Learned:
+    columns = used_columns(model, moments, origin, rows)
+    used = columns.used
     prior = priors_of(model, moments.weight)
-    variance = np.where(used, _variances(model, moments, used), 1.0)
+    variance = np.where(used, _variances(model, moments), 1.0)
     with np.errstate(invalid="ignore"):
         per_cell = moments.seen * np.log(2 * np.pi * variance) + moments.squares / variance
     attributes = {
@@ -115,10 +186,10 @@ def _settle_variances(model: Any, moments: Moments, origin: Array) -> Learned:
         "moments_": to_state(moments, origin),
     }
     objective = float(0.5 * per_cell[:, used].sum() - moments.weight @ np.log(prior))
-    return Learned(attributes, objective, _remarks(model, used, moments.weight))
+    return Learned(attributes, objective, _remarks(model, columns, moments.weight))
 
 
-def _variances(model: Any, moments: Moments, used: Any) -> Array:
+def _variances(model: Any, moments: Moments) -> Array:
     seen, squares = moments.seen, moments.squares
     if model.covariance == "shared-diag":
         seen = np.repeat(seen.sum(axis=0)[None], len(seen), axis=0)
@@ -127,13 +198,15 @@ def _variances(model: Any, moments: Moments, used: Any) -> Array:
     divisor = np.where(seen > lost, seen - lost, seen) if model.unbiased else seen
     with np.errstate(invalid="ignore"):
         variance = np.where(divisor > 0, squares / divisor, 1.0)
-    floor = _variance_floor(model, Moments(moments.weight, *(p[:, used] for p in moments[1:])))
-    # DEVIATION from the notes' plain variance: a constant feature would divide by zero.
+    # DEVIATION from the notes' plain variance: a feature that is constant within a class would
+    # divide by zero.
+    floor = _variance_floor(model, moments)
     return np.asarray(np.maximum(variance + floor, np.finfo(np.float64).tiny))
 
 
-def _variance_floor(model: Any, moments: Moments) -> float:
-    return float(model.var_smoothing * spread_of_all(moments).max(initial=0.0))
+def _variance_floor(model: Any, moments: Moments) -> Array:
+    """Return what is added to the variances of each feature, in proportion to its own."""
+    return np.asarray(model.var_smoothing * spread_of_all(moments))
 
 
 # --- covariances ----------------------------------------------------------------------------------
@@ -145,16 +218,22 @@ def _learn_covariances(model: Any, rows: Rows) -> Learned:
     cross: CrossMoments = rows.fold(cross_moments, (n_classes, origin, None), engine=model.engine)
     values = value_moments(cross)
     refuse_empty(model.classes_, values.weight)
-    columns = np.flatnonzero((values.seen > 0).all(axis=0))
-    again = len(columns) < rows.n_columns
+    columns = used_columns(model, values, origin, rows)
+    again = not columns.used.all() and bool(cross.holed.weight.any())
+    whole = None if cross.holed.weight.any() else to_state(cross, origin)
+    origin = origin[columns.used]
     if again:  # rows that miss only what is left out are complete after all
-        origin = origin[columns]
-        cross = rows.fold(cross_moments, (n_classes, origin, columns), engine=model.engine)
-    unlabelled = model.unlabelled == "use" and len(columns) > 0 and _unlabelled(model, rows)
-    if not unlabelled and not cross.holed.seen.any():
-        done = _settle_covariances(model, cross, origin, columns)
-        return done._replace(passes=1 + again)
-    return _climb_covariances(model, rows, cross, origin, columns, unlabelled)
+        params = (n_classes, origin, columns.places)
+        cross = rows.fold(cross_moments, params, engine=model.engine)
+    else:
+        cross = cut_cross(cross, columns.places)
+    unlabelled = model.unlabelled == "use" and columns.used.any() and _unlabelled(model, rows)
+    if unlabelled or cross.holed.seen.any():
+        return _climb_covariances(model, rows, cross, origin, columns, unlabelled)
+    done = _settle_covariances(model, cross, origin, columns)
+    if whole is not None:
+        done.attributes["moments_"] = whole
+    return done._replace(passes=1 + again)
 
 
 def _settings(model: Any) -> Settings:
@@ -162,25 +241,23 @@ def _settings(model: Any) -> Settings:
 
 
 def _settle_covariances(
-    model: Any, cross: CrossMoments, origin: Array, columns: NDArray[np.intp]
+    model: Any, cross: CrossMoments, origin: Array, columns: Columns
 ) -> Learned:
     values = value_moments(cross)
     floor = floor_of(values, origin, model.var_smoothing)
     found = covariances(cross, floor, _settings(model))
     weights = values.weight  # rows without any value count for the shares alone
     prior = priors_of(model, weights)
-    attributes = _spread_out(model, origin + cross.mean, found, columns)
+    attributes = _spread_out(model, origin + cross.mean, found, columns.places)
     attributes |= {"class_weight_seen_": weights, "class_prior_": prior}
-    if len(columns) == model.n_features_in_ and not cross.holed.weight.any():
-        attributes["moments_"] = to_state(cross, origin)
     objective = -float(weights @ np.log(prior))
-    whole = np.ones((1, len(columns)), dtype=bool)
+    whole = np.ones((1, cross.mean.shape[1]), dtype=bool)
     for y, (weight, scatter) in enumerate(zip(cross.weight, cross.scatter, strict=True)):
         half, log_det = factor(found.covariance[y % len(found.covariance)], whole)
         fit = np.trace(half[0] @ scatter @ half[0].T)
-        objective += 0.5 * float(weight * (len(columns) * LOG_2PI + log_det[0]) + fit)
+        objective += 0.5 * float(weight * (cross.mean.shape[1] * LOG_2PI + log_det[0]) + fit)
     remarks = remarks_of(found, model.covariance, model.classes_, weights)
-    return Learned(attributes, objective, remarks + _remarks(model, attributes["used_"], weights))
+    return Learned(attributes, objective, remarks + _remarks(model, columns, weights))
 
 
 def _climb_covariances(
@@ -188,7 +265,7 @@ def _climb_covariances(
     rows: Rows,
     cross: CrossMoments,
     origin: Array,
-    columns: NDArray[np.intp],
+    columns: Columns,
     unlabelled: bool,
 ) -> Learned:
     values = value_moments(cross)
@@ -199,7 +276,7 @@ def _climb_covariances(
         model.engine,
         cross,
         origin,
-        columns,
+        columns.places,
         floor,
         _settings(model),
         model.tol,
@@ -211,18 +288,16 @@ def _climb_covariances(
     assert climbed is not None
     result = climber.result(climbed)
     prior = priors_of(model, weight)
-    attributes = _spread_out(model, result.mean, result.found, columns)
+    attributes = _spread_out(model, result.mean, result.found, columns.places)
     attributes |= {"class_weight_seen_": weight, "class_prior_": prior}
     remarks = remarks_of(result.found, model.covariance, model.classes_, weight)
-    remarks += _remarks(model, attributes["used_"], weight)
+    remarks += _remarks(model, columns, weight)
     done = Learned(attributes, 0.0, remarks)
     if unlabelled:
         done = _with_unlabelled(model, done, climbed, result.open_weight, weight)
     else:
         done = _after_climb(model, done, climbed, -float(weight @ np.log(prior)))
-    return done._replace(
-        passes=result.passes + 1 + unlabelled + (len(columns) < model.n_features_in_)
-    )
+    return done._replace(passes=result.passes + 1 + unlabelled + (not columns.used.all()))
 
 
 def _spread_out(
@@ -338,15 +413,18 @@ def refuse_empty(classes: Any, weight: Array) -> None:
         )
 
 
-def _remarks(model: Any, used: Any, weight: Array) -> list[str]:
+def _remarks(model: Any, columns: Columns, weight: Array) -> list[str]:
     remarks = []
-    if not used.all():
-        names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
-        left_out = [str(name) for name in names[~used][:8]]
-        remarks.append(f"Left out, because some class never shows a value: {', '.join(left_out)}.")
-    return (
-        remarks + _rough(model, int(used.sum()), weight) + positive_remark(model.classes_, weight)
-    )
+    names = np.array(getattr(model, "feature_names_in_", np.arange(model.n_features_in_)))
+    for left_out, why in (
+        (~columns.shown, "some class never shows a value"),
+        (columns.shown & ~columns.used, "all labelled rows have the same value"),
+    ):
+        if left_out.any():
+            listed = ", ".join(str(name) for name in names[left_out][:8])
+            remarks.append(f"Left out, because {why}: {listed}.")
+    width = int(columns.used.sum())
+    return remarks + _rough(model, width, weight) + positive_remark(model.classes_, weight)
 
 
 def _rough(model: Any, width: int, weight: Array) -> list[str]:

@@ -43,7 +43,7 @@ class Covariances(NamedTuple):
 def spread_of_all(values: Moments) -> Array:
     """Return the variance of each feature over all classes together."""
     seen = values.seen.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         centre = (values.seen * values.mean).sum(axis=0) / seen
         spread = values.squares + values.seen * (values.mean - centre) ** 2
         total = spread.sum(axis=0) / seen
@@ -51,23 +51,22 @@ def spread_of_all(values: Moments) -> Array:
 
 
 class Floor(NamedTuple):
-    """The least variances of features, in their own units."""
+    """The least variances of features, each relative to the feature's own variance."""
 
     least: Array  # (features,): a smaller pooled variance is raised to it
     rounding: Array  # (features,): a smaller variance of a class is rounding, and stands for 0
 
 
-def floor_of(values: Moments, origin: Array, var_smoothing: float) -> Floor:
-    """Return the variances below which a feature counts as constant.
+def rounding_of(origin: Array) -> Array:
+    """Return the variance that rounding alone gives values of the size of `origin`."""
+    return np.asarray((8 * np.finfo(np.float64).eps * np.abs(origin)) ** 2)
 
-    A feature that never changes has no units to speak of: it takes those of the widest one.
-    """
+
+def floor_of(values: Moments, origin: Array, var_smoothing: float) -> Floor:
+    """Return the variances below which a feature counts as constant within a class."""
     total = spread_of_all(values)
-    rounding = (8 * np.finfo(np.float64).eps * np.abs(origin)) ** 2
-    alive = total > rounding
-    widest = float(total.max(initial=0.0, where=alive)) or 1.0
-    least = max(var_smoothing, 1e-12) * np.where(alive, total, widest)
-    return Floor(np.asarray(least), np.maximum(rounding, NEGLIGIBLE * total))
+    least = max(var_smoothing, 1e-12) * total
+    return Floor(np.asarray(least), np.maximum(rounding_of(origin), NEGLIGIBLE * total))
 
 
 def covariances(moments: CrossMoments, floor: Floor, settings: Settings) -> Covariances:

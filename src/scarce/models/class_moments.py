@@ -58,7 +58,8 @@ def class_moments(block: Block, params: tuple[int, Array]) -> Moments:
     for piece in block.pieces():
         part = no_moments(n_classes, block.X.shape[1])
         for label, chosen, weight in labelled_rows(piece, n_classes):
-            _add_values(part, label, piece.X[chosen] - origin, weight)
+            with np.errstate(over="ignore", invalid="ignore"):  # refused once all rows are in
+                _add_values(part, label, piece.X[chosen] - origin, weight)
         total = part if total is None else merge_moments(total, part)
     assert total is not None  # a block has rows
     return total
@@ -90,7 +91,7 @@ def _add_values(moments: Moments, label: int, X: Array, weight: Array) -> None:
     moments.weight[label] = weight.sum()
     moments.seen[label] = seen = weight @ ~unseen
     X[unseen] = 0.0
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(seen > 0, (weight @ X) / seen, 0.0)
     X -= mean
     X[unseen] = 0.0
@@ -101,14 +102,15 @@ def _add_values(moments: Moments, label: int, X: Array, weight: Array) -> None:
 def merge_moments(total: Moments, more: Moments) -> Moments:
     """Merge two sets of moments exactly, without subtracting large sums (Chan, Golub, LeVeque)."""
     seen = total.seen + more.seen
-    apart = more.mean - total.mean
     share = _share(more.seen, seen)
-    return Moments(
-        total.weight + more.weight,
-        seen,
-        total.mean + share * apart,
-        total.squares + more.squares + total.seen * share * apart**2,
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = more.mean - total.mean
+        return Moments(
+            total.weight + more.weight,
+            seen,
+            total.mean + share * apart,
+            total.squares + more.squares + total.seen * share * apart**2,
+        )
 
 
 def _share(part: Array, whole: Array) -> Array:
@@ -133,13 +135,14 @@ def cross_moments(block: Block, params: tuple[int, Array, NDArray[np.intp] | Non
         X = piece.X if columns is None else np.ascontiguousarray(piece.X[:, columns])
         part = no_cross_moments(n_classes, X.shape[1])
         for label, chosen, weight in labelled_rows(piece, n_classes):
-            gap = X[chosen] - origin
-            if np.isnan(gap.sum()):
-                whole = ~np.isnan(gap).any(axis=1)
-                _add_values(part.holed, label, gap[~whole], weight[~whole])
-                gap, weight = gap[whole], weight[whole]
-            if len(gap):
-                _add_products(part, label, gap, None if piece.weight is None else weight)
+            with np.errstate(over="ignore", invalid="ignore"):  # refused once all rows are in
+                gap = X[chosen] - origin
+                if np.isnan(gap.sum()):
+                    whole = ~np.isnan(gap).any(axis=1)
+                    _add_values(part.holed, label, gap[~whole], weight[~whole])
+                    gap, weight = gap[whole], weight[whole]
+                if len(gap):
+                    _add_products(part, label, gap, None if piece.weight is None else weight)
         total = part if total is None else merge_cross_moments(total, part)
     assert total is not None  # a block has rows
     return total
@@ -173,18 +176,29 @@ def _add_products(moments: CrossMoments, label: int, X: Array, weight: Array | N
 def merge_cross_moments(total: CrossMoments, more: CrossMoments) -> CrossMoments:
     """Merge two sets of cross moments exactly, as `merge_moments` does."""
     weight = total.weight + more.weight
-    apart = more.mean - total.mean
     share = _share(more.weight, weight)
-    between = (total.weight * share)[:, None, None] * apart[:, :, None] * apart[:, None, :]
-    return CrossMoments(
-        weight,
-        total.mean + share[:, None] * apart,
-        total.scatter + more.scatter + between,
-        merge_moments(total.holed, more.holed),
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = more.mean - total.mean
+        between = (total.weight * share)[:, None, None] * apart[:, :, None] * apart[:, None, :]
+        return CrossMoments(
+            weight,
+            total.mean + share[:, None] * apart,
+            total.scatter + more.scatter + between,
+            merge_moments(total.holed, more.holed),
+        )
 
 
 cross_moments.merge = merge_cross_moments  # type: ignore[attr-defined]
+
+
+def cut_cross(moments: CrossMoments, columns: NDArray[np.intp]) -> CrossMoments:
+    """Return the cross moments of some columns."""
+    return CrossMoments(
+        moments.weight,
+        moments.mean[:, columns],
+        moments.scatter[:, columns[:, None], columns],
+        Moments(moments.holed.weight, *(part[:, columns] for part in moments.holed[1:])),
+    )
 
 
 def value_moments(moments: CrossMoments) -> Moments:

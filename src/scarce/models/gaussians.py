@@ -24,7 +24,8 @@ Mask = NDArray[np.bool_]
 FACTOR_CELLS = 2**18  # 2 MB of factors at a time: LAPACK without a Python loop, still in cache
 LONG = 12  # rows of a pattern from which a matrix product of its own is quicker
 LOG_2PI = float(np.log(2 * np.pi))
-FARTHEST = 1e140  # a coordinate beyond is cut: its square would not be a number
+FARTHEST = 1e140  # a distance beyond is cut: its square would not be a number
+LARGEST = 1e300  # squares of gaps are cut there, in whatever unit; variances are below 1e290
 
 
 class Classes(NamedTuple):
@@ -151,7 +152,8 @@ def squared_distances(block: Block, classes: Classes) -> tuple[Array, Array, Arr
         X, hidden = block.X[run.rows], None if run.masks.all() else ~seen[run.rows]
         half, logs = np.empty(0), np.empty(0)
         for label in range(n_classes):
-            gap = X - classes.mean[label]
+            with np.errstate(over="ignore"):
+                gap = X - classes.mean[label]
             if hidden is not None:
                 gap[hidden] = 0.0
             if label < len(classes.covariance):
@@ -229,10 +231,10 @@ def _piece_distances(
     holes = bool(unseen.any())
     known = np.where(unseen, 0.0, piece.X) if holes else piece.X
     for label in range(len(mean)):
-        gap = np.subtract(known, mean[label])
         with np.errstate(over="ignore"):
+            gap = np.subtract(known, mean[label])
             np.square(gap, out=gap)
-        np.minimum(gap, FARTHEST**2, out=gap)
+        np.minimum(gap, LARGEST, out=gap)
         if holes:
             gap[unseen] = 0.0
         with np.errstate(over="ignore"):
