@@ -100,7 +100,12 @@ def _classifier(**settings: Any) -> Any:
 def _same(scale: float, **settings: Any) -> Any:
     """Return the classifier with maxnet's hinges and half widths, times a scale."""
     return _classifier(
-        features="h", widths="maxent", width_scale=scale, tol=CERTIFICATE, **settings
+        features="h",
+        knots_at="uniform",
+        widths="maxent",
+        width_scale=scale,
+        tol=CERTIFICATE,
+        **settings,
     )
 
 

@@ -96,6 +96,8 @@ def model_of(case: Case, objective: str, default: float, **more: Any) -> Any:
         objective,
         default_prevalence=default,
         features="h",
+        knots_at="uniform",
+        spread="labelled",
         categorical=case.categorical,
         random_state=SEED,
         **more,

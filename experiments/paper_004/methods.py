@@ -106,7 +106,7 @@ def draws_as_rows(X: Array, labelled: Positions) -> tuple[Array, Array, Array]:
 
 def maxent(**settings: Any) -> MaxentClassifier:
     """Return the density estimator with the paper's features and boxes."""
-    return MaxentClassifier("entropy", features="l", spread="seen", **settings)
+    return MaxentClassifier("entropy", features="l", knots_at="uniform", spread="seen", **settings)
 
 
 def folds(y: Array, seed: int) -> list[tuple[Positions, Positions]]:

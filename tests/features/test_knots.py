@@ -11,7 +11,12 @@ from scarce.features.knots import make_axes
 from scarce.rows import ArrayRows
 
 
-def find(X, *, categorical=(), pool=None, labelled=None, knots=5, knots_at="uniform", **how):
+def find(X, **how):
+    found = find_all(X, **how)
+    return found.axes, found.missing
+
+
+def find_all(X, *, categorical=(), pool=None, labelled=None, knots=5, knots_at="uniform", **how):
     n = len(X)
     rows = X if not isinstance(X, np.ndarray) else ArrayRows(X, check=False, **how)
     return make_axes(
@@ -46,8 +51,57 @@ def test_quantiles_of_the_pool(knots, rng):
     for place in np.linspace(0, 1, knots)[1:-1]:
         # the least value with at least this share at or below it
         wanted.add(next(v for v in seen if (seen <= v).mean() >= place - 1e-12))
-    np.testing.assert_array_equal(axis.knots, np.sort(list(wanted)))
-    assert len(axis.knots) <= knots
+    one, three = (next(v for v in seen if (seen <= v).mean() >= p) for p in (0.25, 0.75))
+    fence = three + 3 * (three - one)
+    assert fence < seen[-1]
+    assert np.isin(list(wanted), axis.knots).all()
+    assert np.isin(axis.knots, [*seen, fence]).all()
+    assert fence in axis.knots
+    # quantiles that are one value leave places to other values
+    assert len(axis.knots) == min(knots, len(np.unique(seen))) + (fence not in seen)
+
+
+def test_few_values_are_all_knots():
+    x = np.repeat([0.0, 1.0, 2.0, 7.0], [90, 5, 4, 1])
+    (axis,), _ = find(x[:, None], knots=5, knots_at="quantile")
+    assert axis.knots[:3].tolist() == [0, 1, 2]
+    assert axis.knots[-1] == 7
+
+
+@pytest.mark.parametrize("wild", [[1e4], [-9999.0], [1e4, -9999.0], [1e300, 1e4]])
+@pytest.mark.parametrize("knots_at", ["quantile", "data"])
+def test_wild_values_do_not_squeeze_the_others(wild, knots_at, rng):
+    x = rng.normal(size=500)
+    alone = find_all(x[:, None], labelled=np.arange(500) < 40, knots_at=knots_at)
+    assert alone.far == []
+    assert alone.axes[0].scale is None
+    both = np.concatenate([x, wild])
+    found = find_all(both[:, None], labelled=np.arange(len(both)) < 40, knots_at=knots_at)
+    (axis,) = found.axes
+    assert axis.knots[[0, -1]].tolist() == [both.min(), both.max()]
+    low, zero, high = np.interp([-2, 0, 2], axis.knots, axis.places)
+    assert high - low > 0.3
+    assert high - zero == pytest.approx(zero - low, rel=1e-9)  # between the fences: its own scale
+    (far,) = found.far
+    assert far.value == max(wild, key=abs)
+    assert -6 < far.low < -3
+    assert 3 < far.high < 6
+
+
+def test_fences_where_half_of_the_values_are_one(rng):
+    amount = np.where(rng.random(1000) < 0.9, 0.0, rng.gamma(5.0, size=1000))
+    amount[0] = 1e5
+    (axis,) = find_all(amount[:, None], knots=20, knots_at="quantile").axes
+    assert np.interp(8.0, axis.knots, axis.places) > 0.2
+
+
+def test_quantiles_are_those_of_the_pool(rng):
+    x = rng.lognormal(size=(400, 1)) * 100
+    pool = rng.integers(0, 4, 400)
+    for knots_at in ("uniform", "quantile", "data"):
+        found = find_all(x, pool=pool, knots=3, knots_at=knots_at)
+        wanted = np.quantile(np.repeat(x, pool), np.linspace(0, 1, 101), method="inverted_cdf")
+        np.testing.assert_allclose(found.quantiles[0], wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("knots", [3, 10, 40])
@@ -68,6 +122,7 @@ def test_values_of_labelled_rows_and_the_ends_of_the_pool(rng):
     own = x[labelled & ~np.isnan(x)]
     wanted = np.unique(np.concatenate([own, [np.nanmin(x), np.nanmax(x)]]))
     np.testing.assert_array_equal(axis.knots, wanted)
+    assert axis.scale is None
 
 
 @pytest.mark.parametrize("knots_at", ["uniform", "quantile", "data"])

@@ -447,3 +447,54 @@ def test_a_family_of_ones_own(rng):
 
 def test_public_names():
     assert scarce.MaxentClassifier is MaxentClassifier
+
+
+# --- wild values ----------------------------------------------------------------------------------
+
+
+def wild_data(kind, seed=1):
+    """Presences around (1, 1) in a normal background; gain is judged on presences of their own."""
+    rng = np.random.default_rng(seed)
+    background, presence = rng.normal(size=(2000, 2)), rng.normal(size=(100, 2)) * 0.5 + 1
+    test = rng.normal(size=(2000, 2)) * 0.5 + 1
+    if kind in ("high", "both"):
+        background[0, 0] = 1e4
+    if kind in ("low", "both"):
+        background[1, 0] = -9999.0
+    if kind == "skewed":
+        for part in (background, presence, test):
+            part[:, 0] = np.exp(3 * part[:, 0])
+    X = np.concatenate([presence, background])
+    return X, np.repeat([1.0, np.nan], [100, 2000]), test
+
+
+@pytest.mark.parametrize("features", ["l", "lq", "lqp", "h", "t", "auto"])
+@pytest.mark.parametrize("kind", ["high", "low", "both", "skewed"])
+def test_one_wild_value_does_not_flatten_a_variable(kind, features):
+    def gain(kind):
+        X, y, test = wild_data(kind)
+        model = MaxentClassifier(features=features).fit(X, y)
+        return np.log(model.density_ratio(test)).mean(), model
+
+    (plain, before), (wild, model) = gain("none"), gain(kind)
+    # A skewed variable is another one where straight lines and squares are all there is.
+    assert wild > (0.85 if kind == "skewed" and features[0] == "l" else 0.9) * plain
+    assert not any("far from the rest" in line for line in before.report_.warnings)
+    said = [line for line in model.report_.warnings if "far from the rest" in line]
+    assert len(said) == 1
+    assert "'x0'" in said[0]
+
+
+def test_even_knots_keep_the_raw_range_and_say_so():
+    X, y, _ = wild_data("high")
+    model = MaxentClassifier(features="h", knots_at="uniform").fit(X, y)
+    np.testing.assert_array_equal(model.knots_[0], np.linspace(X[:, 0].min(), 1e4, 50))
+    assert any("use knots_at='quantile'" in line for line in model.report_.warnings)
+
+
+def test_stored_scales_predict_the_same(tmp_path):
+    X, y, test = wild_data("both")
+    model = MaxentClassifier(features="lqp").fit(X, y)
+    save(model, tmp_path / "one.scarce")
+    again = load(tmp_path / "one.scarce")
+    np.testing.assert_array_equal(again.predict_proba(test), model.predict_proba(test))

@@ -17,6 +17,7 @@ def fit(problem, **settings):
     n_classes = len(problem.default)
     model = MaxentClassifier(
         features="l",
+        knots_at="uniform",
         default_prevalence=dict(enumerate(problem.default.tolist())),
         classes=range(n_classes),
         width_scale=problem.width_scale,
@@ -83,10 +84,14 @@ def test_width_0_is_filling_in_the_labelled_mean():
         y = np.where(rng.random(80) < 0.3, 1.0, np.nan)
         y[:6] = 1.0
         X[rng.random(X.shape) < 0.3] = np.nan
-        holes = MaxentClassifier(features="l", width_scale=0.0, tol=1e-12).fit(X, y)
+        holes = MaxentClassifier(features="l", knots_at="uniform", width_scale=0.0, tol=1e-12).fit(
+            X, y
+        )
         mean = np.nanmean(X[y == 1], axis=0)
         full = np.where(np.isnan(X), mean, X)
-        filled = MaxentClassifier(features="l", width_scale=0.0, tol=1e-12).fit(full, y)
+        filled = MaxentClassifier(features="l", knots_at="uniform", width_scale=0.0, tol=1e-12).fit(
+            full, y
+        )
         assert holes.report_.proves == "gradient norm"
         np.testing.assert_allclose(
             holes.density_ratio(X), filled.density_ratio(full), rtol=1e-10, atol=0
@@ -113,7 +118,13 @@ def test_all_feature_classes_against_dense_columns(features, objective, rng):
     y = np.where(X[:, 0] + rng.normal(size=70) > 1, 1.0, np.nan)
     X[rng.random(X.shape) < 0.2] = np.nan
     model = MaxentClassifier(
-        objective, features=features, knots=5, categorical=[2], default_prevalence=0.3, tol=1e-11
+        objective,
+        features=features,
+        knots=5,
+        knots_at="uniform",
+        categorical=[2],
+        default_prevalence=0.3,
+        tol=1e-11,
     ).fit(X, y)
     columns = dense_columns(X, features)
     w, label = np.full(70, 1 / 70), (y == 1).astype(float)

@@ -101,7 +101,7 @@ def test_curves_are_predictions_with_the_others_missing(column, objective, rng):
     else:
         assert np.isin(model.knots_[column], curve.x).all()
         assert curve.x[[0, -1]].tolist() == [np.nanmin(X[:, column]), np.nanmax(X[:, column])]
-        assert len(curve.x) <= 48
+        assert len(curve.x) <= 40 + 10 + 101
 
 
 @pytest.mark.parametrize("column", [0, 1])
@@ -111,8 +111,9 @@ def test_curves_with_products_have_the_others_at_their_mean(column, rng):
     assert np.abs(model.bend_[0] - np.diag(np.diag(model.bend_[0]))).max() > 0
     curve = model.response_curve(column, n=30)
     other = 1 - column
-    knots = model.knots_[other]
-    middle = knots[0] + model.pool_place_[other] * (knots[-1] - knots[0])
+    scale = model.scales_[other]
+    place = (scale - scale[0]) / (scale[-1] - scale[0])
+    middle = np.interp(model.pool_place_[other], place, model.knots_[other])
     rows = alone(curve.x, column)
     rows[:, other] = middle
     tilt = np.log(model.density_ratio(rows))
@@ -121,11 +122,11 @@ def test_curves_with_products_have_the_others_at_their_mean(column, rng):
 
 def test_mean_places_of_the_pool(rng):
     X, y = make(rng)
-    model = fit(X, y, knots=400)
+    model = fit(X, y, knots=5)
     for v in (0, 1):
-        x = X[~np.isnan(X[:, v]), v]
-        place = (x - x.min()) / (x.max() - x.min())
-        assert model.pool_place_[v] == pytest.approx(place.mean(), abs=1 / 400)
+        x = np.interp(X[~np.isnan(X[:, v]), v], model.knots_[v], model.scales_[v])
+        ends = model.scales_[v][[0, -1]]
+        assert model.pool_place_[v] == pytest.approx((x.mean() - ends[0]) / np.ptp(ends), abs=1e-12)
     assert model.pool_place_[2] == 0
 
 
@@ -239,17 +240,13 @@ def test_oracle_coverage(fitted):
         score, by = model.extrapolation(rows)
         own = X[~np.isnan(X[:, column]), column]
         low, high = own.min(), own.max()
-        # The share of the pool below x, with rows spread evenly within each segment.
-        knots = model.knots_[column]
-        counts = np.histogram(own, knots)[0]
-        share = np.concatenate([[0], np.cumsum(counts)]) / len(own)
         for value, found in zip(x, score, strict=True):
             if value < low or value > high:
                 wanted = 100 * min(value - low, high - value) / (high - low)
                 assert found == pytest.approx(wanted, rel=1e-12)
                 assert found < 0
             else:
-                below = np.interp(value, knots, share)
+                below = (own <= value).mean()
                 assert found == pytest.approx(200 * min(below, 1 - below), abs=2.1)
                 assert 0 <= found <= 100
         assert (by == f"x{column}").all()
@@ -282,12 +279,35 @@ def test_the_worst_variable_counts(fitted):
     assert ((model.extrapolation(X)[0] >= 0) | np.isnan(X).all(axis=1)).all()
 
 
-def test_columns_that_say_nothing_cover_nothing(rng):
+@pytest.mark.parametrize("knots_at", ["quantile", "uniform", "data"])
+def test_coverage_of_a_column_with_a_wild_value(knots_at, rng):
+    """Its quantiles are the data's own, wherever the knots are."""
+    x = rng.normal(size=(501, 1))
+    x[0] = 1e4
+    y = np.where(np.arange(501) % 5 == 1, 1.0, np.nan)
+    model = MaxentClassifier(features="h", knots_at=knots_at).fit(x, y)
+    middle, quarter = np.quantile(x, [0.5, 0.25])
+    score, _ = model.extrapolation([[middle], [quarter]])
+    np.testing.assert_allclose(score, [100, 50], atol=2.0)
+
+
+def test_coverage_of_a_value_that_many_rows_share():
+    x = np.repeat([0.0, 1.0], [90, 10])[:, None]
+    y = np.where(np.arange(100) % 3 == 1, 1.0, np.nan)
+    score, _ = MaxentClassifier(features="l").fit(x, y).extrapolation([[0.0], [1.0], [2.0]])
+    np.testing.assert_allclose(score, [90, 10, -100], atol=1.0)
+
+
+def test_another_value_than_the_only_one_is_not_covered(rng):
     X, y = make(rng)
     X[:, 1] = 7.0
-    score, by = fit(X, y, features="l").extrapolation([[np.nan, 3.0, np.nan]])
-    assert np.isnan(score[0])
-    assert by[0] == ""
+    X = np.column_stack([X, np.full(len(X), np.nan)])
+    none = np.nan
+    score, by = fit(X, y, features="l").extrapolation(
+        [[none, 3.0, none, none], [none, 7.0, none, none], [none, none, none, 0.0]]
+    )
+    assert score.tolist() == [-100.0, 100.0, -100.0]
+    assert by.tolist() == ["x1", "x1", "x3"]
 
 
 def test_the_pool_counts_with_its_weights(rng):

@@ -35,6 +35,9 @@ class Axis:
         Whether the knots are levels.
     levels : tuple of str
         Names of a category's levels, where they have any.
+    scale : ndarray of shape (n_segments + 1,), optional
+        Increasing values that stand for the knots in squares, products and ramps; by default the
+        knots themselves. Where outliers are moved closer it differs from them: see knots.py.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class Axis:
     knots: Array
     category: bool = False
     levels: tuple[str, ...] = ()
+    scale: Array | None = None
 
     @cached_property
     def n_segments(self) -> int:
@@ -61,7 +65,8 @@ class Axis:
     @cached_property
     def places(self) -> Array:
         """The knots on the scale from 0 (least value) to 1 (greatest)."""
-        return np.asarray((self.knots - self.knots[0]) / (self.knots[-1] - self.knots[0]))
+        scale = self.knots if self.scale is None else self.scale
+        return np.asarray((scale - scale[0]) / (scale[-1] - scale[0]))
 
     @cached_property
     def lengths(self) -> Array:
@@ -91,14 +96,14 @@ class Axis:
         return codes, rest
 
     def _guess(self) -> tuple[NDArray[np.intp], float]:
-        """Return the segment at the left end of each of many equal buckets, and buckets per unit.
+        """Return the segment at each edge of many equal buckets, and buckets per unit.
 
-        Looking a value's bucket up and walking on from there is several times quicker than a
-        search among the knots, and where knots are even it is already the answer.
+        Looking a value's bucket up and searching between its edges is several times quicker than a
+        search among all knots, and where knots are even it is already the answer.
         """
         low, high = self.knots[0], self.knots[-1]
         count = 4 * self.n_segments
-        edges = low + (high - low) * (np.arange(count) / count)
+        edges = low + (high - low) * (np.arange(count + 1) / count)
         guess = np.clip(np.searchsorted(self.knots, edges, side="right") - 1, 0, None)
         return np.minimum(guess, self.n_segments - 1), count / (high - low)
 

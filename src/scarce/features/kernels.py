@@ -30,7 +30,14 @@ def code_values(
         elif x >= knots[last + 1]:
             s = last
         else:
-            s = guess[int(min(max((x - knots[0]) * scale, 0.0), len(guess) - 1.0))]
+            bucket = int(min(max((x - knots[0]) * scale, 0.0), len(guess) - 2.0))
+            s, beyond = guess[bucket], guess[bucket + 1]
+            while beyond - s > 1:  # many knots in one bucket: halve
+                middle = (s + beyond) // 2
+                if x < knots[middle]:
+                    beyond = middle
+                else:
+                    s = middle
             while s > 0 and x < knots[s]:
                 s -= 1
             while s < last and x >= knots[s + 1]:

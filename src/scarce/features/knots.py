@@ -1,14 +1,20 @@
 """Where the knots of each variable are, from one look at the rows.
 
-Evenly between the least and the greatest value of the pool ("uniform", as Maxent users know it), at
-quantiles of the pool ("quantile"), or at the values of the labelled rows ("data"). The pool is all
-rows: unlabelled and labelled. Assumes nothing about scale: knots move with units.
+At quantiles of the pool ("quantile"), evenly between its least and greatest value ("uniform", as
+Maxent has them), or at the values of the labelled rows ("data"). The least and the greatest value
+are always knots. The pool is all rows: unlabelled and labelled. Knots move with units.
+
+    fences = quartiles -+ 3 (upper quartile - lower quartile)         (Tukey's far-out values)
+
+One wild value (a sentinel such as -9999, a typing error) must not flatten a variable: with
+"quantile" and "data" the stretch beyond a fence is shortened to at most one quartile distance, so
+that ramps, squares and products keep their scale for the other rows. "uniform" keeps the raw range.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +27,34 @@ from scarce.rows.engines import Engine
 
 SAMPLE_ROWS = 200_000  # quantiles of larger data are those of every k-th row of a shuffled order
 MOST_KNOTS = 60_000  # codes are 16 bits
+QUANTILES = np.linspace(0.0, 1.0, 101)  # of the pool, kept for extrapolation
+FAR = 10.0  # quartile distances beyond a fence at which a value is pointed out
+
+
+class Fences(NamedTuple):
+    """Where far-out values of a variable begin, and the distance of its quartiles."""
+
+    low: float
+    high: float
+    distance: float
+
+
+class Far(NamedTuple):
+    """A value far from the rest, and the fences that nearly all others lie between."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+class Found(NamedTuple):
+    """An axis for each column, and what was seen of the columns."""
+
+    axes: list[Axis]
+    missing: Array  # number of values that each column misses
+    quantiles: Array  # (columns, len(QUANTILES)) of the pool; NaN for categories
+    far: list[Far]
 
 
 def extremes(block: Block, counted: NDArray[np.bool_] | None) -> tuple[Array, Array, Array]:
@@ -71,8 +105,8 @@ def make_axes(
     knots: int,
     knots_at: str,
     engine: Engine = None,
-) -> tuple[list[Axis], Array]:
-    """Return an axis for each column, and how many values each column misses.
+) -> Found:
+    """Return an axis for each column, and what was seen of the columns on the way.
 
     Parameters
     ----------
@@ -84,23 +118,25 @@ def make_axes(
     labelled : ndarray of bool, shape (n,)
         Rows with a label.
     knots : int
-        Number of knots of each variable; at most so many where they are quantiles.
-    knots_at : {"uniform", "quantile", "data"}
+        Number of knots of each variable; at most so many where they are quantiles, without the
+        fences.
+    knots_at : {"quantile", "uniform", "data"}
     """
-    refuse_word("knots_at", knots_at, ("uniform", "quantile", "data"))
+    refuse_word("knots_at", knots_at, ("quantile", "uniform", "data"))
     counted = pool > 0
     whole = bool(counted.all())
     low, high, missing = rows.fold(extremes, None if whole else counted, engine=engine)
     levels = {}
     if categorical:
         levels = rows.fold(levels_of, (tuple(categorical), counted), engine=engine)
-    sample: Array | None = None
-    weight = np.zeros(0)
-    if knots_at != "uniform":
-        chosen = counted & labelled if knots_at == "data" else _spread_out(counted)
-        sample = np.concatenate(rows.fold(chosen_rows, chosen, engine=engine)[0])
-        weight = pool[chosen]
-    axes = []
+    chosen = _spread_out(counted)
+    sample = np.concatenate(rows.fold(chosen_rows, chosen, engine=engine)[0])
+    inner = sample
+    if knots_at == "data":
+        inner = np.concatenate(rows.fold(chosen_rows, counted & labelled, engine=engine)[0])
+    axes: list[Axis] = []
+    quantiles = np.full((rows.n_columns, len(QUANTILES)), np.nan)
+    far: list[Far] = []
     with np.errstate(over="ignore"):
         span = high - low
     for column, name in enumerate(rows.names):
@@ -108,44 +144,121 @@ def make_axes(
             book = rows.schema.columns[column].levels
             names = tuple(str(book[int(code)]) for code in levels[column]) if book else ()
             axes.append(Axis(name, levels[column], category=True, levels=names))
-        elif low[column] < high[column] and not 1e-290 < span[column] < np.inf:
+            continue
+        if low[column] < high[column] and not 1e-290 < span[column] < np.inf:
             raise DataError(
                 f"Column {name!r} goes from {low[column]:g} to {high[column]:g}, a range that "
                 "cannot be divided into steps. If one of them stands for missing, make it NaN; "
                 "else rescale the column."
             )
-        elif not low[column] < high[column]:
-            value = low[column] if np.isfinite(low[column]) else 0.0
+        ends = float(low[column]), float(high[column])
+        heap = _Heap.of(sample[:, column], pool[chosen])
+        quantiles[column] = heap.at(QUANTILES)
+        quantiles[column, [0, -1]] = ends
+        if not ends[0] < ends[1]:
+            value = ends[0] if np.isfinite(ends[0]) else 0.0
             axes.append(Axis(name, np.array([value, value])))
+            continue
+        fences = heap.fences()
+        far += _far(name, ends, fences)
+        if knots_at == "uniform":
+            axes.append(Axis(name, _even(*ends, knots)))
         else:
-            inner = None if sample is None else _inner(sample[:, column], weight, knots, knots_at)
-            axes.append(Axis(name, _knots(low[column], high[column], knots, inner)))
-    return axes, missing
+            own = heap.knots(knots) if knots_at == "quantile" else _distinct(inner[:, column])
+            axes.append(_fenced(name, ends, own, fences))
+    return Found(axes, missing, quantiles, far)
 
 
-def _knots(low: float, high: float, count: int, inner: Array | None) -> Array:
-    if inner is None:
-        even = np.linspace(low, high, count)
-        return even if (np.diff(even) > 0).all() else np.array([low, high])
-    inner = inner[(inner > low) & (inner < high)]
-    return np.concatenate([[low], inner, [high]])
+def _even(low: float, high: float, count: int) -> Array:
+    even = np.linspace(low, high, count)
+    return even if (np.diff(even) > 0).all() else np.array([low, high])
 
 
-def _inner(values: Array, weight: Array, count: int, knots_at: str) -> Array:
-    seen = ~np.isnan(values)
-    values, weight = values[seen], weight[seen]
-    if knots_at == "data":
-        values = np.unique(values)
-        if len(values) > MOST_KNOTS:
-            values = values[np.linspace(0, len(values) - 1, MOST_KNOTS).astype(np.intp)]
-        return values
-    if len(values) == 0:
-        return values
-    order = np.argsort(values, kind="stable")
-    heap = np.cumsum(weight[order])
-    steps = np.linspace(0, 1, count)[1:-1] * heap[-1]
-    first = np.searchsorted(heap, steps * (1 - 1e-12))  # rounding must not skip a value
-    return np.unique(values[order][np.minimum(first, len(values) - 1)])
+def _distinct(values: Array) -> Array:
+    """Distinct values, of very many some that lie evenly among them."""
+    values = np.unique(values[~np.isnan(values)])
+    if len(values) > MOST_KNOTS:
+        values = values[np.linspace(0, len(values) - 1, MOST_KNOTS).astype(np.intp)]
+    return values
+
+
+def _fenced(name: str, ends: tuple[float, float], inner: Array, fences: Fences | None) -> Axis:
+    """Knots at both ends, at inner values and at the fences that an end lies beyond.
+
+    Between the fences the scale is the variable's own. Beyond, all segments together are at most
+    one quartile distance long and equally long among themselves.
+    """
+    low, high = ends
+    if fences is None or (fences.low <= low and high <= fences.high):
+        inner = inner[(inner > low) & (inner < high)]
+        return Axis(name, np.concatenate([[low], inner, [high]]))
+    knots = np.unique(np.concatenate([ends, inner, [fences.low, fences.high]]))
+    knots = knots[(knots >= low) & (knots <= high)]
+    length = np.diff(knots)
+    for beyond in (knots[1:] <= fences.low, knots[:-1] >= fences.high):
+        if beyond.any():
+            length[beyond] = min(float(length[beyond].sum()), fences.distance) / beyond.sum()
+    return Axis(name, knots, scale=np.concatenate([[0.0], np.cumsum(length)]))
+
+
+def _far(name: str, ends: tuple[float, float], fences: Fences | None) -> list[Far]:
+    """The end that lies furthest from the rest, where it lies far."""
+    if fences is None:
+        return []
+    below, above = fences.low - ends[0], ends[1] - fences.high
+    worst = ends[0] if below > above else ends[1]
+    if max(below, above) <= FAR * fences.distance:
+        return []
+    return [Far(name, worst, fences.low, fences.high)]
+
+
+class _Heap(NamedTuple):
+    """The distinct values of a column, and the weight up to and including each."""
+
+    values: Array
+    heap: Array
+
+    @classmethod
+    def of(cls, values: Array, weight: Array) -> _Heap:
+        seen = ~np.isnan(values)
+        distinct, place = np.unique(values[seen], return_inverse=True)
+        own = np.bincount(place, weights=weight[seen], minlength=len(distinct))
+        return cls(distinct.astype(np.float64), np.cumsum(own))
+
+    def at(self, shares: Array) -> Array:
+        """Values below or at which the given shares of the weight lie."""
+        if not len(self.values):
+            return np.full(len(shares), np.nan)
+        first = np.searchsorted(self.heap, shares * self.heap[-1] * (1 - 1e-12))
+        return self.values[np.minimum(first, len(self.values) - 1)]
+
+    def knots(self, count: int) -> Array:
+        """Quantiles; where several are one value, other values evenly in the places left."""
+        if len(self.values) <= count:
+            return self.values
+        found = np.unique(self.at(np.linspace(0, 1, count)[1:-1]))
+        found = found[(found > self.values[0]) & (found < self.values[-1])]
+        others = np.setdiff1d(self.values[1:-1], found, assume_unique=True)
+        spare = min(count - 2 - len(found), len(others))
+        more = others[np.linspace(0, len(others) - 1, spare + 2)[1:-1].astype(np.intp)]
+        return np.union1d(found, more)
+
+    def fences(self) -> Fences | None:
+        """Three quartile distances beyond the quartiles; None for fewer than three values.
+
+        Where one value makes up the middle half, the quartiles are those of the other values,
+        moved to include it.
+        """
+        if len(self.values) < 3:
+            return None
+        one, three = self.at(np.array([0.25, 0.75]))
+        if one == three:
+            own = np.diff(self.heap, prepend=0.0)
+            own[self.values == one] = 0.0
+            others = _Heap(self.values, np.cumsum(own)).at(np.array([0.25, 0.75]))
+            one, three = min(one, others[0]), max(three, others[1])
+        distance = float(three - one)
+        return Fences(float(one) - 3 * distance, float(three) + 3 * distance, distance)
 
 
 def _spread_out(counted: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -79,8 +79,10 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         Bounds for the share of the last class, or a dict of bounds.
     knots : int
         Knots of each variable for hinges and thresholds; not used by knots_at="data".
-    knots_at : {"uniform", "quantile", "data"}
-        Evenly over the range, at quantiles of the pool, or at the values of labelled rows.
+    knots_at : {"quantile", "uniform", "data"}
+        At quantiles of the pool, evenly over its range (as Maxent has them), or at the values of
+        labelled rows. Except with "uniform", values more than three quartile distances beyond the
+        quartiles are moved closer, so that one wild value does not flatten the variable.
     categorical : "auto" or sequence
         Columns that are categories, by name or position; "auto" takes text and category columns
         of tables and of `Rows`.
@@ -167,7 +169,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         prevalence: Any = None,
         prevalence_bounds: Any = None,
         knots: int = 50,
-        knots_at: str = "uniform",
+        knots_at: str = "quantile",
         categorical: Any = "auto",
         classes: Any = None,
         clamp: bool = True,
@@ -363,6 +365,9 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         self.objective_ = self.objective
         self.features_ = parts.letters
         self.knots_ = [axis.knots for axis in parts.space.axes]
+        self.scales_ = [
+            axis.knots if axis.scale is None else axis.scale for axis in parts.space.axes
+        ]
         self.coef_, self.target_, self.half_width_ = solved.coef, solved.target, solved.half_width
         for name in ("start", "slope", "bend", "bend_seen"):
             kept = np.array([getattr(own, name) for own in solved.lines])

@@ -102,10 +102,11 @@ def predict_rows(model: Any, X: Any) -> Rows:
 def stored_axes(model: Any) -> FeatureMap:
     """Return the axes of a fitted model, as a map without features."""
     names = getattr(model, "feature_names_in_", None)
+    scales = getattr(model, "scales_", model.knots_)  # older model files have knots alone
     axes = []
-    for at, knots in enumerate(model.knots_):
+    for at, (knots, scale) in enumerate(zip(model.knots_, scales, strict=True)):
         name = f"x{at}" if names is None else str(names[at])
-        axes.append(Axis(name, knots, category=bool(model.is_category_[at])))
+        axes.append(Axis(name, knots, category=bool(model.is_category_[at]), scale=scale))
     second = model.bend_.size > 0
     return FeatureMap(axes, [], [(0, 0)] if second else [])
 
@@ -163,6 +164,9 @@ def check_stored(model: Any) -> None:
         ordered = np.diff(knots) > 0
         if knots.ndim != 1 or not (ordered.all() or (len(knots) == 2 and not category)):
             raise DataError("knots_ are not increasing.")
+    for knots, scale in zip(model.knots_, getattr(model, "scales_", model.knots_), strict=True):
+        if scale.shape != knots.shape or (np.diff(scale) < 0).any():
+            raise DataError("scales_ are not increasing, or not those of knots_.")
 
 
 def pool_weight(given: Any, n_rows: int, labelled: NDArray[np.bool_]) -> Array:

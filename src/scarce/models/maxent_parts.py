@@ -20,7 +20,7 @@ from scarce.features.boxes import Boxes, class_boxes
 from scarce.features.coded import CodedBlock, CodedRows, code_rows, shape_of
 from scarce.features.families import Category, Family, Hinge, Linear, Threshold
 from scarce.features.feature_map import FeatureMap, Lines
-from scarce.features.knots import make_axes
+from scarce.features.knots import Found, make_axes
 from scarce.rows import Rows
 from scarce.rows.block import PIECE_ROWS, Array
 from scarce.rows.engines import Engine
@@ -46,7 +46,7 @@ class Parts:
     labelled: list[Labelled]
     sample: RowSample
     letters: str
-    missing: Array  # cells without a value, by column
+    seen_of_columns: Found  # missing values, quantiles and outliers of each column
     engine: Engine
 
     def without(self, held_out: NDArray[np.bool_], settings: Any) -> Parts:
@@ -89,7 +89,7 @@ def prepare(
         Its parameters features, knots, knots_at, spread, widths and engine.
     """
     labelled = ~np.isnan(label)
-    axes, missing = make_axes(
+    found = make_axes(
         rows,
         categorical,
         pool,
@@ -98,6 +98,7 @@ def prepare(
         knots_at=settings.knots_at,
         engine=settings.engine,
     )
+    axes = found.axes
     counts = [float(weight[label == one].sum()) for one in range(n_labelled)]
     families, order, letters = families_of(settings.features, min(counts), len(axes))
     useful = [v for v, axis in enumerate(axes) if not axis.category and not axis.flat]
@@ -107,7 +108,7 @@ def prepare(
     space = FeatureMap(axes, [*families, Category()], pairs)
     coded = code_rows(rows, space, label, weight, pool, dtype=dtype, engine=settings.engine)
     boxes, own = _asked(coded, space, n_labelled, settings, settings.engine)
-    return Parts(coded, space, boxes, own, RowSample(coded), letters, missing, settings.engine)
+    return Parts(coded, space, boxes, own, RowSample(coded), letters, found, settings.engine)
 
 
 def _asked(
@@ -357,6 +358,7 @@ def remarks(parts: Parts, solved: Solved, model: Any) -> list[str]:
     flat = [axis.name for axis in parts.space.axes if axis.flat]
     if flat:
         out.append(f"Columns with a single value or none carry nothing: {_some(flat)}.")
+    out += _outliers(parts.seen_of_columns, model.knots_at)
     variable, pairs = parts.space.variable_of, parts.space.pairs
     for of_class, (label, boxes) in enumerate(
         zip(model.classes_[model.is_labelled_].tolist(), parts.boxes, strict=True)
@@ -388,6 +390,22 @@ def remarks(parts: Parts, solved: Solved, model: Any) -> list[str]:
             f"width_scale {model.width_scale_:.3g} is at the edge of width_scales: try more beyond."
         )
     return out
+
+
+def _outliers(found: Found, knots_at: str) -> list[str]:
+    """Point out columns with values far from the rest."""
+    if not found.far:
+        return []
+    one = found.far[0]
+    more = f" So have {_some([each.name for each in found.far[1:]])}." if found.far[1:] else ""
+    effect = "They count as nearer than they are"
+    if knots_at == "uniform":
+        effect = "They stretch the even knots, which flattens the variable: use knots_at='quantile'"
+    return [
+        f"Column {one.name!r} has values far from the rest, such as {one.value:.6g}, where far "
+        f"begins at {one.low:.6g} and {one.high:.6g}.{more} {effect}; where they stand for missing "
+        "values, make them NaN."
+    ]
 
 
 def _some(names: Sequence[str]) -> str:

@@ -16,8 +16,9 @@ from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from scarce.errors import DataError, UsageError, refuse_word, suggest
-from scarce.features.coded import code_cells, shape_of, tilt_of
+from scarce.features.coded import code_cells, shape_of, tilt_of, weighted_sums
 from scarce.features.feature_map import FeatureMap
+from scarce.features.knots import QUANTILES
 from scarce.models.inputs import label_codes
 from scarce.models.maxent_inputs import (
     model_lines,
@@ -28,8 +29,6 @@ from scarce.models.maxent_inputs import (
 from scarce.models.maxent_parts import Parts
 from scarce.rows import Block
 from scarce.rows.block import Array
-
-QUANTILES = np.linspace(0.0, 1.0, 101)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +119,11 @@ class MaxentViews:
         """Return how well the pool covers each row, and by which variable it is covered least.
 
         The score is 100 in the middle of the pool, 0 at its edge and negative beyond: -50 means
-        that a variable lies half the pool's range outside it. A code that was not in the pool gives
-        -100; an unknown text level counts as missing. Missing values do not count; a row without
-        values gets NaN and "".
+        that a variable lies half the pool's range outside it. A value that many rows share counts
+        from the middle of these rows. A code that was not in the pool gives -100, as does another
+        value than the only one of a constant column, and any value of a column that was empty; an
+        unknown text level counts as missing. Missing values do not count; a row without values gets
+        NaN and "".
         """
         check_is_fitted(self)
         model: Any = self
@@ -142,7 +143,7 @@ class MaxentViews:
         label : class, optional
             Which labelled class, where there are several.
         n : int
-            Values between the knots; the knots are added.
+            Evenly spaced values; knots and quantiles of the pool are added.
         """
         check_is_fitted(self)
         if not isinstance(n, (int, np.integer)) or n < 2:
@@ -155,6 +156,8 @@ class MaxentViews:
         x = axis.knots
         if not axis.category:
             x = np.union1d(np.linspace(x[0], x[-1], n), x)
+            known = model.pool_quantiles_[column]
+            x = np.union1d(x, known[np.isfinite(known)])
         alone = np.full((len(x) + 1, len(space.axes)), np.nan)
         alone[:-1, column] = x
         shape, lines = shape_of(space), model_lines(self)[at]
@@ -251,25 +254,13 @@ class MaxentViews:
         """Keep quantiles and mean places of the pool: what the views need of the data."""
         model: Any = self
         space = parts.space
-        model.pool_quantiles_ = np.full((len(space.axes), len(QUANTILES)), np.nan)
-        mass = np.zeros(space.n_cells)
-        for block in parts.rows.coded_blocks:
-            for v in range(len(space.axes)):
-                cell = slice(space.first_cell[v], space.first_cell[v + 1])
-                mass[cell] += np.bincount(
-                    block.cells.codes[v],
-                    weights=block.pool,
-                    minlength=int(space.first_cell[v + 1] - space.first_cell[v]),
-                )
-        places = np.zeros(len(space.axes))
-        for v, axis in enumerate(space.axes):
-            own = mass[space.first_cell[v] : space.first_cell[v + 1] - 1]
-            if axis.category or axis.flat or own.sum() <= 0:
-                continue
-            share = np.concatenate([[0.0], np.cumsum(own) / own.sum()])
-            model.pool_quantiles_[v] = np.interp(QUANTILES, share, axis.knots)
-            places[v] = float((own / own.sum()) @ ((axis.places[:-1] + axis.places[1:]) / 2))
-        model.pool_place_ = places
+        model.pool_quantiles_ = parts.seen_of_columns.quantiles
+        every = parts.rows.fold(weighted_sums, (shape_of(space), None, False), engine=parts.engine)
+        start, slope = space.place_lines
+        first = space.first_cell[:-1]
+        place = np.add.reduceat(every.mass * start + every.rest * slope, first)
+        seen = np.add.reduceat(every.mass * space.seen_cells, first)
+        model.pool_place_ = np.where(seen > 0, place / np.where(seen > 0, seen, 1.0), 0.0)
 
     def _column(self, variable: Any, space: FeatureMap) -> int:
         names = [axis.name for axis in space.axes]
@@ -316,10 +307,14 @@ def block_coverage(block: Block, params: tuple[Array, NDArray[np.bool_], list[Ar
             known = np.isin(x, knots[v])
             score[:, v] = np.where(np.isnan(x), np.nan, np.where(known, 100.0, -100.0))
             continue
-        low, high = knots[v][0], knots[v][-1]
-        if low == high:
+        low, high = quantiles[v][0], quantiles[v][-1]
+        if not low < high:  # one value, or none
+            known = np.where(x == low, 100.0, -100.0)
+            score[:, v] = np.where(np.isnan(x), np.nan, known)
             continue
-        below = np.interp(x, quantiles[v], QUANTILES)
+        values, place = np.unique(quantiles[v], return_inverse=True)
+        middle = np.bincount(place, weights=QUANTILES) / np.bincount(place)
+        below = np.interp(x, values, middle)
         inside = 200.0 * np.minimum(below, 1.0 - below)
         outside = 100.0 * np.minimum(x - low, high - x) / (high - low)
         score[:, v] = np.where((x < low) | (x > high), outside, inside)
