@@ -384,7 +384,7 @@ def test_model_file_round_trip(data, kind, unlabelled):
         (lambda m: m.covariance_[0, 0].fill(np.inf), "covariance_ holds a value that is not"),
         (lambda m: m.covariance_[0, 0].__setitem__(1, 0.5), "not symmetric"),
         (lambda m: m.variance_[0].fill(-1.0), "variance_ holds a value that is not above 0"),
-        (lambda m: setattr(m, "shrinkage_", np.full(3, 2.0)), "shrinkage_ holds a value that is not from 0 to 1"),
+        (lambda m: setattr(m, "shrinkage_", np.full(3, 2.0)), "not from 0 to 1"),
         (lambda m: setattr(m, "variance_", m.variance_ * 2), "not the diagonal"),
     ],
 )

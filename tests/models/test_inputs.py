@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 import scarce
 from scarce.errors import DataError, DataWarning
@@ -230,3 +231,84 @@ def test_batches_with_other_code_books_are_one_fit():
         scarce.GaussianBayes().fit(whole).predict_proba(whole),
         rtol=1e-9,
     )
+
+
+# --- masks and empty text -------------------------------------------------------------------------
+
+
+def test_masked_and_empty_labels_are_missing():
+    masked = np.ma.array(["b", "a", "b"], mask=[False, False, True])
+    codes, classes = label_codes(masked, 3)
+    np.testing.assert_array_equal(codes, [1, 0, NAN])
+    assert classes.tolist() == ["a", "b"]
+    codes, classes = label_codes(np.ma.array([3, 5, 9], mask=[False, False, True]), 3)
+    np.testing.assert_array_equal(codes, [0, 1, NAN])
+    assert classes.tolist() == [3, 5]
+    codes, classes = label_codes(["b", NAN, "a"], 3)
+    np.testing.assert_array_equal(codes, [1, NAN, 0])
+    assert classes.tolist() == ["a", "b"], "and not the word nan"
+    for y in (["b", "", "a"], np.array(["b", "", "a"]), pd.Series(["b", "", "a"])):
+        with pytest.warns(DataWarning, match="1 label is empty text and taken as not labelled"):
+            codes, classes = label_codes(y, 3)
+        np.testing.assert_array_equal(codes, [1, NAN, 0])
+        assert classes.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("form", ["memory", "csv", "parquet"])
+def test_empty_text_is_missing_from_every_source(form, tmp_path):
+    """In a file, in a table and in y, for labels and for levels of a category."""
+    table = pd.DataFrame(
+        {
+            "x": np.arange(6.0),
+            "city": ["Ulm", "", "Bonn", "Ulm", "Bonn", ""],
+            "y": ["no", "yes", "", "no", "yes", "no"],
+        }
+    )
+    source = as_source(table, form, tmp_path)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        rows = open_rows(source, label="y", positive="yes")
+    assert bool(told) == (form != "csv"), "an empty cell of text is what a missing one looks like"
+    np.testing.assert_array_equal(rows.labels(), [0, 1, NAN, 0, 1, 0])
+    assert rows.schema.columns[1].levels == ("Bonn", "Ulm")
+    assert np.isnan(rows.map(lambda block, _: block.X)[[1, 5], 1]).all()
+
+
+def test_every_estimator_honours_masks(fitted):
+    """A mask in y and X is a missing value; a masked weight is refused."""
+    base, rng = fitted[0], np.random.default_rng(3)
+    X = rng.normal(size=(120, 2))
+    y = (X[:, 0] + rng.normal(size=120) > 0.3).astype(float)
+    hidden = np.arange(120) % 6 == 0
+    behind = np.where(hidden, 1.0 - y, y)  # what lies behind the mask is wrong
+    inner = getattr(base, "estimator", base)
+    masked = clone(base).fit(X, np.ma.array(behind, mask=hidden))
+    plain = clone(base).fit(X, np.where(hidden, np.nan, y))
+    np.testing.assert_array_equal(masked.predict_proba(X), plain.predict_proba(X))
+    with pytest.raises(DataError, match=r"masked at row 0 \(20 such rows\).*filled\(0\)"):
+        clone(base).fit(X, y, sample_weight=np.ma.array(np.ones(120), mask=hidden))
+    if get_tags(inner).input_tags.allow_nan:
+        cells = np.zeros(X.shape, dtype=bool)
+        cells[::7, 1] = True
+        masked = clone(base).fit(np.ma.array(X, mask=cells), y).predict_proba(X)
+        plain = clone(base).fit(np.where(cells, np.nan, X), y).predict_proba(X)
+        np.testing.assert_array_equal(masked, plain)
+
+
+def test_rows_honour_masks():
+    X = np.ma.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], mask=[[0, 1], [0, 0], [0, 0]])
+    y = np.ma.array([0, 1, 1], mask=[False, False, True])
+    for missing in ((), [4.0]):
+        rows = open_rows(X, label=y, missing=missing)
+        block = next(rows.blocks())
+        np.testing.assert_array_equal(block.X, [[1, NAN], [3, NAN if missing else 4], [5, 6]])
+        np.testing.assert_array_equal(block.y, [0, 1, NAN])
+    whole = np.ma.array([1, 2, 3], mask=[False, True, False])
+    np.testing.assert_array_equal(
+        open_rows({"a": whole, "b": X[:, 1]}).map(lambda block, _: block.X),
+        [[1, NAN], [NAN, 4], [3, 6]],
+    )
+    with pytest.raises(DataError, match="weight is masked at row 1"):
+        open_rows(X, weight=np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False]))
+    with pytest.raises(DataError, match="a missing value at row 1"):
+        open_rows({"a": whole, "w": whole}, weight="w")

@@ -35,6 +35,8 @@ from scarce.decisions.table import DecisionTable, decision_table
 from scarce.errors import DataError, UsageError, refuse_word, warn_user
 from scarce.rows import Rows
 from scarce.rows.block import Array
+from scarce.rows.labels import label_array
+from scarce.rows.schema import unmasked_weights
 
 
 class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -132,7 +134,10 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 )
             self.estimator_.fit(X, **params)
         else:
-            self.estimator_.fit(X, y, **self._inner_params(X, sample_weight, params))
+            if isinstance(y, np.ma.MaskedArray):  # scikit-learn would take what lies behind a mask
+                y = label_array(y)
+            weight = unmasked_weights(sample_weight)
+            self.estimator_.fit(X, y, **self._inner_params(X, weight, params))
         self.classes_ = np.asarray(self.estimator_.classes_)
         names = self.classes_.tolist()
         if costs is not None and costs.shape[1] != len(names):

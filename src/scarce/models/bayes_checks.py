@@ -36,6 +36,8 @@ OF_SOME_FITS = (
     "moments_",
     "unlabelled_share_",
     "reveal_rate_",
+    "unlabelled_used_",
+    "unlabelled_loss_",
     "log_likelihood_path_",
 )
 

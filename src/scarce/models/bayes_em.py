@@ -4,10 +4,11 @@
     M: mean = expected mean,  C = (expected scatter + strength * target) / (weight + strength)
 
 A row without label enters every class with its posterior probability, under the class shares of the
-unlabelled rows, which are parameters of their own: labels may be revealed at a rate that differs by
-class. Rows that are complete and labelled enter once, as moments. `strength` is 0 unless a class is
-shrunk: the weight of a penalty, -strength/2 (tr R - log det R - d) with R = C^-1 target. Assumes
-that whether a value is missing says nothing that the seen ones do not (missing at random).
+unlabelled rows, which are parameters of their own unless they are given: labels may be revealed at
+a rate that differs by class. Rows that are complete and labelled enter once, as moments. `strength`
+is 0 unless a class is shrunk: the weight of a penalty, -strength/2 (tr R - log det R - d) with R =
+C^-1 target. Assumes that whether a value is missing says nothing that the seen ones do not (missing
+at random).
 """
 
 from __future__ import annotations
@@ -190,6 +191,8 @@ class CovarianceHill:
     target : ndarray of shape (classes, d, d) or (1, d, d)
     reference : ndarray of shape (d, d), optional
         What the classes share: one that has no spread in comparison raises `Singular`.
+    known_mix : bool
+        The class shares of the unlabelled rows stay as they are at the start.
     """
 
     def __init__(
@@ -202,6 +205,7 @@ class CovarianceHill:
         strength: Array,
         target: Array,
         reference: Array | None = None,
+        known_mix: bool = False,
     ) -> None:
         self.rows = rows
         self.engine = engine
@@ -211,6 +215,7 @@ class CovarianceHill:
         self.strength = strength
         self.target = target
         self.reference = reference
+        self.known_mix = known_mix
         self.d = complete.mean.shape[1]
 
     def expect(self, at: Theta) -> Expected:
@@ -252,7 +257,7 @@ class CovarianceHill:
     def score(self, at: Theta, moments: Expected) -> float:
         """Return the largest entry of the score where each class has mean 0 and covariance 1."""
         worst = 0.0
-        if moments.mix.any():
+        if moments.mix.any() and not self.known_mix:
             worst = float(np.abs(moments.mix / moments.mix.sum() - at.mix).max())
         scatter, weight = self._by_covariance(moments.second, moments.weight)
         for y in np.flatnonzero(moments.weight > 0):
@@ -274,7 +279,8 @@ class CovarianceHill:
         lost = [y for y, one in enumerate(covariance) if is_singular(one) or self._fades(one)]
         if lost:
             raise Singular(lost, moments)
-        mix = moments.mix / moments.mix.sum() if moments.mix.any() else at.mix
+        free = moments.mix.any() and not self.known_mix
+        mix = moments.mix / moments.mix.sum() if free else at.mix
         return Theta(mix, own.mean, covariance)
 
     def _fades(self, covariance: Array) -> bool:

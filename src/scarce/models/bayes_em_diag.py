@@ -4,7 +4,7 @@
 
 Missing values need no expectation here: a feature's own seen values say all about it. Variances
 carry the penalty -1/2 * (labelled weight) * floor / variance, so that none can fall to 0. The class
-shares of the unlabelled rows are parameters of their own, as in bayes_em.py.
+shares of the unlabelled rows are parameters of their own unless they are given, as in bayes_em.py.
 """
 
 from __future__ import annotations
@@ -88,6 +88,8 @@ class DiagHill:
         One variance per feature for all classes.
     floor : ndarray of shape (d,)
         Of the variances of each feature.
+    mix : ndarray of shape (classes,), optional
+        Class shares of the unlabelled rows, where they are known; estimated otherwise.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class DiagHill:
         columns: NDArray[np.intp],
         shared: bool,
         floor: Array,
+        mix: Array | None = None,
     ) -> None:
         self.rows = rows
         self.engine = engine
@@ -105,6 +108,7 @@ class DiagHill:
         self.columns = columns
         self.shared = shared
         self.floor = floor
+        self.mix = mix
         self.spread = np.sqrt(
             np.maximum(labelled.squares.sum(axis=0) / labelled.seen.sum(axis=0), floor)
         )
@@ -115,7 +119,8 @@ class DiagHill:
         weight, seen, mean, squares = self.labelled
         shared = self.spread**2
         square, total = self._pooled(squares + 2.0 * shared, seen + 2.0)
-        return DiagTheta(weight / weight.sum(), mean, square / total)
+        mix = weight / weight.sum() if self.mix is None else self.mix
+        return DiagTheta(mix, mean, square / total)
 
     def expect(self, at: DiagTheta) -> DiagExpected:
         """Pass over the rows; the labelled ones come from their moments."""
@@ -142,7 +147,7 @@ class DiagHill:
     def score(self, at: DiagTheta, moments: DiagExpected) -> float:
         """Return the largest entry of the score, where each class has mean 0 and variance 1."""
         worst = 0.0
-        if moments.mix.any():
+        if self.mix is None and moments.mix.any():
             worst = float(np.abs(moments.mix / moments.mix.sum() - at.mix).max())
         mean = moments.first / np.sqrt(at.variance) / moments.seen
         square, seen = self._pooled(moments.second + self.labelled.seen * self.floor, moments.seen)
@@ -154,7 +159,8 @@ class DiagHill:
         shift = moments.first / moments.seen
         around = moments.second - moments.seen * shift**2 + self.labelled.seen * self.floor
         square, seen = self._pooled(around, moments.seen)
-        mix = moments.mix / moments.mix.sum() if moments.mix.any() else at.mix
+        free = self.mix is None and moments.mix.any()
+        mix = moments.mix / moments.mix.sum() if free else at.mix
         return DiagTheta(mix, at.mean + shift, square / seen)
 
     def _pooled(self, square: Array, seen: Array) -> tuple[Array, Array]:

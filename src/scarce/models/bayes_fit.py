@@ -9,10 +9,12 @@ Assumes checked rows; returns the fitted attributes of `GaussianBayes` and how t
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from scarce.errors import DataError, UsageError
 from scarce.models.bayes_em_diag import DiagHill
@@ -37,14 +39,26 @@ from scarce.models.class_moments import (
     value_moments,
 )
 from scarce.models.climb import Climbed, climb
-from scarce.models.gaussians import LOG_2PI, factor
+from scarce.models.gaussians import (
+    LOG_2PI,
+    Classes,
+    factor,
+    joint_of_covariances,
+    joint_of_variances,
+)
 from scarce.models.inputs import positive_remark
 from scarce.rows import Block, Rows
 from scarce.rows.block import Array
+from scarce.rows.engines import Engine
+from scarce.rows.folds import deal_folds, row_groups
+from scarce.rows.rows import WeightedRows
 
 DIAGONAL = ("diag", "shared-diag")
 KINDS = (*DIAGONAL, "full", "shared", "shrunk")
 LARGEST_VARIANCE, LEAST_VARIANCE = 1e290, 1e-290  # what squares of doubles can tell, with a margin
+FOLDS = 5  # in which labelled rows are left out to judge the unlabelled ones
+KEPT_OFF = 0.01  # how far probabilities are drawn to the base rates in the second comparison
+JUDGED_TOL = 1e-4  # how exactly fits are climbed that are only compared
 RATES_DIFFER = 1.5  # ratio of estimated labelling rates from which the report speaks of it
 
 
@@ -60,11 +74,22 @@ class Learned(NamedTuple):
     proves: str = "closed form"
 
 
-def learn(model: Any, rows: Rows) -> Learned:
-    """Learn from rows, in as few passes as it takes."""
+def learn(model: Any, rows: Rows, groups: Any = None) -> Learned:
+    """Learn from rows, in as few passes as it takes; from unlabelled ones only where that helps."""
+    if model.unlabelled == "ignore" or not _unlabelled(model, rows):
+        return _learn(model, rows, unlabelled=False)
+    helped = _helped(model, rows, groups)
+    done = _learn(model, rows, unlabelled=helped.use)
+    done.attributes["unlabelled_used_"] = helped.use and "unlabelled_share_" in done.attributes
+    if helped.loss is not None:
+        done.attributes["unlabelled_loss_"] = helped.loss
+    return done._replace(remarks=done.remarks + helped.remarks, passes=done.passes + helped.passes)
+
+
+def _learn(model: Any, rows: Rows, *, unlabelled: bool) -> Learned:
     if model.covariance in DIAGONAL:
-        return _learn_variances(model, rows)
-    return _learn_covariances(model, rows)
+        return _learn_variances(model, rows, unlabelled)
+    return _learn_covariances(model, rows, unlabelled)
 
 
 def settle(model: Any, moments: Moments | CrossMoments, origin: Array) -> Learned | None:
@@ -145,19 +170,20 @@ column_ends.merge = _merged_ends  # type: ignore[attr-defined]
 # --- features independent within a class ----------------------------------------------------------
 
 
-def _learn_variances(model: Any, rows: Rows) -> Learned:
+def _learn_variances(model: Any, rows: Rows, unlabelled: bool) -> Learned:
     origin = typical_values(rows)
     moments: Moments = rows.fold(class_moments, (len(model.classes_), origin), engine=model.engine)
     refuse_empty(model.classes_, moments.weight)
     done = _settle_variances(model, moments, origin, rows)
     used = np.flatnonzero(done.attributes["used_"])
-    if model.unlabelled == "ignore" or not _unlabelled(model, rows) or len(used) == 0:
+    if not unlabelled or len(used) == 0:
         return done
     cut = Moments(moments.weight, *(part[:, used] for part in moments[1:]))
     labelled = cut._replace(mean=cut.mean + origin[used])
     floor = np.maximum(_variance_floor(model, cut), np.finfo(np.float64).tiny)
     shared = model.covariance == "shared-diag"
-    hill = DiagHill(rows, model.engine, labelled, used, shared, floor)
+    mix = None if model.priors is None else done.attributes["class_prior_"]
+    hill = DiagHill(rows, model.engine, labelled, used, shared, floor, mix)
     climbed = climb(hill, hill.start(), tol=model.tol, max_passes=model.max_iter)
     shown = done.attributes
     del shown["moments_"]
@@ -212,7 +238,7 @@ def _variance_floor(model: Any, moments: Moments) -> Array:
 # --- covariances ----------------------------------------------------------------------------------
 
 
-def _learn_covariances(model: Any, rows: Rows) -> Learned:
+def _learn_covariances(model: Any, rows: Rows, unlabelled: bool) -> Learned:
     origin = typical_values(rows)
     n_classes = len(model.classes_)
     cross: CrossMoments = rows.fold(cross_moments, (n_classes, origin, None), engine=model.engine)
@@ -227,7 +253,7 @@ def _learn_covariances(model: Any, rows: Rows) -> Learned:
         cross = rows.fold(cross_moments, params, engine=model.engine)
     else:
         cross = cut_cross(cross, columns.places)
-    unlabelled = model.unlabelled == "use" and columns.used.any() and _unlabelled(model, rows)
+    unlabelled = unlabelled and bool(columns.used.any())
     if unlabelled or cross.holed.seen.any():
         return _climb_covariances(model, rows, cross, origin, columns, unlabelled)
     done = _settle_covariances(model, cross, origin, columns)
@@ -281,6 +307,7 @@ def _climb_covariances(
         _settings(model),
         model.tol,
         model.max_iter,
+        None if model.priors is None else priors_of(model, weight),
     )
     climbed = climber.labelled()
     if unlabelled:
@@ -367,9 +394,95 @@ def _with_unlabelled(
         )
         remarks.append(
             f"Labels seem to have been revealed at different rates ({listed}), so the shares of "
-            "the labelled rows are not those of all rows; class_prior_ holds the latter."
+            "the labelled rows are not those of all rows; class_prior_ holds the latter. If "
+            "labelled rows are a fair sample of all rows, the classes are not Gaussian and this is "
+            "wrong: give the shares, priors=[...]."
         )
     return done._replace(remarks=done.remarks + remarks)
+
+
+# --- do rows without label help? ------------------------------------------------------------------
+
+
+class Helped(NamedTuple):
+    """Whether unlabelled rows are to be used, and how that was found."""
+
+    use: bool
+    loss: Array | None  # (2,): mean log loss of left-out labelled rows, without and with them
+    remarks: list[str]
+    passes: int = 0
+
+
+def _helped(model: Any, rows: Rows, groups: Any) -> Helped:
+    """Compare fits with and without the unlabelled rows on labelled rows that neither has seen.
+
+    They are used where the log loss is not worse, nor the log loss of probabilities that are drawn
+    a hundredth of the way to the base rates: the former may hang on a single row far out.
+
+    Both are judged with the class shares of the labelled rows they learned from: unlabelled rows
+    may well have another mix, and that is not what is in question.
+    """
+    codes, weight = rows.labels(engine=model.engine), rows.weights(engine=model.engine)
+    known = np.where(np.isnan(codes) | (weight == 0), -1, codes).astype(np.intp)
+    refuse_empty(model.classes_, np.bincount(known[known >= 0], minlength=len(model.classes_)))
+    found = row_groups(rows, known, weight, groups=groups, engine=model.engine)
+    n_folds = min(FOLDS, found.fewest(known))
+    if n_folds < 2:
+        return Helped(
+            True,
+            None,
+            [
+                "A class has labelled rows in one group only, so that nothing could be left out to "
+                "see whether unlabelled rows help. Label more rows of it, or give "
+                "unlabelled='ignore'."
+            ],
+        )
+    folds = deal_folds(found, known, weight, n_folds)
+    judged = copy.copy(model)
+    judged.tol = max(model.tol, JUDGED_TOL)
+    own, passes = np.zeros((2, len(rows))), 0  # log probability of each row's own class
+    for fold in range(n_folds):
+        part = WeightedRows(rows, np.where(folds == fold, 0.0, weight))
+        out = np.flatnonzero(folds == fold)
+        for way in (0, 1):
+            done = _learn(judged, part, unlabelled=bool(way))
+            own[way, out] = _log_prob_as_labelled(model, rows, done)[out, known[out]]
+            passes += done.passes + 1
+    labelled = np.flatnonzero(known >= 0)
+    size = np.bincount(known[labelled], weights=weight[labelled])
+    base = (size / size.sum())[known[labelled]]
+    own, mean = own[:, labelled], weight[labelled] / size.sum()
+    loss = -(own @ mean)
+    kept_off = -(np.log((1.0 - KEPT_OFF) * np.exp(own) + KEPT_OFF * base) @ mean)
+    for without, used in (loss, kept_off):
+        if used > without:
+            remark = (
+                "Unlabelled rows were not used: with them the log loss of left-out labelled rows "
+                f"is {used:.3g}, without them {without:.3g}. They seem not to be of these classes, "
+                "or the classes not Gaussian."
+            )
+            return Helped(False, loss, [remark, *found.remarks()], passes)
+    return Helped(True, loss, found.remarks(), passes)
+
+
+def _log_prob_as_labelled(model: Any, rows: Rows, done: Learned) -> Array:
+    """Return log probabilities of all rows under the class shares of the labelled ones."""
+    weight = done.attributes["class_weight_seen_"]
+    joint = joint_log_proba(done.attributes, np.log(weight / weight.sum()), rows, model.engine)
+    return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
+
+
+def joint_log_proba(fitted: Any, log_prior: Array, rows: Rows, engine: Engine) -> Array:
+    """Return log prior + log p(seen features | class) for fitted attributes, (n, n_classes)."""
+    if "covariance_" in fitted:
+        covariance = fitted["covariance_"]
+        one = covariance.ndim == 2
+        classes = Classes(fitted["mean_"], covariance[None] if one else covariance, fitted["used_"])
+        return rows.map(joint_of_covariances, (log_prior, classes), engine=engine)
+    used, variance = fitted["used_"], fitted["variance_"]
+    constant = np.where(used, np.log(2 * np.pi * variance), 0.0)
+    params = (log_prior, fitted["mean_"], used / variance, constant)
+    return rows.map(joint_of_variances, params, engine=engine)
 
 
 def open_weight_of(block: Block, _: Any) -> float:

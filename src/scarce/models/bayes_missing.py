@@ -55,6 +55,7 @@ class Climber:
         settings: Settings,
         tol: float,
         max_passes: int,
+        mix: Array | None = None,
     ) -> None:
         values = value_moments(cross)
         seen = values.seen.sum(axis=0)
@@ -79,8 +80,11 @@ class Climber:
         self.n_classes, self.d = values.mean.shape
         variance = np.maximum(values.squares.sum(axis=0) / seen / self.scale**2, self.floor.least)
         self.pooled = np.diag(variance)
+        self.known_mix = mix is not None
         self.at = Theta(
-            weight / weight.sum(), (values.mean - middle) / self.scale, np.diag(variance)[None]
+            weight / weight.sum() if mix is None else mix,
+            (values.mean - middle) / self.scale,
+            np.diag(variance)[None],
         )
         # Share of the pairs of values that were seen: the rows weigh that much against a target.
         self.seen_share = np.square(values.seen.mean(axis=1) / weight)
@@ -177,6 +181,7 @@ class Climber:
             self.strength,
             self.target,
             self.shared_reference if shared else self.pooled,
+            self.known_mix,
         )
 
     def _expect(self) -> Expected:

@@ -1,8 +1,8 @@
 """From what scikit-learn users pass to rows: checked features, labels in three states, weights.
 
 Every estimator of scarce begins its fit here, so that all of them read X, y and sample_weight in
-the same way: any value of y is a class, only missing values (NaN, None, pandas NA) mean *not
-labelled*, and NaN in X is a missing value.
+the same way: any value of y is a class, only missing values (NaN, None, pandas NA, masked, empty
+text) mean *not labelled*, and NaN in X, or a masked cell, is a missing value.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from scarce.errors import DataError, DataWarning, UsageError
 from scarce.rows import ArrayRows, Column, Rows, Schema, open_rows
 from scarce.rows.engines import Engine
-from scarce.rows.labels import is_number
+from scarce.rows.labels import is_number, label_array
 from scarce.rows.recode import recoded
+from scarce.rows.schema import unmasked_weights
 
 
 def rows_to_fit(
@@ -68,7 +69,7 @@ def rows_to_fit(
     weight = None
     if sample_weight is not None:
         weight = _check_sample_weight(
-            sample_weight, features, dtype=np.float64, ensure_non_negative=True
+            unmasked_weights(sample_weight), features, dtype=np.float64, ensure_non_negative=True
         )
     rows = ArrayRows(
         features,
@@ -209,7 +210,7 @@ def label_codes(y: Any, n_rows: int) -> tuple[NDArray[np.float64], NDArray[Any]]
     >>> label_codes(["spam", None, "ham"], 3)
     (array([ 1., nan,  0.]), array(['ham', 'spam'], dtype=object))
     """
-    labels = column_or_1d(_without_extension_types(y), warn=True)
+    labels = column_or_1d(label_array(y), warn=True)
     if len(labels) != n_rows:
         raise DataError(
             f"X has {n_rows} rows and y has {len(labels)}: inconsistent numbers of samples. Pass "
@@ -239,15 +240,6 @@ def label_codes(y: Any, n_rows: int) -> tuple[NDArray[np.float64], NDArray[Any]]
     codes = np.full(n_rows, np.nan)
     codes[~missing] = positions
     return codes, classes
-
-
-def _without_extension_types(y: Any) -> Any:
-    """Pandas and polars columns as NumPy, with None for their missing values."""
-    if hasattr(y, "to_numpy") and getattr(y, "dtype", None).__class__.__module__.startswith(
-        "pandas"
-    ):
-        return y.to_numpy(dtype=object, na_value=None)
-    return y
 
 
 def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:

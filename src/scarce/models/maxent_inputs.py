@@ -20,6 +20,7 @@ from scarce.features.feature_map import FeatureMap, Lines
 from scarce.models.inputs import label_codes, rows_to_fit, rows_to_predict
 from scarce.rows import Block, Rows, open_rows
 from scarce.rows.block import Array
+from scarce.rows.schema import unmasked_weights
 
 PIECE = 16_384  # rows coded and looked up at once
 FLOATS = [np.float64, np.float32]
@@ -49,7 +50,9 @@ def fit_rows(
         codes, classes = label_codes(y, len(rows))
         weight = np.ones(len(rows))
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, codes, ensure_non_negative=True)
+            weight = _check_sample_weight(
+                unmasked_weights(sample_weight), codes, ensure_non_negative=True
+            )
         return rows, classes, codes, np.asarray(weight), np.float64
     rows, classes = rows_to_fit(model, X, y, sample_weight, engine=model.engine, dtype=FLOATS)
     label, weight = rows.labels(engine=model.engine), rows.weights(engine=model.engine)

@@ -31,7 +31,6 @@ from scarce.prior.entropy import (
     two_classes,
 )
 from scarce.prior.labels import (
-    as_array,
     class_sums,
     is_label,
     known_classes,
@@ -42,6 +41,8 @@ from scarce.prior.shift import class_shares, correct_prior
 from scarce.prior.weights import by_class, factors, stated_weights, weight_argument
 from scarce.rows import ArrayRows, Rows
 from scarce.rows.block import Array
+from scarce.rows.labels import label_array
+from scarce.rows.schema import unmasked_weights
 
 Shares = Mapping[Any, float]
 
@@ -179,11 +180,13 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 f"{type(self).__name__} requires y to be passed, but the target y is None. Pass "
                 "one label per row."
             )
-        labels = column_or_1d(as_array(y), warn=True)
+        labels = column_or_1d(label_array(y), warn=True)
         X, labels = indexable(X, labels)
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, labels, ensure_non_negative=True)
+            weight = _check_sample_weight(
+                unmasked_weights(sample_weight), labels, ensure_non_negative=True
+            )
         unlabelled = unlabelled_rows(labels)
         if self._by_entropy() or unlabelled.any():
             labelled = the_only_class(labels, unlabelled)

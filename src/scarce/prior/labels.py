@@ -1,6 +1,7 @@
 """Labels as they come: which rows are not labelled, which classes are there, what do they weigh?
 
-Any value is a class; missing values (NaN, None, pandas NA) mean *not labelled*. Does not judge
+Any value is a class; missing values (NaN, None, pandas NA) mean *not labelled*; see `label_array`
+in rows/labels.py for masked values and empty text. Does not judge
 whether the classes suffice for a fit.
 """
 
@@ -34,13 +35,6 @@ def unlabelled_rows(labels: NDArray[Any]) -> NDArray[np.bool_]:
             [v is None or type(v).__name__ == "NAType" or v != v for v in labels], dtype=bool
         )
     return np.zeros(len(labels), dtype=bool)
-
-
-def as_array(y: Any) -> NDArray[Any]:
-    """Labels as an array; missing values of pandas' own types become None."""
-    if type(getattr(y, "dtype", None)).__module__.startswith("pandas"):
-        return np.asarray(y.to_numpy(dtype=object, na_value=None))
-    return np.asarray(y)
 
 
 def known_classes(labels: NDArray[Any]) -> NDArray[Any]:

@@ -8,14 +8,63 @@ the error names both and the argument that settles it. Does not read files: see 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from scarce.errors import DataError, suggest
+from scarce.errors import DataError, DataWarning, suggest
 
 MOST_CLASSES = 1000
+
+
+def label_array(y: Any) -> NDArray[Any]:
+    """Return labels as an array in which those that are missing are NaN, None or NA.
+
+    Masked values and empty text are missing too; the latter with a warning, since an array may
+    mean it as a class.
+
+    Examples
+    --------
+    >>> label_array(np.ma.array([1, 0, 1], mask=[False, False, True]))
+    array([1, 0, None], dtype=object)
+    >>> label_array(["spam", float("nan")])
+    array(['spam', nan], dtype=object)
+    """
+    if isinstance(y, np.ma.MaskedArray):
+        hidden = np.ma.getmaskarray(y)
+        labels = np.asarray(y.data)
+        if hidden.any():
+            labels = labels.astype(object)
+            labels[hidden] = None
+    elif type(getattr(y, "dtype", None)).__module__.startswith("pandas"):
+        labels = np.asarray(y.to_numpy(dtype=object, na_value=None))
+    else:
+        labels = np.asarray(y)
+        if labels.dtype.kind in "US" and isinstance(y, (list, tuple)):
+            # NumPy writes a NaN among words as the word "nan".
+            labels = np.asarray(y, dtype=object)
+    if labels.dtype.kind in "UO":
+        empty = np.frompyfunc(lambda value: isinstance(value, str) and not value, 1, 1)(labels)
+        empty = np.asarray(empty, dtype=bool)
+        if empty.any():
+            warn_of_empty("y", int(empty.sum()))
+            labels = labels.astype(object)
+            labels[empty] = None
+    return labels
+
+
+def warn_of_empty(name: str, count: int) -> None:
+    """Say that empty text was read as not labelled."""
+    many = "s are" if count > 1 else " is"
+    warnings.warn(
+        f"{name}: {count:,} label{many} empty text and taken as not labelled. If it is a class, "
+        "write a word in its place.",
+        DataWarning,
+        stacklevel=3,
+    )
 
 
 def read_labels(
@@ -52,6 +101,9 @@ def read_labels(
     apart = _listed(unlabelled)
     seen = {_tidy(value) for value in values if value is not None and value == value}
     seen -= set(apart)
+    if "" in seen:
+        warn_of_empty(f"Column {name!r}", values[""] if isinstance(values, Mapping) else 1)
+        seen.remove("")
     shown = _in_words(seen)
     if len(seen) > MOST_CLASSES or any(isinstance(v, float) and not v.is_integer() for v in seen):
         raise DataError(

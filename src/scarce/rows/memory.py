@@ -28,7 +28,13 @@ from scarce.rows.cache import CachedRows, write_cache
 from scarce.rows.engines import Engine
 from scarce.rows.progress import Walks
 from scarce.rows.rows import Rows, Ticket
-from scarce.rows.schema import Column, Schema, check_weights, refuse_infinities
+from scarce.rows.schema import (
+    Column,
+    Schema,
+    check_weights,
+    refuse_infinities,
+    unmasked_weights,
+)
 
 
 def even_starts(n_rows: int, n_columns: int) -> tuple[int, ...]:
@@ -325,7 +331,7 @@ def _matrix(X: ArrayLike) -> NDArray[Any]:
             f"X is a sparse {type(X).__name__}; features here are dense, since a missing value is "
             "not a zero. Pass X.toarray()."
         )
-    matrix = np.asarray(X)
+    matrix = np.asarray(unmasked(X))
     if matrix.dtype.kind in "OUS":
         try:
             matrix = matrix.astype(np.float64)
@@ -351,10 +357,19 @@ def _matrix(X: ArrayLike) -> NDArray[Any]:
     return matrix
 
 
+def unmasked(values: Any) -> Any:
+    """Masked cells as NaN."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    return values
+
+
 def _vector(values: ArrayLike | None, n_rows: int, name: str) -> Array | None:
     if values is None:
         return None
-    vector = np.ascontiguousarray(values, dtype=np.float64)
+    if name == "weight":
+        values = unmasked_weights(values, name)
+    vector = np.ascontiguousarray(unmasked(values), dtype=np.float64)
     if vector.shape != (n_rows,):
         raise DataError(
             f"{name} has shape {vector.shape}, but X has {n_rows:,} rows: one value per row is "

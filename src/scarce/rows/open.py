@@ -31,7 +31,7 @@ from scarce.rows.cache import (
 from scarce.rows.engines import Engine
 from scarce.rows.files import PartedRows, PartedSource, file_source, last_change, stamp
 from scarce.rows.labels import read_labels
-from scarce.rows.memory import ArrayRows, TableRows, decode, warn_if_never_seen
+from scarce.rows.memory import ArrayRows, TableRows, decode, unmasked, warn_if_never_seen
 from scarce.rows.progress import Report, Walks
 from scarce.rows.reading import Reading, distinct
 from scarce.rows.rows import Rows
@@ -392,7 +392,7 @@ def _open_array(source: Any, asked: Reading, engine: Engine) -> Rows:
                 "table."
             )
     rows = ArrayRows(source, engine=engine, check=False)
-    X: Any = source
+    X: Any = unmasked(source)
     y = weight = None
     if asked.missing or asked.infinite_is_missing:
         X = np.array(X, dtype=np.float64)

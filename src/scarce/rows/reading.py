@@ -83,7 +83,7 @@ class Reading:
             if kinds[name] == "number":
                 columns.append(Column(name))
                 continue
-            levels = [level for level in counts[name] if level not in self.missing]
+            levels = [level for level in counts[name] if level not in ("", *self.missing)]
             self.look_at_levels(levels, name)
             if name not in by_hand:
                 refuse_mixed(name, levels, _row_finder(name, tables), self.decimal)

@@ -234,6 +234,45 @@ class Rows(ABC):
         return counts, int(unlabelled)
 
 
+class WeightedRows(Rows):
+    """The same rows with other weights: 0 for rows that a fit must not see.
+
+    Examples
+    --------
+    >>> from scarce import open_rows
+    >>> rows = WeightedRows(open_rows(np.zeros((3, 1)), label=[1, 0, 0]), np.array([1.0, 2.0, 0.0]))
+    >>> rows.label_counts()
+    (array([2., 1.]), 0)
+    """
+
+    def __init__(self, rows: Rows, weight: Array) -> None:
+        self.rows, self.weight = rows, weight
+        self.schema, self.starts, self.engine = rows.schema, rows.starts, rows.engine
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the rows themselves."""
+        return self.rows.fingerprint
+
+    def ticket(self, index: int) -> Ticket:
+        """Return the other rows' ticket with the weights of its block."""
+        own = self.weight[self.starts[index] : self.starts[index + 1]]
+        return _Weighted(self.rows.ticket(index), own)
+
+    def on_disk(self) -> Rows:
+        """Return the same over rows that other processes can open."""
+        return WeightedRows(self.rows.on_disk(), self.weight)
+
+
+class _Weighted:
+    def __init__(self, ticket: Ticket, weight: Array) -> None:
+        self.ticket, self.weight = ticket, weight
+
+    def open(self) -> Block:
+        block = self.ticket.open()
+        return Block(block.X, block.y, self.weight, block.start, block.index)
+
+
 def block_labels(block: Block, _: Any) -> Array:
     """Kernel: class positions, NaN where not labelled."""
     return np.full(len(block), np.nan) if block.y is None else block.y

@@ -384,6 +384,25 @@ def refuse_level(name: str, value: Any, row: int, levels: Sequence[Any]) -> Data
     )
 
 
+def unmasked_weights(weight: Any, name: str = "sample_weight") -> Any:
+    """Refuse weights of which some are masked; return the others as they are.
+
+    Examples
+    --------
+    >>> unmasked_weights(np.ma.array([1.0, 2.0], mask=False))
+    array([1., 2.])
+    """
+    if not isinstance(weight, np.ma.MaskedArray):
+        return weight
+    hidden = np.flatnonzero(np.ma.getmaskarray(weight))
+    if len(hidden):
+        raise DataError(
+            f"{name} is masked at row {int(hidden[0]):,} ({len(hidden):,} such rows): a weight is "
+            f"a known number. Use 0 for a row that should not count: {name}.filled(0)."
+        )
+    return weight.data
+
+
 def check_weights(weight: Array, name: str = "weight", start: int = 0) -> None:
     """Refuse weights that are missing, infinite or negative."""
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))

@@ -101,7 +101,9 @@ def value_set(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def nothing(values: pa.ChunkedArray, also: Sequence[Any]) -> pa.ChunkedArray:
-    """Return where a value is null, NaN, or one of those that mean the same."""
+    """Return where a value is null, NaN, empty text, or one of those that mean the same."""
     null = pc.is_null(values, nan_is_null=True)
+    if pa.types.is_string(values.type):
+        null = pc.or_(null, pc.fill_null(pc.equal(values, ""), False))
     known = value_set(also, values.type).drop_null()
     return pc.or_(null, pc.is_in(values, value_set=known)) if len(known) else null
