@@ -63,6 +63,24 @@ def die_at(block, index):
     return 1.0
 
 
+def die_once_at(block, where):
+    """Kill the worker that reaches the block first; whoever reaches it next is spared."""
+    index, mark = where
+    if block.index == index:
+        try:
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return 1.0
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 1.0
+
+
+def exit_at(block, index):
+    if block.index == index:
+        os._exit(3)
+    return 1.0
+
+
 def return_scratch(block, _):
     held = block.scratch("tests.returned", (2,))
     held[:] = block.start, len(block)

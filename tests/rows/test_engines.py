@@ -1,6 +1,9 @@
 """Engines: same bits from all, one clear error from each, nothing half done."""
 
+import os
 import pickle
+import subprocess
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
@@ -95,6 +98,15 @@ def test_a_dask_worker_that_dies_gives_one_clear_error(data):
         data[0].fold(kernels.die_at, 3, engine=client)
 
 
+@pytest.mark.cluster
+@pytest.mark.filterwarnings("default")
+def test_a_dask_worker_lost_in_a_fold_changes_nothing(data, dask_client, tmp_path):
+    """The cluster gives its blocks to another worker, or to the one that is started anew."""
+    where = (3, str(tmp_path / "died"))
+    assert data[0].fold(kernels.die_once_at, where, engine=dask_client) == 24.0
+    assert (tmp_path / "died").exists()
+
+
 def test_property_the_sum_differs_when_the_merge_order_does(data, expected):
     """Guards the tests above: these data are such that another order gives other bits."""
     rows, coef = data
@@ -171,6 +183,151 @@ def test_a_worker_that_dies_gives_one_clear_error_and_the_next_fold_works(data, 
     with pytest.raises(WorkerError, match=r"A worker died before block \d+ of 24 .*fewer workers"):
         rows.fold(kernels.die_at, 3, engine="processes:2")
     assert as_bytes(rows.fold(kernels.gram, coef, engine="processes:2")) == expected
+
+
+def test_a_worker_that_ends_itself_is_not_called_out_of_memory(data):
+    data[0].fold(kernels.fail_at, -1, engine="processes:2")
+    with pytest.raises(WorkerError, match=r"A worker died before .* \(exit code 3; it may"):
+        data[0].fold(kernels.exit_at, 3, engine="processes:2")
+
+
+BEGIN = """
+import os, signal, sys, threading
+import numpy as np
+from scarce.rows import ArrayRows, many, one_blas_thread
+from tests.rows import kernels
+rows = ArrayRows(np.ones((24, 2)), starts=tuple(range(0, 25, 3)))
+whole = rows.fold(kernels.first_row)
+"""
+
+
+def run(tmp_path, text, seconds=60):
+    """Run a script, as forking within the test's own process is not safe."""
+    script = tmp_path / "script.py"
+    script.write_text(BEGIN + text)
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", str(script)],
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+@needs_fork
+def test_forked_processes_start_pools_of_their_own(tmp_path):
+    """As a server does that fits once, then forks: each child used to wait for ever."""
+    done = run(
+        tmp_path,
+        """
+def right():
+    signal.alarm(20)
+    return rows.fold(kernels.first_row, engine="threads:2") == whole
+assert rows.fold(kernels.first_row, engine="threads:2") == whole
+children = []
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        first = right()
+        again = os.fork()
+        if again == 0:
+            os._exit(0 if right() else 1)
+        sys.exit(0 if first and right() and os.waitpid(again, 0)[1] == 0 else 1)
+    children.append(child)
+print([os.waitpid(child, 0)[1] for child in children], flush=True)
+assert rows.fold(kernels.first_row, engine="threads:2") == whole
+""",
+    )
+    assert done.stdout == "[0, 0, 0]\n", done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+@needs_fork
+def test_a_forked_process_starts_processes_of_its_own(tmp_path):
+    done = run(
+        tmp_path,
+        """
+def right():
+    signal.alarm(30)
+    sys.exit(0 if rows.fold(kernels.first_row, engine="processes:1") == whole else 1)
+if __name__ == "__main__":
+    from multiprocessing import get_context
+    assert rows.fold(kernels.first_row, engine="processes:1") == whole
+    child = get_context("fork").Process(target=right)
+    child.start()
+    child.join()
+    print(child.exitcode, rows.fold(kernels.first_row, engine="processes:1") == whole, flush=True)
+""",
+    )
+    assert done.stdout == "0 True\n", done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+@needs_fork
+def test_a_fork_while_others_work_leaves_no_lock_and_no_count_behind(tmp_path):
+    done = run(
+        tmp_path,
+        """
+from threadpoolctl import threadpool_info, threadpool_limits
+from scarce.rows import engines
+def now():
+    return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+inside, leave = threading.Event(), threading.Event()
+def work():
+    with one_blas_thread, one_blas_thread._lock, engines._pools_lock:
+        inside.set()
+        leave.wait()
+with threadpool_limits(2, user_api="blas"):
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait()
+    assert now() == {1}
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        assert now() == {2}, now()
+        assert rows.fold(kernels.first_row, engine="threads:2") == whole
+        assert now() == {2}, now()
+        os._exit(0)
+    print(os.waitpid(child, 0)[1])
+    leave.set()
+    thread.join()
+    assert now() == {2}
+""",
+    )
+    assert done.stdout == "0\n", done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+@needs_fork
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+def test_folds_within_joblib(backend, tmp_path):
+    done = run(
+        tmp_path,
+        f"""
+if __name__ == "__main__":
+    from joblib import Parallel, delayed
+    rows.engine = "threads:2"
+    assert rows.fold(kernels.first_row) == whole
+    calls = [delayed(rows.fold)(kernels.first_row)] * 4
+    found = Parallel(2, backend={backend!r})(calls)
+    print(found == [whole] * 4, flush=True)
+""",
+    )
+    assert done.stdout == "True\n", done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_script_without_a_guard_is_told_so(tmp_path):
+    done = run(tmp_path, 'rows.fold(kernels.first_row, engine="processes:2")\n')
+    assert done.returncode == 1
+    last = done.stderr.rstrip().rpartition("WorkerError: ")[2]
+    assert last.startswith("The workers stopped with exit code 1 before block 1 of 8"), done.stderr
+    assert "if __name__ == '__main__':" in last
+    assert "memory" not in last
 
 
 def test_a_kernel_that_cannot_travel_is_explained(data):

@@ -7,12 +7,16 @@ bounded number under way, and results are taken in the order of the tasks, never
 Every task runs with one BLAS thread: parallelism is across tasks, otherwise the order of additions
 would depend on the core count. The promise of equal bits holds on processors of one kind, because
 BLAS picks other kernels on another kind.
+
+A forked process inherits no threads and no pools of its parent: it starts its own at first use.
 """
 
 from __future__ import annotations
 
-import atexit
+import os
+import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
@@ -24,8 +28,10 @@ from concurrent.futures import (
 )
 from functools import lru_cache
 from itertools import product
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
+from multiprocessing.util import Finalize
 from typing import Any, NoReturn
+from weakref import WeakSet
 
 import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS before the libraries are counted)
 from threadpoolctl import ThreadpoolController
@@ -37,6 +43,10 @@ Engine = None | str | Executor | Any
 Progress = Callable[[int, int], None]
 
 NAMED = ("threads", "processes")
+GUARD = (
+    "Other processes import the script again: put what it does under if __name__ == '__main__':, "
+    "or use engine='threads'."
+)
 UNDER_WAY = 4  # tasks handed out ahead, per worker: keeps workers busy, bounds results in memory
 
 
@@ -60,21 +70,25 @@ class _OneBlasThread:
         of_process, of_thread = _blas_libraries()
         with self._lock:
             self._all.enter(of_process)
-        if of_thread:
-            self._mine().enter(of_thread)
+        self._mine().enter(of_thread)
 
     def __exit__(self, *_: object) -> None:
         of_process, of_thread = _blas_libraries()
         with self._lock:
             self._all.leave(of_process)
-        if of_thread:
-            self._mine().leave(of_thread)
+        self._mine().leave(of_thread)
 
     def _mine(self) -> _Setting:
         if not hasattr(self._own, "setting"):
             self._own.setting = _Setting()
         setting: _Setting = self._own.setting
         return setting
+
+    def after_fork(self) -> None:
+        """Forget the parent's other threads: they may have been inside, or have held the lock."""
+        self._lock = threading.Lock()
+        if self._all.inside:
+            self._all.keep(self._mine().inside, _blas_libraries()[0])
 
     def __reduce__(self) -> str:
         return "one_blas_thread"
@@ -98,9 +112,18 @@ class _Setting:
     def leave(self, libraries: list[_Library]) -> None:
         self.inside -= 1
         if self.inside == 0:
-            for (_, put), threads in zip(libraries, self.before, strict=True):
-                if threads != 1:
-                    put(threads)
+            self._put_back(libraries)
+
+    def keep(self, inside: int, libraries: list[_Library]) -> None:
+        """Count only so many as still inside."""
+        self.inside = inside
+        if inside == 0:
+            self._put_back(libraries)
+
+    def _put_back(self, libraries: list[_Library]) -> None:
+        for (_, put), threads in zip(libraries, self.before, strict=True):
+            if threads != 1:
+                put(threads)
 
 
 _Library = tuple[Callable[[], int], Callable[[int], Any]]
@@ -146,6 +169,8 @@ class _Here(threading.local):
 _here = _Here()
 _pools: dict[tuple[str, int], Executor] = {}
 _pools_lock = threading.Lock()
+_proven: WeakSet[Executor] = WeakSet()  # pools of processes that have finished a task
+_parents: list[Executor] = []  # never used and never collected: their locks may be held for ever
 
 
 def executor_for(engine: Engine) -> Executor | None:
@@ -172,6 +197,11 @@ def executor_for(engine: Engine) -> Executor | None:
                 f"engine={engine!r} is not known.{suggest(name, NAMED)} Give None, 'threads', "
                 "'processes', 'threads:4', a concurrent.futures.Executor or a Dask client."
             )
+        if name == "processes" and getattr(current_process(), "_inheriting", False):
+            raise UsageError(
+                "engine='processes' was asked for while a worker imports the script that is run: "
+                f"the script does its work at import. {GUARD}"
+            )
         return _pool(name, int(count) if count else usable_cores())
     if hasattr(engine, "get_executor"):  # a Dask client
         executor: Executor = engine.get_executor()
@@ -190,6 +220,8 @@ def _pool(name: str, workers: int) -> Executor:
     with _pools_lock:
         pool = _pools.get((name, workers))
         if pool is None:
+            # At the end of this process, and before it waits for its workers (which atexit is not).
+            Finalize(None, shut_down, exitpriority=100)
             pool = _pools[name, workers] = (
                 ThreadPoolExecutor(workers, thread_name_prefix="scarce")
                 if name == "threads"
@@ -210,13 +242,26 @@ def _forget(executor: Executor) -> None:
             del _pools[key]
 
 
-@atexit.register
 def shut_down() -> None:
     """Stop the pools that named engines started."""
     with _pools_lock:
-        for pool in _pools.values():
-            pool.shutdown(wait=False, cancel_futures=True)
+        pools = list(_pools.values())
         _pools.clear()
+    for pool in pools:
+        pool.shutdown(cancel_futures=True)
+
+
+def _after_fork() -> None:
+    """Let a forked process start pools of its own: the parent's threads are not in it."""
+    global _pools_lock
+    _pools_lock = threading.Lock()
+    _parents.extend(_pools.values())
+    _pools.clear()
+    one_blas_thread.after_fork()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 # --- running tasks in order -----------------------------------------------------------------------
@@ -284,16 +329,20 @@ def _submit(executor: Executor, call: Callable[..., Any], task: tuple[Any, ...],
         return executor.submit(_at_work, call, task)
     except BrokenExecutor as error:
         _forget(executor)
-        raise _died(name) from error
+        raise _died(name, executor) from error
 
 
 def _result(future: Any, executor: Executor, name: str) -> Any:
     try:
-        return future.result()
+        result = future.result()
     except (Exception, CancelledError) as error:
         if isinstance(error, BrokenExecutor):
             _forget(executor)
+            raise _died(name, executor) from error
         fail(error, name)
+    if isinstance(executor, ProcessPoolExecutor):
+        _proven.add(executor)
+    return result
 
 
 def fail(error: BaseException, name: str) -> NoReturn:
@@ -319,11 +368,30 @@ def _in_words(error: BaseException, name: str) -> WorkerError:
     )
 
 
-def _died(name: str) -> WorkerError:
+def _died(name: str, executor: Executor | None = None) -> WorkerError:
+    codes = _exit_codes(executor)
+    if 1 in codes and executor not in _proven:
+        return WorkerError(
+            f"The workers stopped with exit code 1 before {name} was done, and before any of them "
+            f"finished a task: they print their own message. {GUARD}"
+        )
+    why = "most often: out of memory"
+    if codes and -9 not in codes:
+        why = f"exit code {min(codes)}; it may have printed a message"
     return WorkerError(
-        f"A worker died before {name} was done (most often: out of memory). No partial result was "
-        "kept. Use fewer workers, such as engine='processes:1', or engine='threads'."
+        f"A worker died before {name} was done ({why}). No partial result was kept. Use fewer "
+        "workers, such as engine='processes:1', or engine='threads'."
     )
+
+
+def _exit_codes(executor: Executor | None) -> set[int]:
+    """Return how the workers of a broken pool of processes ended, as far as that is known."""
+    workers = list((getattr(executor, "_processes", None) or {}).values())
+    late = time.monotonic() + 2.0  # the pool is still collecting them
+    while any(worker.exitcode is None for worker in workers) and time.monotonic() < late:
+        time.sleep(0.01)
+    # SIGTERM is how the pool itself ends those that were left.
+    return {worker.exitcode for worker in workers} - {None, 0, -signal.SIGTERM}
 
 
 def _at_work(call: Callable[..., Any], task: tuple[Any, ...]) -> Any:
