@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from scarce import DataError, GaussianBayes, UsageError, open_rows
-from scarce.assess.left_out import deal_folds, left_out
+from scarce import DataError, DataWarning, GaussianBayes, MaxentClassifier, UsageError, open_rows
+from scarce.assess.left_out import folds_of, left_out
 from scarce.rows import ArrayRows
+
+
+def deal_folds(y, n_folds, **more):
+    """Folds of rows that are all different."""
+    rows = open_rows(np.random.default_rng(5).normal(size=(len(y), 2)), label=np.asarray(y))
+    return folds_of(rows, n_folds, **more).folds
 
 
 @pytest.fixture
@@ -62,6 +68,60 @@ def test_no_fit_sees_the_row_that_it_is_asked_about(data):
     assert (found["memory"][:, 1] == 0).all()
 
 
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_no_fit_sees_a_copy_of_the_row_that_it_is_asked_about(data, times):
+    X, y = data
+    rows = open_rows(np.tile(X, (times, 1)), label=np.tile(y, times))
+    dealt = folds_of(rows, 4)
+    assert dealt.groups.copies == 200 * (times - 1)
+    found = left_out({"memory": (Memory, rows)}, dealt.folds)
+    assert (found["memory"][:, 1] == 0).all()
+
+
+class Grouped:
+    """A model that knows which groups it was given."""
+
+    def __init__(self, rows, groups):
+        assert len(groups) == len(rows)
+        self.seen = set(groups)
+
+    def predict_proba(self, rows):
+        return np.full((len(rows), 2), 0.5)
+
+
+def test_fits_are_told_the_groups_of_their_rows(data):
+    X, _ = data
+    groups, seen = np.arange(200) // 4, []
+
+    def fit(rows, groups):
+        model = Grouped(rows, groups)
+        seen.append(model.seen)
+        return model
+
+    rows = open_rows(X, label=np.arange(200) % 2)
+    dealt = folds_of(rows, 5, groups=groups)
+    left_out({"grouped": (fit, rows)}, dealt.folds, groups=groups)
+    assert [len(one) for one in seen] == [40] * 5
+    assert set().union(*seen) == set(groups)
+
+
+def test_rows_of_weight_0_change_no_fold(data):
+    X, y = data
+    weight = np.ones(200)
+    weight[::7] = 0
+    whole = folds_of(open_rows(X, label=y, weight=weight), 5).folds
+    part = folds_of(open_rows(X[weight > 0], label=y[weight > 0]), 5).folds
+    assert (whole[weight > 0] == part).all()
+
+
+def test_fits_that_did_not_converge_are_said(data):
+    X, y = data
+    rows = open_rows(X, label=y)
+    model = MaxentClassifier(max_passes=1, default_prevalence=0.2)
+    with pytest.warns(DataWarning, match=r"maxent: 5 of 5 fits did not converge"):
+        left_out({"maxent": (model.fit, rows)}, folds_of(rows, 5).folds)
+
+
 def test_unlabelled_rows_take_no_part_and_weights_do(data):
     X, y = data
     part = np.append(y.astype(float), [np.nan, np.nan])
@@ -94,9 +154,9 @@ def test_what_cannot_be_dealt_is_said(data):
         deal_folds([0] * 20 + [1] * 3, 5)
     with pytest.raises(UsageError, match=r"n_folds=1"):
         deal_folds(y, 1)
-    with pytest.raises(DataError, match=r"There are 2 groups"):
+    with pytest.raises(DataError, match=r"stand in 2 of 2 groups.*5 folds"):
         deal_folds(y, 5, groups=np.arange(200) % 2)
-    with pytest.raises(DataError, match=r"so few groups"):
+    with pytest.raises(DataError, match=r"stand in 1 of 160 groups.*2 folds"):
         deal_folds(y, 2, groups=np.where(y == 1, 0, np.arange(200)))
     with pytest.raises(UsageError, match=r"no model to compare"):
         left_out({}, deal_folds(y, 5))

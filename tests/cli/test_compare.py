@@ -24,7 +24,7 @@ from scarce import (
 )
 from scarce.assess.comparison import compare_prob
 from scarce.assess.evaluation import evaluate_prob
-from scarce.assess.left_out import deal_folds, left_out
+from scarce.assess.left_out import folds_of, left_out
 from scarce.cli.compare_text import verdict_words
 from scarce.cli.main import scarce
 
@@ -81,7 +81,7 @@ def test_figures_are_those_of_the_librarys_left_out_rows(table, data):
         "bayes": (GaussianBayes().fit, rows),
         QUICK: (RareClassifier("logistic", ridge=1, random_state=0).fit, rows),
     }
-    probs = left_out(fits, deal_folds(y, 4, random_state=0))
+    probs = left_out(fits, folds_of(rows, 4).folds)
     library = compare_prob(y, {name: prob[:, 1] for name, prob in probs.items()})
     assert found["models"] == list(library.evaluations)
     for name, one in library.evaluations.items():
@@ -114,7 +114,7 @@ def test_weights_reach_fits_and_figures(tmp_path, data, rng):
     found = figures(path, "--label", "fraud", "--models", "bayes", "--weight", "w")
     table = pa.table({name: data[name] for name in ("a", "b", "fraud")})
     rows = open_rows(table, label="fraud", weight=weight)
-    probs = left_out({"bayes": (GaussianBayes().fit, rows)}, deal_folds(data["fraud"], 5))
+    probs = left_out({"bayes": (GaussianBayes().fit, rows)}, folds_of(rows, 5).folds)
     library = compare_prob(
         data["fraud"],
         {name: prob[:, 1] for name, prob in probs.items()},
@@ -150,7 +150,7 @@ def test_costs_are_paired(table, data):
         "bayes": (GaussianBayes().fit, rows),
         QUICK: (RareClassifier("logistic", ridge=1, random_state=0).fit, rows),
     }
-    probs = left_out(fits, deal_folds(y, 5, random_state=0))
+    probs = left_out(fits, folds_of(rows, 5).folds)
     costs = CostMatrix.binary(false_alarm=5, miss=60)
     done = {name: decide(prob[:, 1], costs) for name, prob in probs.items()}
     for name in done:
@@ -229,7 +229,7 @@ def test_unlabelled_rows_are_left_aside(tmp_path, data):
     kept = np.arange(400) % 4 != 0
     part = {name: np.asarray(values)[kept] for name, values in data.items()}
     rows = rows_of(part)
-    probs = left_out({"bayes": (GaussianBayes().fit, rows)}, deal_folds(part["fraud"], 5))
+    probs = left_out({"bayes": (GaussianBayes().fit, rows)}, folds_of(rows, 5).folds)
     assert same(
         found["evaluations"]["bayes"]["log_loss"],
         evaluate_prob(part["fraud"], probs["bayes"][:, 1]).log_loss,
@@ -496,3 +496,106 @@ def test_a_hole_among_the_rows_left_out_is_no_obstacle(tmp_path):
     path.write_text("a,b,y\n" + "\n".join(map(",".join, cells)) + "\n")
     done = run(path, "--label", "y", "--positive", "1", "--models", "auto", "--folds", "3")
     assert done.exit_code == 0, done.output
+
+
+# --- rows that belong together --------------------------------------------------------------------
+
+
+def test_every_row_twice_says_the_same_as_once(tmp_path, table, data):
+    """Copies in the fold that judges made every flexible model look right."""
+    twice = {name: np.tile(values, 2) for name, values in data.items()}
+    twice["id"] = np.arange(800)
+    pacsv.write_csv(pa.table(twice), tmp_path / "twice.csv")
+    flags = ("--label", "fraud", "--models", "bayes", "--drop", "id")
+    shown = run(tmp_path / "twice.csv", *flags)
+    assert "400 of 800 labelled rows repeat another row" in shown.stderr
+    assert "groups of rows are independent" in shown.stdout.replace("\n", " ")
+    once, both = (figures(path, *flags) for path in (table, tmp_path / "twice.csv"))
+    for name in ("bayes", "constant"):
+        one, two = (found["evaluations"][name]["log_loss"] for found in (once, both))
+        assert two["value"] == pytest.approx(one["value"], rel=1e-9)
+        assert two["high"] - two["low"] == pytest.approx(one["high"] - one["low"], rel=0.05)
+
+
+@pytest.fixture
+def patients(tmp_path, rng):
+    """Labels are noise that all rows of a patient share; the features give the patient away."""
+    of = np.repeat(np.arange(80), 5)
+    features = rng.normal(size=(80, 4))[of] + 1e-3 * rng.normal(size=(400, 4))
+    happened = (rng.random(80) < 0.5).astype(int)[of]
+    columns = {f"x{j}": features[:, j] for j in range(4)}
+    names = [f"P{one:04d}" for one in of]
+    path = tmp_path / "patients.csv"
+    pacsv.write_csv(pa.table({"patient": names, **columns, "fraud": happened}), path)
+    return path
+
+
+class Nearest:
+    """Says what happened in the nearest row that it knows: nothing is easier to fool by copies."""
+
+    def get_params(self, deep=False):
+        return {}
+
+    def fit(self, rows, groups=None):
+        self.X, self.y = rows.map(lambda block, _: block.X), rows.labels()
+        return self
+
+    def predict_proba(self, rows):
+        asked = rows.map(lambda block, _: block.X)
+        near = ((asked[:, None] - self.X) ** 2).sum(axis=2).argmin(axis=1)
+        prob = np.where(self.y[near] == 1, 0.9, 0.1)
+        return np.column_stack([1 - prob, prob])
+
+
+def test_rows_of_one_patient_are_left_out_together(patients, monkeypatch):
+    """On noise the log loss is that of a coin or worse, and not near 0."""
+    monkeypatch.setattr("scarce.cli.fit_choices.class_of", lambda model: Nearest)
+    flags = (patients, "--label", "fraud", "--models", "bayes")
+    loss = {
+        flag: figures(*flags, flag, "patient")["evaluations"]["bayes"]["log_loss"]["value"]
+        for flag in ("--groups", "--id", "--drop")
+    }
+    assert loss["--groups"] == loss["--id"] > np.log(2)
+    assert loss["--drop"] < 0.11  # what the others are for
+
+
+def test_equal_ids_are_said(patients):
+    shown = run(patients, "--label", "fraud", "--models", "bayes", "--id", "patient")
+    assert "400 of 400 rows share their value with another row (80 values)" in shown.stderr
+    quiet = run(patients, "--label", "fraud", "--models", "bayes", "--groups", "patient")
+    assert "share their value" not in quiet.stderr
+
+
+def test_ids_without_a_name_stand_alone(tmp_path, data):
+    names = ["" if row % 2 else str(row) for row in range(400)]
+    pacsv.write_csv(pa.table({**data, "id": names}), tmp_path / "t.csv")
+    shown = run(tmp_path / "t.csv", "--label", "fraud", "--models", "bayes", "--id", "id")
+    assert shown.exit_code == 0
+    assert "share their value" not in shown.stderr
+
+
+def test_the_advice_to_leave_a_column_out_names_groups(tmp_path, rng):
+    names = [f"P{row // 2:05d}" for row in range(2400)]
+    happened = (rng.random(2400) < 0.4).astype(int)
+    columns = {"who": names, "a": rng.normal(size=2400), "fraud": happened}
+    pacsv.write_csv(pa.table(columns), tmp_path / "t.csv")
+    shown = run(tmp_path / "t.csv", "--label", "fraud", "--models", "bayes")
+    assert shown.exit_code == 3
+    assert shown.stderr.index("--groups who") < shown.stderr.index("--drop who")
+    assert "max" not in shown.stderr  # compare has no such flag
+
+
+def test_an_identifier_that_rows_share_is_pointed_out(tmp_path, data):
+    shared = {**data, "card_id": np.arange(400) // 4, "shop_id": np.arange(400) % 5}
+    pacsv.write_csv(pa.table(shared), tmp_path / "t.csv")
+    flags = (tmp_path / "t.csv", "--label", "fraud", "--models", "bayes")
+    shown = run(*flags).stderr
+    assert "--groups card_id" in shown
+    assert "--groups shop_id" not in shown  # a category
+    assert "--groups card_id" not in run(*flags, "--groups", "card_id").stderr
+
+
+def test_folds_do_not_depend_on_the_models(patients):
+    flags = (patients, "--label", "fraud", "--groups", "patient", "--models")
+    alone = figures(*flags, "bayes")["evaluations"]["bayes"]
+    assert figures(*flags, "maxent,bayes")["evaluations"]["bayes"] == alone

@@ -14,7 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from scarce import AutoClassifier, GaussianBayes, MaxentClassifier, RareClassifier, load, open_rows
+from scarce import (
+    AutoClassifier,
+    DataError,
+    GaussianBayes,
+    MaxentClassifier,
+    RareClassifier,
+    load,
+    open_rows,
+)
 from scarce.cli.main import scarce
 
 
@@ -599,3 +607,46 @@ def test_json_of_a_fit_that_did_not_converge_is_not_ok(folder, tmp_path):
     told = json.loads(done.stdout)
     assert (done.exit_code, told["ok"]) == (4, False)
     assert told["result"]["report"]["converged"] is False
+
+
+class Told:
+    """A stand-in for a model that keeps what it is told; nothing is fitted."""
+
+    def __init__(self, **settings):
+        self.settings = settings
+
+    def get_params(self, deep=False):
+        return {}
+
+    def fit(self, rows, groups=None):
+        Told.names, Told.groups = list(rows.names), groups
+        raise DataError("enough")
+
+
+@pytest.mark.parametrize("source", ["data.csv", "data.parquet", "-"])
+def test_groups_reach_the_model_and_are_no_predictor(folder, tmp_path, monkeypatch, source):
+    monkeypatch.setattr("scarce.cli.fit.class_of", lambda model: Told)
+    words = ["fit", source, "--label", "fraud", "--model", "bayes", "--out", tmp_path / "m.scarce"]
+    words += [f"--drop={name}" for name in ("verdict", "known", "seen")]
+    stdin = (folder / "data.csv").read_bytes() if source == "-" else None
+    held = pq.read_table(folder / "data.parquet")
+    city = held.column("city").to_pylist()
+    run(folder, *words, "--groups", "city", "--id", "id", input=stdin)
+    assert Told.names[:2] == ["amount", "hour"]
+    assert "city" not in "".join(Told.names)
+    assert len(Told.groups) == 1200
+    assert len(set(zip(city, Told.groups.tolist(), strict=True))) == len(set(city)) == 3
+    done = run(folder, *words, "--id", "id", "--id", "hour", input=stdin)  # hour names no rows
+    hours = held.column("hour").to_pylist()
+    assert len(set(zip(hours, Told.groups.tolist(), strict=True))) == len(set(hours)) == 24
+    assert "Column 'hour' (--id): 1,200 of 1,200 rows share their value" in done.stderr
+    run(folder, *words, "--id", "id", input=stdin)
+    assert Told.groups is None
+
+
+def test_groups_is_one_column_of_its_own(folder):
+    for words in (["--columns", "city"], ["--label", "city"]):
+        given = ["--label", "fraud", *words, "--groups", "city", "--out", "g.scarce"]
+        done = run(folder, "fit", "data.csv", *given)
+        assert done.exit_code == 2
+        assert "no predictor, no label and no weight" in done.stderr

@@ -2,9 +2,10 @@
 
     prob of row i = model fitted on all folds but that of i, asked about i
 
-Rows of each class are dealt to the folds alike; whole groups, where rows come in groups. The
-constant forecast, the class shares of the other folds, is always among the answers. Assumes that
-the rows fit into memory. Judges nothing: see comparison.py.
+Rows of each class are dealt to the folds alike. Rows that belong together stay in one fold: copies
+of a row, and rows of one group (see rows/folds.py). The constant forecast, the class shares of the
+other folds, is always among the answers. Assumes that the rows fit into memory. Judges nothing: see
+comparison.py.
 """
 
 from __future__ import annotations
@@ -12,53 +13,69 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.errors import DataError, UsageError
+from scarce.errors import DataError, UsageError, warn_user
 from scarce.records import in_rows
 from scarce.rows import ArrayRows, Block, Rows, many
 from scarce.rows.block import Array
 from scarce.rows.engines import Engine, Progress
+from scarce.rows.folds import RowGroups, deal_folds, row_groups
 
 CONSTANT = "constant"
 Folds = NDArray[np.intp]
-Fit = Callable[[Rows], Any]
+Fit = Callable[..., Any]
 
 
-def deal_folds(
-    y: ArrayLike, n_folds: int, *, groups: ArrayLike | None = None, random_state: int = 0
-) -> Folds:
-    """Return the fold in which each row is left out.
+class Dealt(NamedTuple):
+    """Folds of the rows with a label, and which of these rows belong together.
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Positions of the classes; none missing.
+    folds : ndarray of int, shape (n_labelled,)
+        The fold in which each row is left out.
+    groups : RowGroups
+    """
+
+    folds: Folds
+    groups: RowGroups
+
+
+def folds_of(
+    rows: Rows, n_folds: int, *, groups: ArrayLike | None = None, random_state: int = 0
+) -> Dealt:
+    """Deal rows to the folds in which they are left out.
+
+    Parameters
+    ----------
+    rows : Rows
+        Those without a label take no part.
     n_folds : int
-    groups : array-like of shape (n,), optional
-        Rows of one group are left out together.
+    groups : array-like of shape (n_rows,), optional
+        Rows of one group are left out together; a missing value is a group of its own.
     random_state : int
 
     Examples
     --------
-    >>> folds = deal_folds([0] * 8 + [1] * 4, 4)
-    >>> np.bincount(folds), np.bincount(folds[8:])
+    >>> from scarce import open_rows
+    >>> y = np.repeat([0, 1], [8, 4])
+    >>> dealt = folds_of(open_rows(np.arange(12.0)[:, None], label=y), 4)
+    >>> np.bincount(dealt.folds), np.bincount(dealt.folds[8:])
     (array([3, 3, 3, 3]), array([1, 1, 1, 1]))
     """
-    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-
-    place = np.asarray(y).astype(np.intp)
     if n_folds < 2:
         raise UsageError(f"n_folds={n_folds}: give 2 or more, such as 5.")
-    counts = np.bincount(place)
+    y, weight = rows.labels(), np.asarray(rows.weights(), np.float64)
+    codes = np.where(np.isnan(y) | (weight == 0), -1, y).astype(np.intp)
+    counts = np.bincount(codes[codes >= 0])
     counts = counts[counts > 0]
     if len(counts) < 2:
         raise DataError(
-            f"All {in_rows(len(place))} with a label are of one class: models cannot be told apart "
-            "by rows of one class. Label rows of another."
+            f"All {in_rows(int(counts.sum()))} with a label are of one class: models cannot be "
+            "told apart by rows of one class. Label rows of another."
         )
     if counts.min() < n_folds:
         advice = "Ask for fewer folds, or label more." if counts.min() > 1 else "Label more of it."
@@ -66,35 +83,22 @@ def deal_folds(
             f"The rarest class has {in_rows(int(counts.min()))} with a label, and {n_folds} folds "
             f"need one each. {advice}"
         )
-    blank = np.zeros((len(place), 0))
-    if groups is None:
-        split = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-        pairs = split.split(blank, place)
-    else:
-        owner = np.asarray(groups)
-        if len(np.unique(owner)) < n_folds:
-            raise DataError(
-                f"There are {len(np.unique(owner))} groups, and {n_folds} folds need one each. Ask "
-                "for fewer folds, or leave the groups out."
-            )
-        split = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random_state)
-        pairs = split.split(blank, place, owner)
-    folds = np.empty(len(place), dtype=np.intp)
-    for number, (_, test) in enumerate(pairs):
-        folds[test] = number
-    for number in range(n_folds):
-        if len(np.unique(place[folds != number])) < len(counts):
-            raise DataError(
-                "One class lives in so few groups that a fold takes it away from the fit. Ask for "
-                "fewer folds, or label rows of that class in more groups."
-            )
-    return folds
+    found = row_groups(rows, codes, weight, groups=groups, seed=random_state)
+    if found.fewest(codes) < n_folds:
+        raise DataError(
+            f"The rows of some class stand in {found.fewest(codes)} of {found.n_groups:,} groups "
+            f"of rows that belong together, and {n_folds} folds need one each. Ask for fewer "
+            "folds, label rows of that class in more groups, or leave the groups out."
+        )
+    folds = deal_folds(found, codes, weight, n_folds)[~np.isnan(y)]
+    return Dealt(np.maximum(folds, 0), found)  # rows of weight 0 count in no fold
 
 
 def left_out(
     fits: Mapping[str, tuple[Fit, Rows]],
     folds: Folds,
     *,
+    groups: ArrayLike | None = None,
     engine: Engine = None,
     progress: Progress | None = None,
 ) -> dict[str, Array]:
@@ -103,11 +107,13 @@ def left_out(
     Parameters
     ----------
     fits : mapping of name -> (fit, rows)
-        `fit(rows)` returns a fitted classifier whose classes are those of the rows. Models may read
-        the rows in different ways (categories as codes or as columns of 0 and 1); order, labels and
-        weights must be the same.
+        `fit(rows)`, or with groups `fit(rows, groups=...)`, returns a fitted classifier whose
+        classes are those of the rows. Models may read the rows in different ways (categories as
+        codes or as columns of 0 and 1); order, labels and weights must be the same.
     folds : ndarray of int, shape (n_labelled,)
-        From `deal_folds`, of the rows with a label, in their order.
+        From `folds_of`, of the rows with a label, in their order.
+    groups : array-like of shape (n_labelled,), optional
+        Given to every fit as `groups`, for what it chooses on left-out rows of its own.
     engine : None, "threads", "processes", Executor or Dask client
         Who runs the fits.
     progress : callable (done, total), optional
@@ -123,7 +129,7 @@ def left_out(
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1], [90, 30])
     >>> rows = open_rows(rng.normal(size=(120, 1)) + y[:, None], label=y)
-    >>> found = left_out({"bayes": (GaussianBayes().fit, rows)}, deal_folds(y, 5))
+    >>> found = left_out({"bayes": (GaussianBayes().fit, rows)}, folds_of(rows, 5).folds)
     >>> list(found), found["constant"][0]
     (['constant', 'bayes'], array([0.75, 0.25]))
     """
@@ -143,30 +149,47 @@ def left_out(
         seen = folds != number
         shares = np.bincount(place[seen], weight[seen], minlength=n_classes)
         answers[CONSTANT][~seen] = shares / shares.sum()
+    together = None if groups is None else np.asarray(groups)
     tasks, spots = [], []
     for name, (fit, rows) in fits.items():
         X = rows.map(_features)[known]
         answers[name] = np.empty((len(known), n_classes))
         for number in np.unique(folds):
-            tasks.append(partial(_ask, fit, X, place, weight, rows.schema, folds == number))
-            spots.append((name, folds == number))
+            out = folds == number
+            tasks.append(partial(_ask, fit, X, place, weight, together, rows.schema, out))
+            spots.append((name, out))
     with warnings.catch_warnings():  # a fit's warnings are in its report
         warnings.simplefilter("ignore")
         results = many(tasks, engine, progress=progress)
-    for (name, test), prob in zip(spots, results, strict=True):
+    unfinished: dict[str, int] = {}
+    for (name, test), (prob, converged) in zip(spots, results, strict=True):
         answers[name][test] = prob
+        unfinished[name] = unfinished.get(name, 0) + (not converged)
+    for name, count in unfinished.items():
+        if count:
+            warn_user(
+                f"{name}: {count} of {len(np.unique(folds))} fits did not converge, so its figures "
+                "are not those of a finished fit. Give it more iterations, or another setting."
+            )
     return answers
 
 
 def _ask(
-    fit: Fit, X: Array, place: Any, weight: Array, schema: Any, test: NDArray[np.bool_]
-) -> Array:
-    """Fit on the other folds, and ask about this one."""
+    fit: Fit,
+    X: Array,
+    place: Any,
+    weight: Array,
+    groups: Any,
+    schema: Any,
+    test: NDArray[np.bool_],
+) -> tuple[Array, bool]:
+    """Fit on the other folds, and ask about this one; and whether the fit converged."""
     train = ~test
     rows = ArrayRows(X[train], place[train], weight=weight[train], schema=schema, check=False)
-    model = fit(rows)
+    model = fit(rows) if groups is None else fit(rows, groups=groups[train])
     prob = model.predict_proba(ArrayRows(X[test], schema=schema, check=False))
-    return np.asarray(prob, dtype=np.float64)
+    converged = getattr(getattr(model, "report_", None), "converged", True)
+    return np.asarray(prob, dtype=np.float64), bool(converged)
 
 
 def _features(block: Block, _: Any) -> Array:

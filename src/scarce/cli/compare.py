@@ -75,7 +75,13 @@ LEANS = (
 @label_options
 @click.option("--columns", type=COLUMN, multiple=True, help="Column to learn from (repeatable).")
 @click.option("--drop", type=COLUMN, multiple=True, help="Column to leave out (repeatable).")
-@click.option("--id", "ids", type=COLUMN, multiple=True, help="Column that names rows: left out.")
+@click.option(
+    "--id",
+    "ids",
+    type=COLUMN,
+    multiple=True,
+    help="Column that names rows: left out; rows of one name stay together.",
+)
 @click.option(
     "--categories",
     type=COLUMN,
@@ -248,7 +254,9 @@ def _ask_folds(
     json: bool,
 ) -> tuple[Judged, dict[str, Any], int]:
     """What models that are fitted to the other folds say of each row with a label."""
-    from scarce.assess.left_out import deal_folds, left_out
+    from dataclasses import replace
+
+    from scarce.assess.left_out import folds_of, left_out
 
     judged = read_judged(
         [data], "compare", labels=labels, speaks=speaks, costs=costs, need_prob=False, form=form,
@@ -257,16 +265,22 @@ def _ask_folds(
         say(f"{judged.unlabelled:,} of {len(judged.y):,} rows are not labelled and left aside.")
     apart = [*speaks.given.values()]
     rows_of = OpenedRows(data, labels, reading, apart, form)
-    kept = judged.labelled()
-    dealt = deal_folds(kept.y, folds, groups=kept.groups, random_state=seed)
     _refuse_several(judged, named)
+    groups = rows_of.together(judged)
+    plain = rows_of.labelled(False, judged)  # the same folds, whichever models are compared
+    dealt = folds_of(plain, folds, groups=groups, random_state=seed)
+    for remark in dealt.groups.remarks():
+        say(f"scarce: warning: {remark}")
+    kept = judged.labelled()
+    if dealt.groups.together:
+        kept = replace(kept, groups=dealt.groups.group)
     fits = {}
     for name in named or suitable_models(judged, rows_of.open(False), json):
         kind, settings = read_model(name)
         rows = rows_of.labelled(kind in WIDENED, judged)
         fits[name] = (ModelFit(kind, settings, seed, holed=has_holes(rows)), rows)
     with progress("Fitting") as tick:
-        probs = left_out(fits, dealt, engine=engine_of(threads), progress=tick)
+        probs = left_out(fits, dealt.folds, groups=groups, engine=engine_of(threads), progress=tick)
     if len(judged.classes) == 2:
         probs = {name: prob[:, 1] for name, prob in probs.items()}
     return kept, probs, judged.unlabelled

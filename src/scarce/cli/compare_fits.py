@@ -8,6 +8,7 @@ weights and folds are the same for all. Judges nothing: see compare.py.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MODELS = ("logistic", "rare", "maxent", "bayes", "auto")
 SEVERAL = ("bayes", "maxent")  # take more than two classes
 WIDENED = ("logistic", "rare", "bayes")  # take categories as columns of 0 and 1
+LEVELS = re.compile("; if [^;]* all the same, pass max_levels=")
 READING = ("--columns", "--drop", "--id", "--categories")
 
 
@@ -49,8 +51,9 @@ class OpenedRows:
             for name in names:
                 self.source.column(name, option)
         gone = [*reading.drop, *reading.ids, *apart]
-        if not reading.columns:
-            gone += identifiers(self.source, labels, tuple(gone), ())
+        found = [] if reading.columns else identifiers(self.source, labels, tuple(gone), ())
+        gone += found
+        self.ids = [*reading.ids, *found]
         self.reading = {
             "columns": list(reading.columns) or None,
             "drop": list(dict.fromkeys(gone)) or None,
@@ -68,9 +71,20 @@ class OpenedRows:
                     self.source, self.labels, self.form, indicators=widened, **self.reading
                 )[0]
             except DataError as error:  # no flag of this verb raises the limit of levels
-                words, cut, _ = str(error).partition("; if they are wanted all the same")
+                words, cut, _ = LEVELS.sub("\0", str(error)).partition("\0")
                 raise DataError(words + ("." if cut else "")) from None
         return self.held[widened]
+
+    def together(self, judged: Judged) -> Any:
+        """Return the group of each row with a label, None where every row stands alone."""
+        from scarce.cli.spoken_columns import columns_as_written, rows_together
+
+        table = judged.table
+        if self.ids:
+            table = columns_as_written(self.source, self.ids)
+            self._refuse_other_length(table.num_rows, judged)
+        found = rows_together(table, judged.groups, self.ids)
+        return None if found is None else found[judged.known]
 
     def labelled(self, widened: bool, judged: Judged) -> Any:
         """Return the rows with a label, with labels and weights as judged."""
@@ -79,11 +93,7 @@ class OpenedRows:
         from scarce.rows import ArrayRows
 
         rows, known = self.open(widened), judged.known
-        if len(rows) != len(judged.y):
-            raise DataError(
-                f"{judged.where} has {len(judged.y):,} rows as a table and {len(rows):,} as rows "
-                "to learn from: are there empty lines in it? Take them out."
-            )
+        self._refuse_other_length(len(rows), judged)
         return ArrayRows(
             rows.map(_features)[known],
             judged.y[known],
@@ -91,6 +101,13 @@ class OpenedRows:
             schema=replace(rows.schema, classes=judged.classes),
             check=False,
         )
+
+    def _refuse_other_length(self, count: int, judged: Judged) -> None:
+        if count != len(judged.y):
+            raise DataError(
+                f"{judged.where} has {len(judged.y):,} rows as a table and {count:,} as rows to "
+                "learn from: are there empty lines in it? Take them out."
+            )
 
 
 def _features(block: Any, _: Any) -> Any:
@@ -106,10 +123,10 @@ class ModelFit:
     def __init__(self, kind: str, settings: dict[str, Any], seed: int, *, holed: bool) -> None:
         self.kind, self.settings, self.seed, self.holed = kind, settings, seed, holed
 
-    def __call__(self, rows: Any) -> Any:
-        """Return the model, fitted to these rows."""
+    def __call__(self, rows: Any, groups: Any = None) -> Any:
+        """Return the model, fitted to these rows; those of one group are kept together."""
         from scarce.cli.fit import said_clearly
-        from scarce.cli.fit_choices import class_of
+        from scarce.cli.fit_choices import class_of, fit_in_groups
 
         cls = class_of("rare" if self.kind == "logistic" else self.kind)
         arguments = dict(self.settings)
@@ -124,7 +141,7 @@ class ModelFit:
         if self.kind == "maxent" and "default_prevalence" not in arguments:
             arguments["default_prevalence"] = _labelled_shares(rows)
         with said_clearly(cls.__name__):
-            return cls(**arguments).fit(rows)
+            return fit_in_groups(cls(**arguments), rows, groups)
 
 
 def _labelled_shares(rows: Any) -> dict[Any, float]:

@@ -21,6 +21,7 @@ from scarce.cli.fit_choices import (
     MODELS,
     choose,
     class_of,
+    fit_in_groups,
     identifiers,
     refuse_holes,
     refuse_labels,
@@ -60,7 +61,16 @@ from scarce.errors import CheckError, DataError, UsageError
 )
 @click.option("--columns", type=COLUMN, multiple=True, help="Column to learn from (repeatable).")
 @click.option("--drop", type=COLUMN, multiple=True, help="Column to leave out (repeatable).")
-@click.option("--id", "ids", type=COLUMN, multiple=True, help="Column that names rows: left out.")
+@click.option(
+    "--id",
+    "ids",
+    type=COLUMN,
+    multiple=True,
+    help="Column that names rows: left out; rows of one name stay together.",
+)
+@click.option(
+    "--groups", type=COLUMN, help="Column of what rows belong together: card, patient, site."
+)
 @click.option("--weight", type=COLUMN, help="Column with the weight of each row.")
 @click.option(
     "--categories",
@@ -108,6 +118,7 @@ def fit(
     columns: tuple[str, ...],
     drop: tuple[str, ...],
     ids: tuple[str, ...],
+    groups: str | None,
     weight: str | None,
     categories: tuple[str, ...],
     max_levels: int | None,
@@ -147,6 +158,11 @@ def fit(
     source.column(labels.label, "--label")
     if weight is not None:
         source.column(weight, "--weight")
+    if groups is not None and source.column(groups, "--groups") in (*columns, labels.label, weight):
+        raise UsageError(
+            f"--groups {groups}: the column that says which rows belong together is no predictor, "
+            "no label and no weight. Name it once."
+        )
     for option, names in (
         ("--columns", columns),
         ("--drop", drop),
@@ -155,7 +171,9 @@ def fit(
     ):
         for name in names:
             source.column(name, option)
-    left_out = [*drop, *ids, *([] if columns else identifiers(source, labels, drop, ids))]
+    apart = (*drop, *([groups] if groups else []))
+    names = [*ids, *([] if columns else identifiers(source, labels, apart, ids))]
+    left_out = list(dict.fromkeys([*apart, *names]))
     settings = settings_of(model, own, more)
     plan: dict[str, Any] = {
         "reads": f"{source.where}: {len(source.names)} columns",
@@ -214,7 +232,8 @@ def fit(
         )
     if chosen == "rare":
         refuse_holes(rows)
-    fitted = _fit(chosen, rows, settings, seed, engine_of(threads))
+    together = _together(source, table_in["data"], groups, names, form)
+    fitted = _fit(chosen, rows, settings, seed, engine_of(threads), together)
     from scarce import save
 
     save(fitted, out)
@@ -310,7 +329,20 @@ def _count_rows(block: Any, n_classes: int) -> Any:
     return np.bincount(block.y[~np.isnan(block.y)].astype(np.intp), minlength=n_classes)
 
 
-def _fit(chosen: str, rows: Any, settings: dict[str, Any], seed: int, engine: Any) -> Any:
+def _together(source: Any, data: Any, groups: str | None, ids: list[str], form: Any) -> Any:
+    """The group of each row, by --groups and by equal ids; None where every row stands alone."""
+    from scarce.cli.spoken_columns import columns_as_written, group_column, rows_together
+
+    wanted = [*([groups] if groups else []), *ids]
+    if not wanted:
+        return None
+    table = data.select(wanted) if source.once else columns_as_written(source, wanted)
+    return rows_together(table, group_column(source, table, groups, form), ids)
+
+
+def _fit(
+    chosen: str, rows: Any, settings: dict[str, Any], seed: int, engine: Any, groups: Any
+) -> Any:
     import warnings
 
     cls = class_of(chosen)
@@ -324,7 +356,7 @@ def _fit(chosen: str, rows: Any, settings: dict[str, Any], seed: int, engine: An
         model = cls(**{**arguments, **settings})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", category=UserWarning)  # they are in the report
-            return model.fit(rows)
+            return fit_in_groups(model, rows, groups)
 
 
 @contextmanager

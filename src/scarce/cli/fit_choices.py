@@ -26,6 +26,7 @@ OWNERS = {  # options that only one model has
 }
 MOST_NUMBERS = 50  # different numbers in a label column; more are a measurement
 FEWEST_OF_A_CLASS = 10  # below, folds cannot choose anything
+FEW_NAMES = 20  # different values of a column named like an identifier that may be a category
 ID_NAME = re.compile(r"(?:^|[_ .-])(?:id|uuid|guid|key|index|row|rowid|rownames)$|^$", re.I)
 
 
@@ -48,7 +49,15 @@ def identifiers(
     if not named:
         return []
     first = next(iter(source.tables(named)))
-    found = [name for name in named if pc.count_distinct(first.column(name)).as_py() == len(first)]
+    counts = {name: pc.count_distinct(first.column(name)).as_py() for name in named}
+    found = [name for name in named if counts[name] == len(first)]
+    for name in named:
+        if FEW_NAMES < counts[name] < len(first):
+            say(
+                f"Column {name!r} is named like an identifier, several rows share its values, and "
+                "it is learnt from. If it says which rows belong together (a patient, a card): "
+                f"--groups {shell_word(name)}; if not: --drop {shell_word(name)}."
+            )
     for name in found:
         say(
             f"Column {name!r} has another value in every row, so it names rows and is left out "
@@ -113,6 +122,15 @@ def class_of(model: str) -> Any:
         "bayes": GaussianBayes,
         "auto": AutoClassifier,
     }[model]
+
+
+def fit_in_groups(model: Any, rows: Any, groups: Any) -> Any:
+    """Fit a model; what it chooses on left-out rows, it chooses with groups kept together."""
+    from inspect import signature
+
+    if groups is None or "groups" not in signature(model.fit).parameters:
+        return model.fit(rows)
+    return model.fit(rows, groups=groups)
 
 
 class Choice(NamedTuple):

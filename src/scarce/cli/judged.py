@@ -17,6 +17,7 @@ import click
 
 from scarce.cli.bad_cells import numbers_of, told
 from scarce.cli.class_order import as_in_columns, as_in_model, read_classes
+from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import COLUMN, LabelFlags
 from scarce.cli.output import progress
 from scarce.cli.prob_columns import before_name, find_prob, prob_values, table_or_stdin
@@ -357,13 +358,14 @@ def _model_and_table(
     if len(files) == 2:
         if is_model(files[1]) and not is_model(files[0]):
             raise UsageError(
-                f"The model comes first: scarce {verb} {files[1]} {files[0]} --label COLUMN"
+                "The model comes first: "
+                + shell_command("scarce", verb, *map(path_word, files[::-1]), "--label", "COLUMN")
             )
         return files[0], files[1]
     if files and is_model(files[0]):
         raise UsageError(
-            f"{files[0]} is a model: name the table with the outcomes too, such as: scarce {verb} "
-            f"{files[0]} test.csv --label fraud"
+            f"{files[0]} is a model: name the table with the outcomes too, such as: "
+            + shell_command("scarce", verb, path_word(files[0]), "test.csv", "--label", "fraud")
         )
     return None, files[0] if files else None
 

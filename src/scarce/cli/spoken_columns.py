@@ -2,14 +2,18 @@
 
     --weight COLUMN      --inclusion COLUMN      --groups COLUMN
 
-A value that cannot be used is refused with its column and its place. Weighs nothing: see judged.py.
+A value that cannot be used is refused with its column and its place. Rows that share the name in a
+column of --id belong together as rows of one group do. Weighs nothing: see judged.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from scarce.cli.bad_cells import place_of
+from scarce.cli.next_command import shell_word
+from scarce.cli.output import say
 from scarce.errors import DataError
 
 if TYPE_CHECKING:
@@ -76,4 +80,77 @@ def group_column(source: TableSource, table: Any, name: str | None, form: TextFo
             f"{source.where}, column {name!r} (--groups): all rows are in one group, so that how "
             "groups differ cannot be seen. Leave --groups out, or give rows of more groups."
         )
+    return codes
+
+
+def columns_as_written(source: TableSource, names: Sequence[str]) -> Any:
+    """Return some columns of a file, text as it is written and null where it means missing."""
+    import pyarrow as pa
+
+    names = list(dict.fromkeys(names))
+    parts = source.tables(names, exact=True)
+    if source.is_text:
+        parts = (source.without_blanks(part, names) for part in parts)
+    return pa.concat_tables(parts, promote_options="permissive")
+
+
+def rows_together(table: Any, groups: Any, ids: Sequence[str]) -> Any:
+    """Return the group of each row: rows of one group, or of one id, belong together.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The columns of ids, of all rows.
+    groups : array of int, or None
+        From `group_column`.
+    ids : sequence of str
+        Columns that name rows; where several rows have one name, that is said.
+
+    Returns
+    -------
+    array of int of shape (n,), or None
+        None where every row stands alone.
+    """
+    import numpy as np
+
+    linked = [] if groups is None else [np.asarray(groups, dtype=np.intp)]
+    for name in dict.fromkeys(ids):
+        codes = _named_rows(table.column(name))
+        often = np.bincount(codes)
+        shared = int(often[often > 1].sum())
+        if not shared:
+            continue
+        linked.append(codes)
+        say(
+            f"Column {name!r} (--id): {shared:,} of {len(codes):,} rows share their value with "
+            f"another row ({int((often > 1).sum()):,} values), and are kept together: none judges "
+            "a model that has learnt from another. If the column does not say which rows belong "
+            f"together, leave it out with --drop {shell_word(name)} instead."
+        )
+    if not linked:
+        return None
+    label = np.arange(len(linked[0]))
+    while True:  # rows that are linked by any column get the least number among them
+        before = label
+        for codes in linked:
+            least = np.full(int(codes.max()) + 1, len(label))
+            np.minimum.at(least, codes, label)
+            label = least[codes]
+        if np.array_equal(label, before):
+            return np.unique(label, return_inverse=True)[1]
+
+
+def _named_rows(values: Any) -> Any:
+    """Return a number for each name; a row without one gets a number of its own."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    codes = pc.dictionary_encode(values).combine_chunks().indices
+    codes = codes.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    lost = np.flatnonzero(codes < 0)
+    codes = np.array(codes, dtype=np.intp)
+    codes[lost] = codes.max(initial=-1) + 1 + np.arange(len(lost))
     return codes

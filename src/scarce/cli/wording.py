@@ -22,6 +22,10 @@ WORD = r"'(?P<word>[^']*)'|\"(?P<other>[^\"]*)\""
 PLAIN = r"(?P<plain>-?\w+(?:[.-]\w+)*)"
 BARE = re.compile(r"\b(?P<name>[a-z_]+)=(?:" + LIST + "|" + WORD + "|" + PLAIN + r")?")
 FOREIGN = re.compile(r"; if [^;.]*, pass (\w+)=\[\.\.\.\]")  # advice that this verb has no flag for
+GROUPED = re.compile(  # advice to leave a column out that may say which rows belong together
+    r"Leave it out with drop=\[(?P<name>'[^']*'|\"[^\"]*\")\], and where rows of one value belong "
+    r"together \(a patient, a card\) pass its values to fit as groups"
+)
 AFTER_FLAG = re.compile(r"--[\w-]+[ =]$")
 RENAMED = {"random_state": "seed", "header": "no-header", "label_source": "label-source"}
 NEGATED = {"header=False": "--no-header"}
@@ -80,6 +84,13 @@ def in_flags(message: str, options: Collection[str]) -> str:
     message = FOREIGN.sub(
         lambda match: match[0] if match[1].replace("_", "-") in options else "", message
     )
+    if "groups" in options:
+        message = GROUPED.sub(
+            r"Where rows of one value belong together (a patient, a card), pass groups=\g<name>: "
+            r"it is left out, and they stay in one fold. Otherwise leave it out with "
+            r"drop=[\g<name>]",
+            message,
+        )
     if "loss" in options:  # those of scarce fit
         message = REGRESSION.sub(lambda match: _regression(match, options), message)
     opened = CALL.sub(lambda match: match[1] or match[0], message)

@@ -343,8 +343,9 @@ def code_book(
         wanted = "they are wanted" if indicators else "it is a category"
         raise DataError(
             f"Column {name!r} holds {len(levels):,} different values (such as {brief(levels[0])} "
-            f"and {brief(levels[-1])}): too many for {what}. Leave it out with drop=[{name!r}]; if "
-            f"{wanted} all the same, pass max_levels={len(levels)}."
+            f"and {brief(levels[-1])}): too many for {what}. Leave it out with drop=[{name!r}], "
+            "and where rows of one value belong together (a patient, a card) pass its values to "
+            f"fit as groups; if {wanted} all the same, pass max_levels={len(levels)}."
         )
     return tuple(levels)
 
