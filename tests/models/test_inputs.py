@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 import scarce
-from scarce.errors import DataError, DataWarning
-from scarce.models.inputs import label_codes
-from scarce.rows import Column, Schema, open_rows
+from scarce.errors import DataError, DataWarning, UsageError
+from scarce.models.inputs import label_codes, scaled_weights, weight_factor
+from scarce.rows import ArrayRows, Column, Schema, open_rows
 from tests.test_estimators import ESTIMATORS
 
 NAN = np.nan
@@ -312,3 +312,27 @@ def test_rows_honour_masks():
         open_rows(X, weight=np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False]))
     with pytest.raises(DataError, match="a missing value at row 1"):
         open_rows({"a": whole, "w": whole}, weight="w")
+
+
+def test_survey_weights_are_scaled_to_the_number_of_rows_that_count():
+    """Rows without label or with weight 0 do not count; arrays and wrapped rows agree."""
+    weight = np.array([0.1, 0.3, 0.0, 0.2])
+    rows = ArrayRows(np.arange(4.0)[:, None], [0, 1, 1, NAN], weight=weight, classes=[0, 1])
+    scaled, remarks = scaled_weights(rows, "survey")
+    assert remarks == []
+    np.testing.assert_allclose(scaled.weights(), weight * 2 / 0.4)
+    every, _ = scaled_weights(rows, "survey", labelled=False)
+    np.testing.assert_allclose(every.weights(), weight * 3 / 0.6)
+    same, remarks = scaled_weights(rows, "frequency")
+    assert same is rows
+    assert len(remarks) == 1
+    plain = ArrayRows(np.arange(4.0)[:, None], [0, 1, 1, 0], classes=[0, 1])
+    assert scaled_weights(plain, "survey") == (plain, [])
+
+
+@pytest.mark.parametrize("kind", ["frequency", "survey"])
+def test_weights_whose_products_vanish_are_refused(kind):
+    with pytest.raises(DataError, match="Divide them by their mean"):
+        weight_factor(500 * 1e-320, 500, kind)
+    with pytest.raises(UsageError, match="weight_kind"):
+        weight_factor(1.0, 1, "counts")

@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from scarce.errors import DataError, DataWarning, UsageError
-from scarce.rows import ArrayRows, Column, Rows, Schema, open_rows
+from scarce.errors import DataError, DataWarning, UsageError, refuse_word
+from scarce.rows import ArrayRows, Block, Column, Rows, Schema, open_rows
 from scarce.rows.engines import Engine
 from scarce.rows.labels import is_number, label_array
 from scarce.rows.recode import recoded
+from scarce.rows.rows import Ticket
 from scarce.rows.schema import unmasked_weights
+
+WEIGHT_KINDS = ("frequency", "survey")
+LEAST_WEIGHT = 1e-150  # total weight below which products of weights are not numbers any more
 
 
 def rows_to_fit(
@@ -82,6 +86,120 @@ def rows_to_fit(
     )
     estimator.data_fingerprint_ = rows.fingerprint
     return rows, classes
+
+
+def weight_factor(total: float, n_rows: int, kind: str) -> tuple[float, list[str]]:
+    """Return what weights are multiplied by under `weight_kind`, and what the reader should know.
+
+    The one reading of `weight_kind` for every estimator. A weight of kind "frequency" counts rows:
+    2 is the row twice, and the total is the number of observations. Weights of kind "survey"
+    (sampling or inverse-probability weights) matter only in proportion: they are multiplied by
+    `n_rows / total`, so that they sum to the number of rows that were observed. Whole and real
+    numbers mean the same.
+
+    Parameters
+    ----------
+    total : float
+        Sum of the weights of the rows that count.
+    n_rows : int
+        Number of rows that count: with a weight above 0 and, where labels matter, a label.
+    kind : {"frequency", "survey"}
+
+    Returns
+    -------
+    factor : float
+        1 for "frequency".
+    remarks : list of str
+        For `report_.warnings`: "frequency" weights that sum to less than half the rows.
+
+    Examples
+    --------
+    >>> weight_factor(1.0, 500, "survey")
+    (500.0, [])
+    >>> factor, remarks = weight_factor(1.0, 500, "frequency")
+    >>> factor, remarks[0][:49]
+    (1.0, 'The weights of 500 rows sum to 1, and weights are')
+    """
+    refuse_word("weight_kind", kind, WEIGHT_KINDS)
+    if n_rows and not LEAST_WEIGHT < total < np.inf:
+        raise DataError(
+            f"The weights of {n_rows:,} rows sum to {total:.3g}, beyond what double precision can "
+            "multiply. Divide them by their mean before the fit."
+        )
+    if kind == "survey":
+        return (n_rows / total if n_rows else 1.0), []
+    if total >= 0.5 * n_rows:
+        return 1.0, []
+    return 1.0, [
+        f"The weights of {n_rows:,} rows sum to {total:.3g}, and weights are read as counts of "
+        f"rows (weight_kind='frequency'): penalties and intervals are those of {total:.3g} "
+        "observations. "
+        "Pass weight_kind='survey' for weights that only say how much a row stands for."
+    ]
+
+
+def scaled_weights(
+    rows: Rows, kind: str, *, labelled: bool = True, engine: Engine = None
+) -> tuple[Rows, list[str]]:
+    """Return rows whose weights are scaled as `weight_kind` asks for, and remarks.
+
+    See `weight_factor` for the rule. Rows without weights come back as they are. With
+    `labelled=False` rows without a label count too; every row's weight is multiplied, counted or
+    not.
+
+    Examples
+    --------
+    >>> rows = ArrayRows([[1.0], [2.0]], [0, 1], weight=[0.2, 0.6], classes=[0, 1])
+    >>> scaled_weights(rows, "survey")[0].weights()
+    array([0.5, 1.5])
+    """
+    total, n_rows, weighted = rows.fold(_weight_sums, labelled, engine=engine)
+    if not weighted:
+        refuse_word("weight_kind", kind, WEIGHT_KINDS)
+        return rows, []
+    factor, remarks = weight_factor(float(total), int(n_rows), kind)
+    return (rows if factor == 1.0 else _ReweightedRows(rows, factor)), remarks
+
+
+def _weight_sums(block: Block, labelled: bool) -> tuple[float, int, int]:
+    """Kernel: total weight and number of the rows that count, and whether weights were given."""
+    if block.weight is None:
+        return 0.0, 0, 0
+    counts = block.weight > 0
+    if labelled:
+        counts &= block.labelled
+    return float(block.weight[counts].sum()), int(counts.sum()), 1
+
+
+class _ReweightedRows(Rows):
+    """Rows whose weights are multiplied by a number."""
+
+    def __init__(self, rows: Rows, factor: float) -> None:
+        self.rows, self.factor = rows, factor
+        self.schema, self.starts, self.engine = rows.schema, rows.starts, rows.engine
+
+    def ticket(self, index: int) -> Ticket:
+        """Return the other rows' ticket with what to multiply by."""
+        return _Reweighted(self.rows.ticket(index), self.factor)
+
+    def on_disk(self) -> Rows:
+        """Return the same over rows that other processes can open."""
+        return _ReweightedRows(self.rows.on_disk(), self.factor)
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the rows themselves."""
+        return self.rows.fingerprint
+
+
+class _Reweighted:
+    def __init__(self, ticket: Ticket, factor: float) -> None:
+        self.ticket, self.factor = ticket, factor
+
+    def open(self) -> Block:
+        block = self.ticket.open()
+        weight = None if block.weight is None else block.weight * self.factor
+        return Block(block.X, block.y, weight, block.start, block.index)
 
 
 def positive_remark(classes: Any, weight: Any) -> list[str]:
