@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit, logit, xlogy
+from sklearn.base import clone
 
 import scarce
 from scarce import DataError, MaxentClassifier, UsageError, load, open_rows, save
@@ -326,8 +327,8 @@ def test_hidden_cells_cost_less_than_hidden_rows(rng):
         sample = make_presence_only(3000, random_state=seed)
         X = hide_features(sample.X, how="mcar", share=0.5, random_state=seed)
         whole = ~np.isnan(X).any(axis=1)
-        ours = MaxentClassifier(features="lq").fit(X, sample.y)
-        drop = MaxentClassifier(features="lq").fit(X[whole], sample.y[whole])
+        ours = MaxentClassifier(features="lq", spread="labelled").fit(X, sample.y)
+        drop = clone(ours).fit(X[whole], sample.y[whole])
         scores = [np.corrcoef(m.decision_function(sample.X), logit(sample.prob))[0, 1]
                   for m in (ours, drop)]  # fmt: skip
         gain.append(scores[0] - scores[1])
@@ -498,3 +499,43 @@ def test_stored_scales_predict_the_same(tmp_path):
     save(model, tmp_path / "one.scarce")
     again = load(tmp_path / "one.scarce")
     np.testing.assert_array_equal(again.predict_proba(test), model.predict_proba(test))
+
+
+# --- few labelled rows ----------------------------------------------------------------------------
+
+
+def known_density(seed, signal, n, columns=10):
+    """n labelled rows of a class whose density ratio is known, and the pool."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(1500, columns))
+    weight = np.exp(signal * X[:, 0])
+    X_all = np.concatenate([X[rng.choice(1500, n, p=weight / weight.sum())], X])
+    return X_all, np.repeat([1.0, np.nan], [n, 1500]), X, weight / weight.sum()
+
+
+def expected_gain(n, signal, **settings):
+    """Expected log density ratio of a new labelled row, mean of eight draws; 0 is the pool."""
+    found = []
+    for seed in range(8):
+        X, y, pool, share = known_density(seed, signal, n)
+        model = MaxentClassifier(**settings).fit(X, y)
+        found.append(float(share @ np.log(model.density_ratio(pool))))
+    return np.mean(found)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 8, 10, 20, 50])
+def test_few_labelled_rows_do_not_make_the_model_certain(n):
+    nothing, something = expected_gain(n, 0.0), expected_gain(n, 1.5)
+    assert nothing > -0.2  # where there is nothing to learn
+    assert nothing >= expected_gain(n, 0.0, spread="labelled")
+    assert something > 0.4  # of 1.1 nats that there are
+    assert something >= expected_gain(n, 1.5, spread="labelled") - 0.02
+
+
+def test_two_equal_presences_are_not_proof(rng):
+    X = np.concatenate([np.full((2, 8), 0.7), rng.normal(size=(500, 8))])
+    y = np.repeat([1.0, np.nan], [2, 500])
+    model = MaxentClassifier().fit(X, y)
+    assert model.density_ratio(X).max() < 10
+    assert MaxentClassifier(spread="labelled").fit(X, y).density_ratio(X).max() > 50
+    assert any("only 2 labelled rows" in line for line in model.report_.warnings)

@@ -65,9 +65,10 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         without spread). "auto" tries `width_scales` on folds of the labelled rows.
     width_scales : sequence of float, optional
         What "auto" chooses from; by default 20 widths from 5 to 0.25.
-    spread : {"labelled", "seen"}
-        Standard deviation over the class's labelled rows (000), or over all rows that see the
-        feature (004).
+    spread : {"shrunk", "labelled", "seen"}
+        Standard deviation over the class's labelled rows (000), over all rows that see the feature
+        (004), or of the labelled rows moved towards that of all rows and widened by
+        sqrt(1 + 4 / n), which keeps few labelled rows from making the model certain.
     widths : {"spread", "maxent"}
         One rule for every feature, or Maxent's table of widths per feature class.
     weighting : {"entropy", "default"}
@@ -163,7 +164,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         features: Any = "auto",
         width_scale: float | str = 1.0,
         width_scales: Any = None,
-        spread: str = "labelled",
+        spread: str = "shrunk",
         widths: str = "spread",
         weighting: str = "entropy",
         prevalence: Any = None,
