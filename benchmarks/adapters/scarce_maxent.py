@@ -131,7 +131,7 @@ def _path(
     model = _same(scales[0], **settings).fit(X, y)
     ratios, passes = [model.density_ratio(asked)], model.report_.passes
     with one_blas_thread:
-        parts, _ = model._prepare(X, y, None, None)
+        parts, _, _ = model._prepare(X, y, None, None)
         for scale in scales[1:]:
             solved = solve_all(parts, scale, model.coef_, model, None)
             model._settle(parts, solved, None)

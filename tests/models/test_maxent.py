@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit, logit, xlogy
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import scarce
 from scarce import DataError, MaxentClassifier, UsageError, load, open_rows, save
@@ -539,3 +540,146 @@ def test_two_equal_presences_are_not_proof(rng):
     assert model.density_ratio(X).max() < 10
     assert MaxentClassifier(spread="labelled").fit(X, y).density_ratio(X).max() > 50
     assert any("only 2 labelled rows" in line for line in model.report_.warnings)
+
+
+# --- how common the classes are -------------------------------------------------------------------
+
+
+def surveyed(rng, n=2000):
+    """Every row labelled; 1 is rare."""
+    X = rng.normal(size=(n, 2))
+    return X, (rng.random(n) < expit(X[:, 0] - 3.5)).astype(float)
+
+
+@pytest.mark.parametrize("objective", ["entropy", "robust"])
+def test_where_every_row_is_labelled_classes_have_their_observed_shares(objective, rng):
+    X, y = surveyed(rng)
+    weight = rng.exponential(size=len(y)) + 0.1
+    for weights in (None, weight):
+        model = MaxentClassifier(objective).fit(X, y, weights)
+        wanted = np.average(y, weights=weights)
+        assert model.class_prior_ == pytest.approx([1 - wanted, wanted], abs=1e-9)
+        assert model.class_prior_from_ == "observed"
+        mean = np.average(model.predict_proba(X)[:, 1], weights=weights)
+        assert mean == pytest.approx(wanted, rel=0.05)
+        assert not any("default_prevalence" in line for line in model.report_.warnings)
+    # rows without weight do not count, labelled or not
+    rest = MaxentClassifier(objective).fit(
+        np.vstack([X, X]), np.append(y, np.full(len(y), np.nan)), np.repeat([1.0, 0.0], len(y))
+    )
+    assert rest.class_prior_[1] == pytest.approx(y.mean(), abs=1e-9)
+
+
+def test_shares_of_three_classes_that_are_all_labelled(rng):
+    X = rng.normal(size=(900, 2))
+    y = np.array(["a", "b", "c"])[np.minimum(np.arange(900) // 600 + (X[:, 0] > 1.5), 2)]
+    model = MaxentClassifier(features="lq").fit(X, y)
+    wanted = [(y == one).mean() for one in "abc"]
+    assert model.class_prior_ == pytest.approx(wanted, abs=1e-12)
+
+
+def test_shares_that_are_assumed_are_named(rng):
+    X, y = surveyed(rng)
+    presence_only = np.where(y == 1, 1.0, np.nan)
+    some = np.where(rng.random(len(y)) < 0.5, y, np.nan)
+    for labels, words in ((presence_only, "Labels of 1.0 alone"), (some, "Not every row")):
+        model = MaxentClassifier(features="lq").fit(X, labels)
+        assert model.class_prior_from_ == "assumed"
+        (said,) = [line for line in model.report_.warnings if "default_prevalence=0.5" in line]
+        assert said.startswith(words)
+        old = MaxentClassifier(features="lq", default_prevalence=0.5).fit(X, labels)
+        np.testing.assert_array_equal(old.predict_proba(X), model.predict_proba(X))
+        for known in ({"default_prevalence": 0.5}, {"prevalence": 0.1},
+                      {"prevalence_bounds": (0.1, 0.2)}):  # fmt: skip
+            quiet = MaxentClassifier(features="lq", **known).fit(X, labels)
+            assert not any("default_prevalence" in line for line in quiet.report_.warnings)
+    assert MaxentClassifier(prevalence=0.1, features="l").fit(X, some).class_prior_from_ == "given"
+    with pytest.raises(UsageError, match="default_prevalence='autos' does not say"):
+        MaxentClassifier(default_prevalence="autos").fit(X, y)
+
+
+# --- the score ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", ["entropy", "robust"])
+def test_score_is_the_mean_log_density_ratio_of_labelled_rows(objective, rng):
+    X, y = three(rng)
+    weight = rng.exponential(size=len(y))
+    model = MaxentClassifier(objective, features="lq", classes=[0, 1, 2]).fit(X, y)
+    own = ~np.isnan(y)
+    each = np.log(model.density_ratio(X[own]))[np.arange(own.sum()), y[own].astype(int)]
+    assert model.score(X, y) == pytest.approx(each.mean(), rel=1e-12)
+    wanted = np.average(each, weights=weight[own])
+    assert model.score(X, y, weight) == pytest.approx(wanted, rel=1e-12)
+    # 0 had no labels to learn from
+    survey = np.where(own, y, 0.0)
+    assert model.score(X, survey) == pytest.approx(each.mean(), rel=1e-12)
+    with pytest.raises(DataError, match="is labelled with a class that the model has learnt"):
+        model.score(X[:3], [0, 0, np.nan])
+    with pytest.raises(DataError, match="X has 3 rows and y has 2"):
+        model.score(X[:3], [1, 1])
+    with pytest.raises(DataError, match="score needs labels"):
+        model.score(X)
+
+
+def test_score_of_rows_that_carry_their_labels(rng):
+    X, y = world(rng)
+    weight = rng.exponential(size=len(y))
+    model = MaxentClassifier().fit(X, y)
+    rows = open_rows(X, label=y, weight=weight)
+    assert model.score(rows) == pytest.approx(model.score(X, y, weight), rel=1e-12)
+    with pytest.raises(UsageError, match="Rows carry their own labels"):
+        model.score(rows, y)
+
+
+def test_cross_validation_with_rows_that_are_not_labelled(rng):
+    X, y = world(rng)
+    folds = KFold(5, shuffle=True, random_state=0)
+    found = cross_val_score(MaxentClassifier(), X, y, cv=folds)
+    assert (found > 0.1).all()
+    noise = cross_val_score(MaxentClassifier(), rng.permutation(X), y, cv=folds)
+    assert noise.mean() < 0.05
+    names = np.where(np.isnan(y), None, "owl").astype(object)
+    np.testing.assert_allclose(cross_val_score(MaxentClassifier(), X, names, cv=folds), found)
+    search = GridSearchCV(MaxentClassifier(features="h"), {"width_scale": [0.5, 50.0]}, cv=folds)
+    assert search.fit(X, y).best_params_ == {"width_scale": 0.5}
+
+
+# --- what weights mean ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", ["entropy", "robust"])
+def test_survey_weights_matter_only_in_proportion(objective, rng):
+    X, y = world(rng, 400)
+    weight = rng.exponential(size=400) + 0.2
+    survey = MaxentClassifier(objective, features="lqh", weight_kind="survey", tol=1e-9)
+    one = clone(survey).fit(X, y, weight)
+    for factor in (1 / weight.sum(), 1e6):
+        other = clone(survey).fit(X, y, factor * weight)
+        np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X), atol=1e-9)
+        assert other.n_labelled_ == pytest.approx(one.n_labelled_)
+    own = weight[y == 1]
+    assert one.n_labelled_[0] == pytest.approx(own.sum() ** 2 / (own @ own))
+    # equal weights are no weights
+    plain = clone(survey).set_params(weight_kind="frequency").fit(X, y)
+    equal = clone(survey).fit(X, y, np.full(400, 1 / 400))
+    np.testing.assert_allclose(equal.predict_proba(X), plain.predict_proba(X), atol=1e-9)
+
+
+def test_each_class_counts_its_own_rows_with_survey_weights(rng):
+    X, y = surveyed(rng)
+    weight = np.where(y == 1, 1.0, 40.0)
+    model = MaxentClassifier(weight_kind="survey", features="lq").fit(X, y, weight)
+    assert model.n_labelled_ == pytest.approx([(y == 0).sum(), (y == 1).sum()])
+    assert model.class_prior_[1] == pytest.approx(np.average(y, weights=weight))
+
+
+def test_weights_that_sum_to_one_are_pointed_out(rng):
+    X, y = world(rng, 400)
+    model = MaxentClassifier().fit(X, y, np.full(400, 1 / 400))
+    assert any("weight_kind='survey'" in line for line in model.report_.warnings)
+    assert not any("weight_kind" in line for line in MaxentClassifier().fit(X, y).report_.warnings)
+    with pytest.raises(UsageError, match="weight_kind='surveys' is not known"):
+        MaxentClassifier(weight_kind="surveys").fit(X, y)
+    with pytest.raises(DataError, match="beyond what double precision"):
+        MaxentClassifier().fit(X, y, np.full(400, 1e-320))

@@ -8,7 +8,8 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from scarce import MaxentClassifier
 from scarce.errors import DataError, UsageError
-from scarce.models.widths import WIDTHS, checked_widths, make_folds
+from scarce.models.widths import WIDTHS, LabelledRows, checked_widths, make_folds
+from scarce.rows import ArrayRows
 
 # --- folds ----------------------------------------------------------------------------------------
 
@@ -22,8 +23,15 @@ def labels(rng):
 
 
 def held_out(label, cv, groups=None, state=None, weight=None):
+    return folds_of(label, cv, groups, state, weight)[0]
+
+
+def folds_of(label, cv, groups=None, state=None, weight=None, X=None):
     weight = np.ones(len(label)) if weight is None else weight
-    return make_folds(cv, label, groups, state, weight)
+    label = np.where(weight > 0, label, np.nan)
+    X = np.random.default_rng(9).normal(size=(len(label), 2)) if X is None else X
+    rows = LabelledRows.of(ArrayRows(X, check=False), label, weight, weight, engine=None)
+    return make_folds(cv, rows, groups, state)
 
 
 @pytest.mark.parametrize("cv", [2, 3, 5, np.int64(4)])
@@ -32,9 +40,9 @@ def test_folds_hold_out_every_labelled_row_once(labels, cv):
     assert len(folds) == cv
     total = np.sum(folds, axis=0)
     np.testing.assert_array_equal(total, ~np.isnan(labels))
-    for one, size in ((0, 12), (1, 7)):  # each class apart: as even as can be
+    for one, size in ((0, 12), (1, 7)):  # each class spread out
         counts = [int(fold[labels == one].sum()) for fold in folds]
-        assert max(counts) - min(counts) <= 1
+        assert max(counts) - min(counts) <= 2
         assert sum(counts) == size
 
 
@@ -44,11 +52,38 @@ def test_folds_are_drawn_by_random_state(labels):
     assert (np.array(one) != np.array(other)).any()
 
 
-def test_more_folds_than_rows(labels):
-    folds = held_out(labels, 10)
-    assert len(folds) == 10
+@pytest.mark.parametrize("cv", [10, 30])
+def test_no_more_folds_than_rows_of_the_rarest_class(labels, cv):
+    folds = held_out(labels, cv)
+    assert len(folds) == 7
     np.testing.assert_array_equal(np.sum(folds, axis=0), ~np.isnan(labels))
-    assert len(held_out(labels, 30)) == 12  # none without rows
+
+
+def test_copies_are_held_out_together(rng):
+    X = rng.normal(size=(90, 3))
+    X[60:] = X[:30]  # labelled copies, unlabelled copies, and 30 rows once
+    label = np.where(np.arange(90) % 2 == 0, 0.0, np.nan)
+    folds, said = folds_of(label, 5, X=X)
+    assert len(folds) == 5
+    np.testing.assert_array_equal(np.sum(folds, axis=0), ~np.isnan(label))
+    for fold in folds:
+        np.testing.assert_array_equal(fold[:30], fold[60:])
+    assert any("15 of 45 labelled rows repeat another row" in line for line in said)
+    assert folds_of(label[:60], 5, X=X[:60])[1] == []
+
+
+def test_folds_do_not_depend_on_order_units_and_names_of_classes(labels, rng):
+    X = rng.normal(size=(60, 2))
+    order = rng.permutation(60)
+    first = np.array(held_out_of(X, labels))
+    np.testing.assert_array_equal(np.array(held_out_of(X[order], labels[order])), first[:, order])
+    np.testing.assert_array_equal(np.array(held_out_of(1000 * X[:, ::-1] - 7, labels)), first)
+    twice = np.array(held_out_of(np.repeat(X, 2, axis=0), np.repeat(labels, 2)))
+    np.testing.assert_array_equal(twice, np.repeat(first, 2, axis=1))
+
+
+def held_out_of(X, label):
+    return folds_of(label, 4, X=X)[0]
 
 
 def test_a_class_of_one_row_stays_in():
@@ -71,10 +106,9 @@ def test_groups_are_held_out_together(labels, rng):
     groups = rng.integers(0, 5, 60)
     folds = held_out(labels, 3, groups)
     np.testing.assert_array_equal(np.sum(folds, axis=0), ~np.isnan(labels))
-    for one in (0, 1):
-        for group in range(5):
-            own = (labels == one) & (groups == group)
-            assert all(fold[own].all() or not fold[own].any() for fold in folds)
+    for group in range(5):  # rows of both classes
+        own = ~np.isnan(labels) & (groups == group)
+        assert all(fold[own].all() or not fold[own].any() for fold in folds)
     assert len(held_out(labels, 9, (np.cumsum(~np.isnan(labels)) % 2).astype(str))) == 2
 
 
@@ -240,7 +274,6 @@ def test_settings_that_the_folds_need():
     settings = SimpleNamespace(tol=1e-6, max_passes=50, spread="labelled", widths="spread")
     from scarce.models.maxent_parts import prepare
     from scarce.models.widths import choose_width
-    from scarce.rows import ArrayRows
 
     rng = np.random.default_rng(0)
     X, y, weight = data(rng)
@@ -251,7 +284,7 @@ def test_settings_that_the_folds_need():
     parts = prepare(
         ArrayRows(X, check=False), label, weight, weight, 1, asked, categorical=[], dtype=float
     )
-    folds = make_folds(3, label, None, None, weight)
+    folds = held_out(label, 3, weight=weight)
     found = choose_width(
         parts, [1.0, 3.0], folds, settings, robust=None, engine=None, progress=None
     )

@@ -22,7 +22,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from scarce.errors import DataError
 from scarce.models import maxent_prior as prior
-from scarce.models.maxent_inputs import check_settings, check_stored, fit_rows, pool_weight, tilts
+from scarce.models.maxent_inputs import (
+    check_settings,
+    check_stored,
+    fit_rows,
+    label_weight,
+    labels_to_score,
+    pool_weight,
+    tilts,
+)
 from scarce.models.maxent_parts import (
     Parts,
     Solved,
@@ -33,7 +41,7 @@ from scarce.models.maxent_parts import (
     solve_all,
 )
 from scarce.models.maxent_views import MaxentViews
-from scarce.models.widths import checked_widths, choose_width, make_folds
+from scarce.models.widths import LabelledRows, checked_widths, choose_width, make_folds
 from scarce.records import FitReport
 from scarce.rows.block import Array
 from scarce.rows.engines import Engine, Progress, one_blas_thread
@@ -51,10 +59,11 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
     objective : {"entropy", "robust"}
         "entropy": a distribution for each labelled class, with class shares by their entropy.
         "robust": class-robust logistic regression, all classes at once.
-    default_prevalence : float or dict
+    default_prevalence : "auto", float or dict
         Share of the last class (the labelled one, where only one is) to lean towards: typical rows
         of a class get this probability. More than two classes need a dict of shares, or the 0.5
-        that favours none of them.
+        that favours none of them. "auto": where every row is labelled, the classes have the shares
+        that were observed; else 0.5, and the report says so.
     features : "auto", str or list
         Letters out of "lqpht": linear, quadratic, product, hinge, threshold; indicators of
         categories come by themselves. "auto" by number of labelled rows: below 10 "l", below 15
@@ -89,6 +98,11 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         of tables and of `Rows`.
     classes : sequence, optional
         All classes, where some have no labels. With one labelled class the other is added.
+    weight_kind : {"frequency", "survey"}
+        What sample_weight means. "frequency": a weight of 2 is the row twice, and the total is the
+        number of observations. "survey": sampling weights, which only matter in proportion; boxes
+        are as wide as for Kish's effective number of labelled rows of the class,
+        (sum w)^2 / sum w^2.
     clamp : bool
         At prediction treat values beyond those learnt from as the nearest of them.
     cv : int, splitter or iterable
@@ -102,7 +116,8 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
     max_passes : int
         After so many passes over the rows, for each class and width, no new step begins.
     random_state : int, optional
-        Draws the folds, None like 0; nothing else is random.
+        Deals the folds, None like 0; nothing else is random. Folds do not depend on the order of
+        the rows.
     engine : None, "threads", "processes", Executor or Dask client
         Who runs the blocks of rows, and the folds of "auto". Does not change a bit of the result.
     progress : callable (done, total), optional
@@ -115,6 +130,8 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
     is_labelled_ : ndarray of bool, shape (n_classes,)
     class_prior_ : ndarray of shape (n_classes,)
         Shares of the classes that the probabilities stand for.
+    class_prior_from_ : {"observed", "given", "assumed"}
+        Where they come from: labels of all rows, prevalence=, or default_prevalence.
     divergence_ : ndarray of shape (n_classes,)
         Of each class from the pool, in nats; 0 for classes without labels.
     width_scale_ : float
@@ -160,7 +177,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         self,
         objective: str = "entropy",
         *,
-        default_prevalence: Any = 0.5,
+        default_prevalence: Any = "auto",
         features: Any = "auto",
         width_scale: float | str = 1.0,
         width_scales: Any = None,
@@ -173,6 +190,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         knots_at: str = "quantile",
         categorical: Any = "auto",
         classes: Any = None,
+        weight_kind: str = "frequency",
         clamp: bool = True,
         cv: Any = 5,
         tol: float = 1e-6,
@@ -195,6 +213,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         self.knots_at = knots_at
         self.categorical = categorical
         self.classes = classes
+        self.weight_kind = weight_kind
         self.clamp = clamp
         self.cv = cv
         self.tol = tol
@@ -221,13 +240,14 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         y : array-like of shape (n,)
             Classes; NaN, None or NA where a row is not labelled.
         sample_weight : array-like of shape (n,), optional
-            Weight 2 is a row twice, in the pool and among the labelled.
+            Weight 2 is a row twice, in the pool and among the labelled; see weight_kind.
         background_weight : array-like of shape (n,), optional
             Weight in the pool only: the effort with which a background place was visited (presences
             carry it already: give them the average), or how many places a row stands for. Labelled
             rows need a weight above 0.
         groups : array-like of shape (n,), optional
-            With width_scale="auto" rows of a group are held out together.
+            With width_scale="auto" rows of a group are held out together; a missing value is a
+            group of its own. Copies of a row are always held out together.
 
         Returns
         -------
@@ -236,18 +256,15 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         begin = time.perf_counter()
         check_settings(self)
         with one_blas_thread:
-            parts, names = self._prepare(X, y, sample_weight, background_weight)
-            self.default_ = prior.shares_of(
-                "default_prevalence", self.default_prevalence, self.classes_
-            )
-            bounds = prior.bounds_of(self.prevalence, self.prevalence_bounds, self.classes_)
+            parts, labelled, said = self._prepare(X, y, sample_weight, background_weight)
+            names = self.classes_[self.is_labelled_].tolist()
+            bounds = self._shares(labelled)
             robust = self._robust_arguments(bounds)
             start = np.zeros((len(parts.boxes), parts.space.n_features))
             self.selection_ = None
             if self.width_scale == "auto":
-                label = np.concatenate([block.label for block in parts.rows.coded_blocks])
-                weight = np.concatenate([block.weight for block in parts.rows.coded_blocks])
-                folds = make_folds(self.cv, label, groups, self.random_state, weight)
+                folds, more = make_folds(self.cv, labelled, groups, self.random_state)
+                said += more
                 self.selection_ = choose_width(
                     parts,
                     checked_widths(self.width_scales),
@@ -265,7 +282,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
             except EmptyBoxes as error:
                 raise explain_empty(parts, error, names, self, robust) from None
             self._settle(parts, solved, bounds)
-        self._report(parts, solved, time.perf_counter() - begin)
+        self._report(parts, solved, said, time.perf_counter() - begin)
         return self
 
     def predict_proba(self, X: Any) -> Array:
@@ -277,9 +294,11 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         return np.asarray(log_softmax(self._scores(X), axis=1))
 
     def decision_function(self, X: Any) -> Array:
-        """Return the log-odds of the last of two classes, or a score for each of several."""
+        """Return the log-odds of the last of two classes, or each of several's log-probability."""
         scores = self._scores(X)
-        return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
+        if scores.shape[1] == 2:
+            return np.asarray(scores[:, 1] - scores[:, 0])
+        return np.asarray(log_softmax(scores, axis=1))  # unique, unlike the scores themselves
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row; of equal ones the last."""
@@ -304,6 +323,39 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
             return np.asarray(ratio[:, int(np.flatnonzero(self.is_labelled_)[0])])
         return np.asarray(ratio)
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the gain: the mean of log [p(x given class) / p(x)] over labelled rows, in nats.
+
+        0 is no better than the pool that was learnt from; on rows that the fit did not see it says
+        what was learnt. Rows that are not labelled, and rows of a class that had no labels to learn
+        from, do not count. Works in `cross_val_score(model, X, y, cv=KFold(5, shuffle=True))` with
+        NaN in y; for a calibrated level use `scarce.log_loss` on rows that are all labelled.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, k), table, or Rows
+            `Rows` bring their labels and weights along.
+        y : array-like of shape (n,)
+            Classes; NaN, None or NA where a row is not labelled.
+        sample_weight : array-like of shape (n,), optional
+        """
+        check_is_fitted(self)
+        position, weight = labels_to_score(self, X, y, sample_weight)
+        own = ~np.isnan(position) & (weight > 0)
+        if not own.any():
+            raise DataError(
+                f"None of the {len(position):,} rows is labelled with a class that the model has "
+                f"learnt ({', '.join(map(str, self.classes_[self.is_labelled_]))}), so that there "
+                "is no gain to measure. Score labelled rows; in cross-validation, use fewer folds."
+            )
+        if self.objective_ == "robust":
+            log_ratio = self.predict_log_proba(X) - np.log(self.class_prior_)
+            log_ratio = log_ratio[:, self.is_labelled_]
+        else:
+            log_ratio = tilts(self, X) - self.log_partition_
+        each = log_ratio[np.flatnonzero(own), position[own].astype(np.intp)]
+        return float(np.average(each, weights=weight[own]))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -313,8 +365,8 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, background_weight: Any
-    ) -> tuple[Parts, list[Any]]:
-        """Read the data; note the classes; return what is to be solved and the labelled classes."""
+    ) -> tuple[Parts, LabelledRows, list[str]]:
+        """Read the data; note the classes; return what is to be solved, and remarks."""
         rows, found, label, weight, dtype = fit_rows(self, X, y, sample_weight)
         label[weight <= 0] = np.nan
         has_labels = np.array([(label == one).any() for one in range(len(found))], dtype=bool)
@@ -333,21 +385,33 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         pool = weight
         if background_weight is not None:
             pool = weight * pool_weight(background_weight, len(rows), known & (weight > 0))
+        weight, said = label_weight(weight, label, self.weight_kind)
         named = list(getattr(self, "feature_names_in_", []))
         columns = categorical_columns(self.categorical, rows, named)
         self.is_category_ = np.isin(np.arange(rows.n_columns), columns)
         self.pool_weight_ = float(pool.sum())
+        n_labelled = int(has_labels.sum())
         parts = prepare(
-            rows,
-            label,
-            weight,
-            pool,
-            int(has_labels.sum()),
-            self,
-            categorical=columns,
-            dtype=dtype,
+            rows, label, weight, pool, n_labelled, self, categorical=columns, dtype=dtype
         )
-        return parts, self.classes_[self.is_labelled_].tolist()
+        return parts, LabelledRows.of(rows, label, weight, pool, engine=self.engine), said
+
+    def _shares(self, labelled: LabelledRows) -> Array | None:
+        """Settle the default shares of the classes; return bounds for the shares, if any."""
+        bounds = prior.bounds_of(self.prevalence, self.prevalence_bounds, self.classes_)
+        self.class_prior_from_ = "assumed" if self.prevalence is None else "given"
+        if not (isinstance(self.default_prevalence, str) and self.default_prevalence == "auto"):
+            self.default_ = prior.shares_of(
+                "default_prevalence", self.default_prevalence, self.classes_
+            )
+        elif labelled.every and self.is_labelled_.all():
+            self.default_ = labelled.shares
+            if bounds is None:
+                self.class_prior_from_ = "observed"
+                bounds = np.column_stack([labelled.shares, labelled.shares])
+        else:
+            self.default_ = prior.shares_of("default_prevalence", 0.5, self.classes_)
+        return bounds
 
     def _robust_arguments(self, bounds: Array | None) -> dict[str, Any] | None:
         """Return what the robust problem needs to know of the classes; None for entropy."""
@@ -395,14 +459,14 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
             self.offset_ = np.log(self.class_prior_)
         self.offset_[labelled] -= self.log_partition_
 
-    def _report(self, parts: Parts, solved: Solved, seconds: float) -> None:
+    def _report(self, parts: Parts, solved: Solved, said: list[str], seconds: float) -> None:
         self.report_ = FitReport(
             converged=solved.converged,
             certificate=solved.certificate,
             objective=solved.objective,
             passes=solved.passes,
             seconds=seconds,
-            warnings=tuple(remarks(parts, solved, self)),
+            warnings=(*remarks(parts, solved, self), *said),
             proves=solved.proves,
         )
 

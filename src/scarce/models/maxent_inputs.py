@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from scarce.errors import DataError, UsageError, refuse_word
 from scarce.features.axes import Axis
 from scarce.features.coded import code_cells, shape_of, tilt_of
 from scarce.features.feature_map import FeatureMap, Lines
-from scarce.models.inputs import label_codes, rows_to_fit, rows_to_predict
+from scarce.models.inputs import label_codes, rows_to_fit, rows_to_predict, weight_factor
 from scarce.rows import Block, Rows, open_rows
 from scarce.rows.block import Array
 from scarce.rows.schema import unmasked_weights
@@ -59,6 +59,50 @@ def fit_rows(
     held = getattr(rows, "_X", None)
     dtype = held.dtype if isinstance(held, np.ndarray) and held.dtype in FLOATS else np.float64
     return rows, classes, label, weight, dtype
+
+
+def label_weight(weight: Array, label: Array, kind: str) -> tuple[Array, list[str]]:
+    """Return the weight of each row as a labelled row, and remarks.
+
+    With kind "survey" the labelled rows of a class weigh (sum w)^2 / sum w^2 together, Kish's
+    effective number of rows: the variance of their weighted mean is that of so many rows.
+    """
+    known = ~np.isnan(label)
+    _, said = weight_factor(float(weight[known].sum()), int(known.sum()), kind)
+    if kind == "frequency":
+        return weight, said
+    out = np.array(weight, dtype=np.float64)
+    for one in np.unique(label[known]):
+        own = label == one
+        share = weight[own] / weight[own].max()
+        out[own] = share * (share.sum() / (share @ share))
+    return out, said
+
+
+def labels_to_score(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array]:
+    """Return each row's position among the classes that were learnt (else NaN), and its weight."""
+    if isinstance(X, Rows):
+        if y is not None or sample_weight is not None:
+            raise UsageError(
+                "Rows carry their own labels and weights: name them in open_rows(label=, weight=), "
+                "not in score."
+            )
+        codes, weight = X.labels(engine=model.engine), X.weights(engine=model.engine)
+        found: list[Any] = list(X.classes)
+    else:
+        if y is None:
+            raise DataError("score needs labels: pass y, NaN where a row is not labelled.")
+        codes, classes = label_codes(y, _num_samples(X))
+        found = classes.tolist()
+        weight = np.ones(len(codes))
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, codes, ensure_non_negative=True)
+    learnt = model.classes_[model.is_labelled_].tolist()
+    place = np.array([learnt.index(one) if one in learnt else np.nan for one in found])
+    position = np.full(len(codes), np.nan)
+    known = ~np.isnan(codes)
+    position[known] = place[codes[known].astype(np.intp)]
+    return position, weight
 
 
 def has_text(X: Any) -> bool:

@@ -348,7 +348,7 @@ def explain_empty(
 
 def remarks(parts: Parts, solved: Solved, model: Any) -> list[str]:
     """Return what the reader of a report should know."""
-    out = []
+    out = _level(model)
     names = [axis.name for axis in parts.space.axes]
     if not solved.converged:
         out.append(
@@ -390,6 +390,27 @@ def remarks(parts: Parts, solved: Solved, model: Any) -> list[str]:
             f"width_scale {model.width_scale_:.3g} is at the edge of width_scales: try more beyond."
         )
     return out
+
+
+def _level(model: Any) -> list[str]:
+    """Say that class shares were assumed, where the user did not state them."""
+    assumed = model.class_prior_from_ == "assumed" and model.prevalence_bounds is None
+    if not isinstance(model.default_prevalence, str) or not assumed:
+        return []
+    shares = dict(zip(model.classes_.tolist(), model.class_prior_.tolist(), strict=True))
+    if model.is_labelled_.sum() == 1:
+        label = model.classes_[model.is_labelled_].tolist()[0]
+        return [
+            f"Labels of {label!s} alone cannot tell how common it is: the level of the "
+            f"probabilities rests on default_prevalence=0.5, a share of {shares[label]:.3g}. Pass "
+            "prevalence= where the share is known; density_ratio does not depend on it."
+        ]
+    listed = ", ".join(f"{name!s} {share:.3g}" for name, share in shares.items())
+    return [
+        f"Not every row is labelled, and classes may be labelled at different rates: the class "
+        f"shares ({listed}) rest on default_prevalence=0.5, not on the numbers of labels. Pass "
+        "prevalence= where the shares are known, or where rows were labelled at random."
+    ]
 
 
 def _outliers(found: Found, knots_at: str) -> list[str]:

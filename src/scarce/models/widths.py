@@ -5,13 +5,15 @@
 Each fold's labelled rows are hidden in turn; they stay in the pool, as rows that are not labelled.
 Within a fold the widths are walked from wide to narrow, each fit starting from the one before, so
 that the whole path costs a few fits. The score is in nats per labelled row: 0 is no better than the
-pool itself. Assumes that labelled rows are independent; where they come in clusters (places, dates,
-patients) pass groups, or a splitter of your own, or the score flatters narrow boxes.
+pool itself. Copies of a row are held out together. Assumes that labelled rows are otherwise
+independent; where they come in clusters (places, dates, patients) pass groups, or a splitter of
+your own, or the score flatters narrow boxes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,11 +22,13 @@ from numpy.typing import NDArray
 
 from scarce.errors import DataError, UsageError
 from scarce.features.coded import tilt_of
+from scarce.features.knots import chosen_rows
 from scarce.models.maxent_parts import Parts, solve_entropy, solve_robust
 from scarce.records import WidthChoice
-from scarce.rows import many
+from scarce.rows import ArrayRows, Rows, many
 from scarce.rows.block import Array
 from scarce.rows.engines import Engine, Progress
+from scarce.rows.folds import RowGroups, deal_folds, given_groups, row_groups
 from scarce.solvers.boxed import EmptyBoxes
 from scarce.solvers.passes import class_scores
 
@@ -129,46 +133,101 @@ def _held_out(parts: Parts, held: Split, of_class: int) -> tuple[Any, NDArray[np
     return own, np.flatnonzero(held[own.row])
 
 
-def make_folds(cv: Any, label: Array, groups: Any, random_state: Any, weight: Array) -> list[Split]:
-    """Return the labelled rows that each fold holds out.
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """The labelled rows by themselves, and what folds and class shares need to know of them.
+
+    Parameters
+    ----------
+    rows : Rows
+        Labelled rows with weight, in the order of all rows.
+    position : ndarray of int, shape (m,)
+        Where they stand among all rows.
+    label, weight : ndarray of shape (n,)
+        Of all rows: position among the labelled classes (NaN = not labelled), weight.
+    shares : ndarray of shape (labelled classes,)
+        Of each class in the pool weight of labelled rows.
+    every : bool
+        Whether every row with weight in the pool is labelled.
+    """
+
+    rows: Rows
+    position: NDArray[np.intp]
+    label: Array
+    weight: Array
+    shares: Array
+    every: bool
+
+    @classmethod
+    def of(
+        cls, rows: Rows, label: Array, weight: Array, pool: Array, *, engine: Engine
+    ) -> LabelledRows:
+        """Take the labelled rows out of all rows."""
+        known = ~np.isnan(label)
+        every = bool(known[pool > 0].all())
+        own = rows
+        if not known.all():
+            values = np.concatenate(rows.fold(chosen_rows, known, engine=engine)[0])
+            own = ArrayRows(values, schema=rows.schema, check=False, engine=engine)
+        sums = np.bincount(label[known].astype(np.intp), weights=pool[known])
+        return cls(own, np.flatnonzero(known), label, weight, sums / sums.sum(), every)
+
+    def groups(self, groups: Any, seed: int) -> RowGroups:
+        """Return which of the labelled rows belong together."""
+        given = given_groups(groups, len(self.label))
+        own = None if given is None else np.where(given < 0, np.nan, given)[self.position]
+        codes = self.label[self.position].astype(np.intp)
+        return row_groups(
+            self.rows,
+            codes,
+            self.weight[self.position],
+            groups=own,
+            seed=seed,
+            engine=self.rows.engine,
+        )
+
+
+def make_folds(
+    cv: Any, labelled: LabelledRows, groups: Any, random_state: Any
+) -> tuple[list[Split], list[str]]:
+    """Return the labelled rows that each fold holds out, and remarks on copies among them.
 
     Parameters
     ----------
     cv : int, splitter, or iterable of (train, test) positions
-        A number of folds, drawn for each class apart; with groups whole groups are held out.
-        Positions count all rows.
+        A number of folds, each class spread evenly; copies of a row, and rows of one group, are
+        held out together (rows/folds.py). Positions count all rows.
     """
-    labelled = np.flatnonzero(~np.isnan(label) & (weight > 0))
-    if groups is not None and np.shape(groups) != np.shape(label):
-        raise DataError(
-            f"groups has shape {np.shape(groups)} for {len(label)} rows: give one group per row."
-        )
-    classes = np.unique(label[labelled])
+    label = labelled.label
+    given_groups(groups, len(label))  # refuses what is no group per row
+    classes = np.unique(label[labelled.position])
     held: list[Split]
+    said: list[str] = []
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        held = _drawn(int(cv), label, labelled, classes, groups, random_state)
+        held, said = _dealt(int(cv), labelled, groups, random_state)
     else:
-        positions = _given(cv, label, labelled, groups)
+        positions = _given(cv, label, labelled.position, groups)
         held = [np.zeros(len(label), dtype=bool) for _ in positions]
         for out, test in zip(held, positions, strict=True):
             out[test] = True
     for number, out in enumerate(held):
         for one in classes:
-            own = labelled[label[labelled] == one]
+            own = labelled.position[label[labelled.position] == one]
             if out[own].all():
                 raise DataError(
                     f"Fold {number + 1} of {len(held)} holds out all {len(own)} labelled rows of a "
                     "class, so that nothing is left to learn from. Use fewer folds, other groups, "
                     "or a number as width_scale."
                 )
-    held = [out for out in held if out[labelled].any()]
+    held = [out for out in held if out[labelled.position].any()]
     if not held:
-        count = f"{len(labelled)} sample{'s are' if len(labelled) != 1 else ' is'} labelled"
+        m = len(labelled.position)
+        count = f"{m} sample{'s are' if m != 1 else ' is'} labelled"
         raise DataError(
             f"No fold holds out a labelled row ({count}), so that widths cannot be compared. Label "
             "more rows, use another cv=, or give width_scale a number."
         )
-    return held
+    return held, said
 
 
 def _given(
@@ -197,38 +256,36 @@ def _given(
     return out
 
 
-def _drawn(
-    folds: int,
-    label: Array,
-    labelled: NDArray[np.intp],
-    classes: Array,
-    groups: Any,
-    random_state: Any,
-) -> list[Split]:
-    from sklearn.model_selection import GroupKFold, KFold  # heavy, and needed here alone
-
+def _dealt(
+    folds: int, labelled: LabelledRows, groups: Any, random_state: Any
+) -> tuple[list[Split], list[str]]:
+    """Deal labelled rows to folds; a class whose rows all belong together stays in."""
     if folds < 2:
         raise UsageError(f"cv={folds}: give 2 folds or more, or a number as width_scale.")
-    held = [np.zeros(len(label), dtype=bool) for _ in range(folds)]
-    for one in classes:
-        own = labelled[label[labelled] == one]
-        if len(own) < 2:
-            continue  # a single row of a class stays in: there would be nothing left
-        if groups is not None:
-            part = np.asarray(groups)[own]
-            count = min(folds, len(np.unique(part)))
-            if count < 2:
-                raise DataError(
-                    f"All {len(own)} labelled rows of a class are in one group, so that no group "
-                    "can be held out. Leave groups= away, or give width_scale a number."
-                )
-            splits = GroupKFold(count).split(own, groups=part)
-        else:
-            count = min(folds, len(own))
-            splits = KFold(count, shuffle=True, random_state=_state(random_state)).split(own)
-        for out, (_, test) in zip(held, splits, strict=False):
-            out[own[test]] = True
-    return held
+    found = labelled.groups(groups, _seed(random_state))
+    codes = labelled.label[labelled.position].astype(np.intp)
+    alone = []
+    for one in np.unique(codes):
+        own = codes == one
+        if len(np.unique(found.group[own])) > 1:
+            continue
+        alone.append(one)
+        if own.sum() > 1:
+            raise DataError(
+                f"All {own.sum()} labelled rows of a class are in one group, so that no group can "
+                "be held out. Leave groups= away, or give width_scale a number."
+            )
+    used = ~np.isin(codes, alone)
+    if not used.any():
+        return [], found.remarks()
+    own = np.flatnonzero(used)
+    some = replace(found, group=np.where(used, found.group, -1))
+    count = min(folds, some.fewest(codes))
+    fold = deal_folds(some, np.where(used, codes, -1), labelled.weight[labelled.position], count)
+    held = [np.zeros(len(labelled.label), dtype=bool) for _ in range(count)]
+    for row in own:
+        held[fold[row]][labelled.position[row]] = True
+    return held, found.remarks()
 
 
 def checked_widths(given: Any) -> tuple[float, ...]:
@@ -244,11 +301,11 @@ def checked_widths(given: Any) -> tuple[float, ...]:
     return widths
 
 
-def _state(given: Any) -> Any:
+def _seed(given: Any) -> int:
     if given is None:
         return 0
-    if isinstance(given, np.random.RandomState) or (
-        isinstance(given, (int, np.integer)) and 0 <= given < 2**32
-    ):
-        return given
+    if isinstance(given, np.random.RandomState):
+        return int(given.randint(2**31 - 1))
+    if isinstance(given, (int, np.integer)) and 0 <= given < 2**32:
+        return int(given)
     raise UsageError(f"random_state={given!r}: give a whole number of at least 0, or None.")
