@@ -117,7 +117,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         After so many passes over the rows, for each class and width, no new step begins.
     random_state : int, optional
         Deals the folds, None like 0; nothing else is random. Folds do not depend on the order of
-        the rows.
+        rows and columns or on units, but on the codes or names of categories.
     engine : None, "threads", "processes", Executor or Dask client
         Who runs the blocks of rows, and the folds of "auto". Does not change a bit of the result.
     progress : callable (done, total), optional
