@@ -683,3 +683,31 @@ def test_weights_that_sum_to_one_are_pointed_out(rng):
         MaxentClassifier(weight_kind="surveys").fit(X, y)
     with pytest.raises(DataError, match="beyond what double precision"):
         MaxentClassifier().fit(X, y, np.full(400, 1e-320))
+
+
+# --- what the data may not mean -------------------------------------------------------------------
+
+
+def test_columns_and_presences_that_deserve_a_second_look(rng):
+    X, y = world(rng)
+    table = pd.DataFrame(X, columns=["heat", "lon", "Latitude"])
+    table["soil"] = rng.integers(1, 5, len(y))
+    table["age"] = rng.integers(1, 80, len(y))
+    said = MaxentClassifier(features="l").fit(table, y).report_.warnings
+    assert [line for line in said if line.startswith("Columns 'lon', 'Latitude' look like coord")]
+    (whole,) = [line for line in said if "few whole numbers" in line]
+    assert "'soil'" in whole
+    assert "'age'" not in whole
+    plain = MaxentClassifier(features="l", categorical=["soil"]).fit(table[["heat", "soil"]], y)
+    every = MaxentClassifier(features="l").fit(table, np.nan_to_num(y))
+    for model in (plain, every):
+        assert not any("coord" in one or "whole" in one for one in model.report_.warnings)
+
+
+def test_presences_recorded_twice_are_counted_and_said(rng):
+    X, y = world(rng)
+    own = X[y == 1][:40]
+    model = MaxentClassifier(features="l").fit(np.vstack([X, own]), np.append(y, np.ones(40)))
+    (said,) = [line for line in model.report_.warnings if "repeat another" in line]
+    assert said.startswith("40 of ")
+    assert not any("repeat" in one for one in MaxentClassifier().fit(X, y).report_.warnings)

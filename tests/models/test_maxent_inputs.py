@@ -222,3 +222,15 @@ def test_weights_of_the_pool():
             inputs.pool_weight(wrong, 3, labelled)
     with pytest.raises(DataError, match=r"0 for 1 labelled rows \(first: row 2\)"):
         inputs.pool_weight([1, 1, 0], 3, np.array([True, False, True]))
+
+
+def test_rows_with_another_code_book_are_read_by_the_names_of_levels(rng):
+    soil = np.array(["clay", "peat", "sand", "rock"])[rng.integers(0, 4, 300)]
+    table = pd.DataFrame({"heat": rng.normal(size=300), "soil": soil})
+    y = np.where((soil == "sand") & (rng.random(300) < 0.8) | (np.arange(300) < 9), 1.0, np.nan)
+    model = MaxentClassifier(features="l").fit(table, y)
+    for rows in (table.iloc[::-1], table[table.soil == "sand"], table[table.soil != "clay"]):
+        opened = open_rows(rows, label=None)
+        np.testing.assert_array_equal(model.predict_proba(opened), model.predict_proba(rows))
+        np.testing.assert_array_equal(model.density_ratio(opened), model.density_ratio(rows))
+        assert model.extrapolation(opened)[1].tolist() == model.extrapolation(rows)[1].tolist()

@@ -184,6 +184,18 @@ def test_oracle_importance(fitted):
     assert found.variables == ["x0", "x1", "x2"]
 
 
+def test_importance_counts_weights_as_repeated_rows(fitted, rng):
+    model, X, y = fitted
+    weight = rng.integers(0, 4, len(y))
+    one = model.permutation_importance(X, y, weight, random_state=0)
+    times = model.permutation_importance(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert one.auc == pytest.approx(times.auc, abs=1e-9)
+    assert one.gain == pytest.approx(times.gain, abs=1e-12)
+    np.testing.assert_allclose(one.gain_drop.mean(1), times.gain_drop.mean(1), atol=0.2)
+    rows = model.permutation_importance(open_rows(X, label=y, weight=weight), None, random_state=0)
+    np.testing.assert_array_equal(rows.gain_drop, one.gain_drop)
+
+
 def test_importance_of_tables_and_of_other_labels(rng):
     X, y = make(rng)
     table = pd.DataFrame({"a": X[:, 0], "soil": np.array(["c", "p", "s"])[np.arange(200) % 3]})

@@ -289,3 +289,25 @@ def test_settings_that_the_folds_need():
         parts, [1.0, 3.0], folds, settings, robust=None, engine=None, progress=None
     )
     assert found.widths.tolist() == [3.0, 1.0]
+
+
+def test_copies_do_not_flatter_the_score_of_left_out_rows(rng):
+    """Presences that each stand twice: the gain claimed is that of new presences, not of copies."""
+    X = rng.normal(size=(700, 6))
+    y = np.where(np.arange(700) < 60, 1.0, np.nan)
+    X[:60, 0] += 1.0
+    new = rng.normal(size=(3000, 6))
+    new[:, 0] += 1.0
+    X, y = np.vstack([X, X[:60]]), np.append(y, np.ones(60))
+    settings = {"features": "h", "width_scale": "auto", "width_scales": [2.0, 0.5, 0.1]}
+    apart = MaxentClassifier(**settings, cv=KFold(5, shuffle=True, random_state=0)).fit(X, y)
+    model = MaxentClassifier(**settings).fit(X, y)
+
+    def flattered(model):
+        return model.selection_.score - np.log(model.density_ratio(new)).mean()
+
+    assert apart.width_scale_ == 0.1
+    assert flattered(apart) > 0.5
+    assert model.width_scale_ > 0.1
+    assert flattered(model) < 0.15
+    assert any("60 of 120 labelled rows repeat another" in one for one in model.report_.warnings)

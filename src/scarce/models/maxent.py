@@ -277,6 +277,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
                 self.width_scale_ = self.selection_.width_scale
             else:
                 self.width_scale_ = float(self.width_scale)
+                said += labelled.repeats()
             try:
                 solved = solve_all(parts, self.width_scale_, start, self, robust)
             except EmptyBoxes as error:

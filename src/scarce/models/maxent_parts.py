@@ -36,6 +36,13 @@ AUTO = ((80.0, "lqph"), (15.0, "lqh"), (10.0, "lq"), (0.0, "l"))
 MOST_PRODUCTS = 50  # "auto" leaves products out with more variables: their number is its square
 
 
+# Names of columns that hold where a record was made.
+PLACES = {
+    *("lon", "long", "lng", "longitude", "decimallongitude", "easting", "x", "x_coord", "coord_x"),
+    *("lat", "latitude", "decimallatitude", "northing", "y", "y_coord", "coord_y"),
+}
+
+
 @dataclass(frozen=True, eq=False)
 class Parts:
     """Rows, features and boxes, ready to be solved for any width_scale."""
@@ -359,6 +366,8 @@ def remarks(parts: Parts, solved: Solved, model: Any) -> list[str]:
     if flat:
         out.append(f"Columns with a single value or none carry nothing: {_some(flat)}.")
     out += _outliers(parts.seen_of_columns, model.knots_at)
+    if not model.is_labelled_.all():
+        out += _doubtful_columns(names, parts.seen_of_columns.whole)
     variable, pairs = parts.space.variable_of, parts.space.pairs
     for of_class, (label, boxes) in enumerate(
         zip(model.classes_[model.is_labelled_].tolist(), parts.boxes, strict=True)
@@ -411,6 +420,23 @@ def _level(model: Any) -> list[str]:
         f"shares ({listed}) rest on default_prevalence=0.5, not on the numbers of labels. Pass "
         "prevalence= where the shares are known, or where rows were labelled at random."
     ]
+
+
+def _doubtful_columns(names: Sequence[str], whole: Sequence[str]) -> list[str]:
+    """Point out predictors of presences that may be coordinates or codes."""
+    out = []
+    places = [name for name in names if name.strip().lower() in PLACES]
+    if len(places) > 1:
+        out.append(
+            f"Columns {_some(places)} look like coordinates and are used as predictors, so that "
+            "the model learns where records were made. Leave them out if that is not wanted."
+        )
+    if whole:
+        out.append(
+            f"Columns of a few whole numbers are used as measurements: {_some(whole)}. If they are "
+            f"codes, name them in categorical=, such as categorical=[{whole[0]!r}]."
+        )
+    return out
 
 
 def _outliers(found: Found, knots_at: str) -> list[str]:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
-from sklearn.utils.validation import check_is_fitted
+from scipy.special import expit, logsumexp, softmax
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from scarce.errors import DataError, UsageError, refuse_word, suggest
 from scarce.features.coded import code_cells, shape_of, tilt_of, weighted_sums
@@ -182,6 +182,7 @@ class MaxentViews:
         self,
         X: Any,
         y: Any,
+        sample_weight: Any = None,
         *,
         label: Any = None,
         n_repeats: int = 5,
@@ -193,7 +194,9 @@ class MaxentViews:
         ----------
         X, y : array-like
             As for fit: labelled rows of the class against all rows. y is None for `Rows`, which
-            carry their labels.
+            carry their labels and weights.
+        sample_weight : array-like of shape (n,), optional
+            Weight 2 is a row twice.
         label : class, optional
             Which labelled class, where there are several.
         n_repeats : int
@@ -210,14 +213,16 @@ class MaxentViews:
         rows = predict_rows(self, X)
         values = np.concatenate([block.X for block in rows.blocks()])
         wanted = model.classes_[position]
+        weight = np.ones(len(values))
         if y is None:
             listed = list(rows.classes)
-            codes = rows.labels(engine=model.engine)
-            chosen = codes == (listed.index(wanted) if wanted in listed else -1)
+            codes, weight = rows.labels(engine=model.engine), rows.weights(engine=model.engine)
         else:
             codes, found = label_codes(y, len(values))
             listed = found.tolist()
-            chosen = codes == (listed.index(wanted) if wanted in listed else -1)
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, values, ensure_non_negative=True)
+        chosen = (codes == (listed.index(wanted) if wanted in listed else -1)) & (weight > 0)
         if not chosen.any():
             raise DataError(
                 f"None of the {len(values)} rows is labelled {wanted!s}. Pass the labels that the "
@@ -227,13 +232,14 @@ class MaxentViews:
         shape = shape_of(space)
         cells = code_cells(values, space, clamp=bool(model.clamp))
         rng = np.random.default_rng(random_state)
+        truth = np.arange(int(chosen.sum()) + cells.n) < chosen.sum()
 
         def scores(codes: Any, rest: Any) -> tuple[float, float]:
             tilt = tilt_of(type(cells)(codes, rest), shape, lines, np.empty(cells.n))
-            log_mean = np.logaddexp.reduce(tilt) - np.log(len(tilt))
+            log_mean = logsumexp(tilt, b=weight) - np.log(weight.sum())
             both = np.concatenate([tilt[chosen], tilt])
-            truth = np.arange(len(both)) < chosen.sum()
-            return float(roc_auc_score(truth, both)), float(tilt[chosen].mean() - log_mean)
+            auc = roc_auc_score(truth, both, sample_weight=np.append(weight[chosen], weight))
+            return float(auc), float(np.average(tilt[chosen], weights=weight[chosen]) - log_mean)
 
         auc, gain = scores(*cells)
         auc_drop, gain_drop = np.zeros((2, len(space.axes), n_repeats))

@@ -186,6 +186,16 @@ class LabelledRows:
             engine=self.rows.engine,
         )
 
+    def repeats(self) -> list[str]:
+        """Say how many labelled rows repeat another, where not every row is labelled."""
+        copies = 0 if self.every else self.groups(None, 0).copies
+        if not copies:
+            return []
+        return [
+            f"{copies:,} of {len(self.position):,} labelled rows repeat another labelled row, and "
+            "each counts. If one place or case was recorded twice, keep one record of it."
+        ]
+
 
 def make_folds(
     cv: Any, labelled: LabelledRows, groups: Any, random_state: Any
