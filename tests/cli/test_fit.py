@@ -177,6 +177,16 @@ def test_one_labelled_class_is_for_maxent(folder):
     shown = fit(folder, "w.scarce", "--model", "maxent", label="seen")
     assert "against all 1,200 as background" in shown.stdout
     assert "Probabilities rest on a share of" in shown.stderr
+    assert "cannot tell how common it is" in shown.stderr
+
+
+def test_maxent_takes_the_observed_share_where_every_row_is_labelled(folder):
+    shown = fit(folder, "m.scarce", "--model", "maxent", label="fraud")
+    assert shown.exit_code == 0, shown.stderr
+    assert "Probabilities rest on" not in shown.stderr
+    model = load(folder / "m.scarce")
+    share = pq.read_table(folder / "data.parquet")["fraud"].to_numpy().mean()
+    assert model.class_prior_[1] == pytest.approx(share, abs=1e-12)
     assert "scarce correct MODEL --now-at SHARE" in shown.stderr
 
 

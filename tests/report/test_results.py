@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -310,6 +312,10 @@ def test_the_most_telling_variables_are_shown_and_the_level_is_said(sample):
     assert f"assumed, not learnt: they rest on a share of {share} for 1" in told
     known = MaxentClassifier(features="l", prevalence=0.3).fit(X, seen)
     assert level_of(known).startswith("The level of these probabilities was given")
+    seen = SimpleNamespace(
+        classes_=[0, 1], class_prior_=[0.7, 0.3], class_prior_from_="observed", prevalence=None
+    )
+    assert "the observed share, 30%" in level_of(seen)
     settings = {row[0] for t in parts(page, "table") for row in t["rows"]}
     assert not settings & {"default prevalence", "width of the boxes"}
 

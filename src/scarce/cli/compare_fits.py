@@ -139,17 +139,21 @@ class ModelFit:
         if self.kind == "auto" and self.holed:
             arguments["members"] = ["boosting", "forest"]  # as `scarce fit` does
         if self.kind == "maxent" and "default_prevalence" not in arguments:
-            arguments["default_prevalence"] = _labelled_shares(rows)
+            arguments |= _labelled_shares(rows)
         with said_clearly(cls.__name__):
             return fit_in_groups(cls(**arguments), rows, groups)
 
 
-def _labelled_shares(rows: Any) -> dict[Any, float]:
-    """The shares of the classes among the labelled rows, which are judged here, and only these."""
-    counts, _ = rows.label_counts()
-    return {
-        name: float(count / counts.sum()) for name, count in zip(rows.classes, counts, strict=True)
-    }
+def _labelled_shares(rows: Any) -> dict[str, Any]:
+    """Shares of the classes among the labelled rows, as only these are judged here.
+
+    Nothing where every row is labelled: maxent then takes the observed shares by itself.
+    """
+    counts, unlabelled = rows.label_counts()
+    if not unlabelled:
+        return {}
+    shares = zip(rows.classes, (counts / counts.sum()).tolist(), strict=True)
+    return {"default_prevalence": dict(shares)}
 
 
 def read_model(name: str) -> tuple[str, dict[str, Any]]:

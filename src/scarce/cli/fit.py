@@ -245,7 +245,7 @@ def fit(
             say(f"scarce: warning: {in_flags(warning, _options())}")
     if chosen == "auto":
         _say_if_worthless(fitted)
-    if chosen == "maxent":
+    if chosen == "maxent" and fitted.class_prior_from_ != "observed":
         _say_prevalence(fitted, counts)
     if not converged:
         say(f"scarce: warning: {not_converged(out, fitted.report_)} It is written all the same.")

@@ -355,7 +355,7 @@ def explain_empty(
 
 def remarks(parts: Parts, solved: Solved, model: Any) -> list[str]:
     """Return what the reader of a report should know."""
-    out = _level(model)
+    out = []
     names = [axis.name for axis in parts.space.axes]
     if not solved.converged:
         out.append(
@@ -398,7 +398,7 @@ def remarks(parts: Parts, solved: Solved, model: Any) -> list[str]:
         out.append(
             f"width_scale {model.width_scale_:.3g} is at the edge of width_scales: try more beyond."
         )
-    return out
+    return out + _level(model)
 
 
 def _level(model: Any) -> list[str]:

@@ -134,6 +134,8 @@ def level_of(model: Any) -> str:
     share = f"{number(model.class_prior_[-1], percent=True)} for {model.classes_[-1]!s}"
     if getattr(model, "prevalence", None) is not None:
         return f"The level of these probabilities was given: they rest on a share of {share}."
+    if getattr(model, "class_prior_from_", "assumed") == "observed":
+        return f"Every row is labelled: the probabilities rest on the observed share, {share}."
     return (
         f"The level of these probabilities is assumed, not learnt: they rest on a share of {share} "
         "among all rows, which such labels cannot tell. Which rows are likelier than others is "
