@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from scarce.labelling.plan import AuditPlan, plan_audit
     from scarce.models.auto import AutoClassifier
     from scarce.models.bayes import GaussianBayes
+    from scarce.models.columns import compare_columns
     from scarce.models.maxent import MaxentClassifier
     from scarce.models.presence import presence_background, target_group
     from scarce.models.rare import RareClassifier
@@ -110,6 +111,7 @@ __all__ = [
     "log_loss",
     "calibration_loss",
     "open_rows",
+    "compare_columns",
     "many",
     "save",
     "load",
@@ -176,6 +178,7 @@ _home = {
     "log_loss": "scarce.assess",
     "calibration_loss": "scarce.assess",
     "open_rows": "scarce.rows",
+    "compare_columns": "scarce.models.columns",
     "many": "scarce.rows",
     "save": "scarce.store",
     "load": "scarce.store",

@@ -46,7 +46,11 @@ RECORDS: dict[str, type] = {
     "RankedFit": RankedFit,
 }
 # Records of upper rooms, imported when a value or a file has one.
-RECORD_HOMES = {"CostMatrix": "scarce.decisions.costs", "Amount": "scarce.decisions.amounts"}
+RECORD_HOMES = {
+    "CostMatrix": "scarce.decisions.costs",
+    "Amount": "scarce.decisions.amounts",
+    "ColumnProfile": "scarce.rows.profile",
+}
 
 DEEPEST = 32  # levels of lists, tuples, dicts, records and models inside each other
 LARGEST_INT = 4096  # bits

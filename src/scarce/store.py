@@ -228,6 +228,11 @@ def _check_columns(state: dict[str, Any]) -> None:
         raise StoreError("report_ is not the report of a fit. Fit it again.")
     if count is not None and (not isinstance(count, (int, np.integer)) or count < 0):
         raise StoreError(f"n_features_in_ is {count!r:.40}, not a number of columns. Fit it again.")
+    profile = state.get("column_profile_")
+    if profile is not None and (
+        type(profile).__name__ != "ColumnProfile" or (count is not None and len(profile) != count)
+    ):
+        raise StoreError(f"column_profile_ does not describe {count} columns. Fit it again.")
     if names is not None:
         text = isinstance(names, np.ndarray) and all(isinstance(n, str) for n in names.flat)
         if not text or names.ndim != 1 or (count is not None and len(names) != count):

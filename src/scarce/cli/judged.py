@@ -304,6 +304,8 @@ def read_judged(
             table, said = pa.concat_tables(parts, promote_options="permissive"), None
     if table.num_rows == 0:
         raise DataError(f"{source.where} has a header and no rows: there is nothing to judge.")
+    if loaded is not None and not quiet:
+        loaded.say_columns()
     y, classes = read_classes(table.column(label), label, labels, source.where, loaded, quiet)
     if found is not None:
         said = prob_values(table, found, source=source, form=form, start=0)

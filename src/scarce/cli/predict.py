@@ -130,6 +130,7 @@ def predict(
             write(part)
             count += part.num_rows
             total += float(prob[:, -1].sum())
+    loaded.say_columns()
     summary = {
         "rows": count,
         "model": loaded.kind,

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from scarce.cli.output import say
+from scarce.cli.wording import in_flags
 from scarce.errors import DataError, StoreError
 
 
@@ -29,12 +30,15 @@ class LoadedModel:
         Columns, code books and classes of the data that it learnt from.
     classes : tuple
         In the order of the probabilities; of two, the event last.
+    watch : ColumnWatch, or None
+        Takes note of the rows that are scored, where the model knows how its columns looked.
     """
 
     path: Path
     model: Any
     schema: Any
     classes: tuple[Any, ...]
+    watch: Any = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -75,6 +79,8 @@ class LoadedModel:
         try:
             X, _, _ = self.schema.code(table, start)
             self._refuse_holes(X, start)
+            if self.watch is not None:
+                self.watch.add(X)
             rows = ArrayRows(X, schema=self.schema, engine=engine, check=False)
             return self.model.predict_proba(rows)
         except DataError as error:
@@ -130,6 +136,16 @@ class LoadedModel:
             yield part.select(list(keep)), prob
             start += part.num_rows
 
+    def say_columns(self) -> None:
+        """Say which columns of the scored rows are not like those of training, a line each."""
+        if self.watch is None:
+            return
+        ctx = click.get_current_context(silent=True)
+        params = [] if ctx is None else ctx.command.params
+        known = [name[2:] for one in params for name in one.opts if name.startswith("--")]
+        for remark in self.watch.remarks():
+            say(f"scarce: warning: {in_flags(str(remark), known)}")
+
     def _with_way_out(self, error: DataError) -> DataError:
         """An unknown level can be read as missing only by a model, and a verb, that knows how."""
         told, advice, _ = str(error).partition(" Read unknown levels")
@@ -170,6 +186,7 @@ def load_model(path: Path) -> LoadedModel:
     """Load a model file that can give probabilities; warn where its fit had not converged."""
     from scarce import load
     from scarce.rows import Column, Schema
+    from scarce.rows.profile import ColumnWatch
 
     model = load(path)
     if not hasattr(model, "predict_proba"):
@@ -203,7 +220,10 @@ def load_model(path: Path) -> LoadedModel:
     if not getattr(report, "converged", True):
         say(f"scarce: warning: {not_converged(path, report)} Fit it again: scarce fit.")
     classes = tuple(value.item() if hasattr(value, "item") else value for value in model.classes_)
-    return LoadedModel(Path(path), model, replace(schema, label=None, weight=None), classes)
+    profile = _found(model, "column_profile_")
+    watch = None if profile is None else ColumnWatch(profile, schema.columns)
+    schema = replace(schema, label=None, weight=None)
+    return LoadedModel(Path(path), model, schema, classes, watch)
 
 
 def _no_valid_model(path: Path, model: Any, error: Exception) -> StoreError:

@@ -178,7 +178,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             objective=float(ended.objective),
             passes=int(ended.passes),
             seconds=time.perf_counter() - begin,
-            warnings=tuple(remarks),
+            warnings=(*self.column_profile_.remarks, *remarks),
             proves=ended.proves,
         )
         return self

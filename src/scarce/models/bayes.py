@@ -190,7 +190,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         bayes_checks.forget(self)
         rows, self.classes_ = rows_to_fit(self, X, y, sample_weight, engine=self.engine)
         refuse_categories(rows, type(self).__name__)
-        return self._take(learn(self, rows, groups), begin)
+        return self._take(learn(self, rows, groups), begin, self.column_profile_.remarks)
 
     @available_if(bayes_checks.takes_batches)  # type: ignore[untyped-decorator]
     def partial_fit(
@@ -220,6 +220,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             same = rows_to_predict(self, X)  # the same columns as before
             X = same if isinstance(X, Rows) else X
         rows, found = rows_to_fit(self, X, y, sample_weight, engine=self.engine)
+        del self.column_profile_  # that of one batch would not speak for all
         refuse_categories(rows, type(self).__name__)
         if first:
             self.classes_ = found if classes is None else np.unique(np.asarray(classes))
@@ -234,7 +235,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self
         return self._take(learned, begin)
 
-    def _take(self, learned: Learned, begin: float) -> Self:
+    def _take(self, learned: Learned, begin: float, remarks: tuple[str, ...] = ()) -> Self:
         """Note what was learned."""
         for name, value in learned.attributes.items():
             setattr(self, name, value)
@@ -245,7 +246,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             objective=learned.objective,
             passes=learned.passes,
             seconds=time.perf_counter() - begin,
-            warnings=(*learned.remarks, *bayes_checks.narrow(self)),
+            warnings=(*remarks, *learned.remarks, *bayes_checks.narrow(self)),
             proves=learned.proves,
         )
         return self

@@ -20,6 +20,7 @@ from scarce.errors import DataError, DataWarning, UsageError, refuse_word
 from scarce.rows import ArrayRows, Block, Column, Rows, Schema, open_rows
 from scarce.rows.engines import Engine
 from scarce.rows.labels import is_number, label_array
+from scarce.rows.profile import profile_rows
 from scarce.rows.recode import recoded
 from scarce.rows.rows import Ticket
 from scarce.rows.schema import unmasked_weights
@@ -55,6 +56,7 @@ def rows_to_fit(
         estimator.feature_names_in_ = np.array(X.names, dtype=object)
         estimator.schema_ = X.schema.to_dict()
         estimator.data_fingerprint_ = X.fingerprint
+        estimator.column_profile_ = profile_rows(X, engine=engine)
         return X, np.array(X.classes)
     if y is None:
         raise DataError(
@@ -85,6 +87,7 @@ def rows_to_fit(
         check=False,
     )
     estimator.data_fingerprint_ = rows.fingerprint
+    estimator.column_profile_ = profile_rows(rows, engine=engine)
     return rows, classes
 
 

@@ -467,7 +467,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
             objective=solved.objective,
             passes=solved.passes,
             seconds=seconds,
-            warnings=(*remarks(parts, solved, self), *said),
+            warnings=(*self.column_profile_.remarks, *remarks(parts, solved, self), *said),
             proves=solved.proves,
         )
 

@@ -20,6 +20,7 @@ from scarce.features.feature_map import FeatureMap, Lines
 from scarce.models.inputs import label_codes, rows_to_fit, rows_to_predict, weight_factor
 from scarce.rows import Block, Rows, open_rows
 from scarce.rows.block import Array
+from scarce.rows.profile import profile_rows
 from scarce.rows.schema import unmasked_weights
 
 PIECE = 16_384  # rows coded and looked up at once
@@ -47,6 +48,7 @@ def fit_rows(
         model.feature_names_in_ = np.array(rows.names, dtype=object)
         model.schema_ = rows.schema.to_dict()
         model.data_fingerprint_ = rows.fingerprint
+        model.column_profile_ = profile_rows(rows, engine=model.engine)
         codes, classes = label_codes(y, len(rows))
         weight = np.ones(len(rows))
         if sample_weight is not None:

@@ -415,7 +415,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"The gain over logistic regression ({self.selection_.gain:.2g} "
                 f"{self.select_by}) is inside its noise: loss='logistic' is as good here."
             )
-        return remarks + positive_remark(self.classes_, seen.weight)
+        remarks += positive_remark(self.classes_, seen.weight)
+        return [*self.column_profile_.remarks, *remarks]
 
     def _check_loaded(self) -> None:
         """Refuse a model file whose parts do not belong together."""

@@ -1,0 +1,90 @@
+"""A model file over a table: what is said of columns that do not look as they did in training."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from scarce.cli.main import scarce
+
+
+def table(rng, n, **changed):
+    a = rng.normal(size=n)
+    held = {
+        "a": a,
+        "b": rng.normal(size=n),
+        "city": rng.choice(["Bonn", "Ulm", "Wien"], n),
+        "y": (rng.random(n) < 1 / (1 + np.exp(1.5 - 2 * a))).astype(int),
+    }
+    return pa.table(held | changed)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    rng = np.random.default_rng(3)
+    place = tmp_path_factory.mktemp("scored")
+    files = {
+        "train": {},
+        "test": {},
+        "units": {"a": 1000 * rng.normal(size=400)},
+        "coded": {"a": np.where(rng.random(400) < 0.3, -999.0, rng.normal(size=400))},
+        "empty": {"a": pa.nulls(400, pa.float64())},
+        "one": {"city": np.repeat("Ulm", 400), "b": np.zeros(400)},
+        "tiny": {"city": np.repeat("Ulm", 5), "b": np.full(5, 0.5)},
+    }
+    for name, changed in files.items():
+        n = {"train": 1000, "tiny": 5}.get(name, 400)
+        pq.write_table(table(rng, n, **changed), place / f"{name}.parquet")
+    for model in ("rare", "bayes"):
+        fit = ["fit", str(place / "train.parquet"), "--label", "y", "--model", model]
+        done = CliRunner().invoke(scarce, [*fit, "--out", str(place / f"{model}.scarce")])
+        assert done.exit_code == 0, done.stderr
+    return place
+
+
+def warnings(folder, *line):
+    done = CliRunner().invoke(
+        scarce, [str(folder / w) if w[-1].isalpha() and "." in w else w for w in line]
+    )
+    assert done.exit_code == 0, done.stderr
+    return [said for said in done.stderr.splitlines() if said.startswith("scarce: warning: Column")]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("test", []),
+        ("tiny", []),
+        ("units", [("'a'", "outside the range of training")]),
+        ("coded", [("'a'", "--missing -999")]),
+        ("empty", [("'a'", "all 400 values are missing")]),
+        ("one", [("'b'", "all 400 values are 0"), ("'city'", "all 400 rows are Ulm")]),
+    ],
+)
+def test_predict_and_evaluate_say_what_changed(folder, data, expected):
+    new = f"{data}.parquet"
+    said = [
+        warnings(folder, "predict", "bayes.scarce", new, "--out", "p.csv", "--force"),
+        warnings(folder, "compare", new, "bayes.scarce", "--label", "y"),
+    ]
+    if data != "tiny":  # which has one class alone
+        said.append(warnings(folder, "evaluate", "bayes.scarce", new, "--label", "y"))
+        page = ["--out", "r.html", "--force"]
+        said.append(warnings(folder, "report", "bayes.scarce", new, "--label", "y", *page))
+    for lines in said:
+        assert len(lines) == len(expected)
+        for line, (column, words) in zip(lines, expected, strict=True):
+            assert f"Column {column}" in line
+            assert words in line
+
+
+def test_two_models_over_one_table_say_it_once(folder):
+    line = ("compare", "coded.parquet", "rare.scarce", "bayes.scarce", "--label", "y")
+    assert len(warnings(folder, *line)) == 1
+
+
+def test_a_corrected_model_still_knows_its_columns(folder):
+    warnings(folder, "correct", "rare.scarce", "--now-at", "0.1", "--out", "c.scarce", "--force")
+    line = ("predict", "c.scarce", "units.parquet", "--out", "p.csv", "--force")
+    assert len(warnings(folder, *line)) == 1
