@@ -336,7 +336,10 @@ def test_what_the_model_left_aside_is_a_label_when_a_flag_says_so(tmp_path, rng)
     save(RareClassifier("logistic", ridge=1.0).fit(rows), tmp_path / "m.scarce")
     test = write(tmp_path / "t.csv", a=a[:3], end=[-1, -1, -1])
     flags = (tmp_path / "m.scarce", test, "--label", "end")
-    assert "says of none of its 3 rows" in refused(3, *flags)
+    said = refused(3, *flags)  # what nobody looked at in training may have been looked at here
+    assert "--unlabelled -1" in said
+    assert "--negative -1" in said
+    assert "says of none of its 3 rows" in refused(3, *flags, "--unlabelled", "-1")
     assert "says of none" not in run(*flags, "--negative", "-1").output
 
 

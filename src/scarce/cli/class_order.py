@@ -28,8 +28,9 @@ def read_classes(
     as_learnt = len(coded) == 2 and not (labels.positive or labels.negative)
     if as_learnt:
         negative, positive = (tuple(str(value) for value in group) for group in coded)
-        apart = tuple(str(value) for value in loaded.schema.unlabelled)
-        labels = _as_learnt(labels, positive, negative, apart)
+        made_up = tuple(f"not {word}" for word in positive)  # no label of any file
+        negative = tuple(word for word in negative if word not in made_up)
+        labels = labels._replace(positive=positive, negative=negative)
     counts = _counts(values, set(labels.unlabelled))
     if counts is not None and not counts:
         also = ", and look at --unlabelled" if labels.unlabelled else ""
@@ -39,7 +40,8 @@ def read_classes(
             f"--label{also}."
         )
     if as_learnt and counts is not None:
-        _refuse_other_words(counts, name, [*coded[0], *coded[1]], where, loaded)
+        looked = _looked_at(counts, name, where, loaded, quiet)
+        _refuse_other_words(counts, name, [*coded[0], *coded[1], *looked], where, loaded)
     read = read_labels(values, name, labels, where=where, quiet=True)
     if loaded is not None and len(loaded.classes) == 2:
         _refuse_other_event(typed, read.classes, loaded)
@@ -119,15 +121,31 @@ def _spelt(value: Any) -> str:
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-def _as_learnt(
-    labels: LabelFlags,
-    positive: tuple[str, ...],
-    negative: tuple[str, ...],
-    unlabelled: tuple[str, ...],
-) -> LabelFlags:
-    """Return label flags as the model learnt them, with what was typed beside."""
-    apart = tuple(dict.fromkeys([*labels.unlabelled, *unlabelled]))
-    return labels._replace(positive=positive, negative=negative, unlabelled=apart)
+def _looked_at(
+    counts: dict[Any, int], name: str, where: str, loaded: Any, quiet: bool
+) -> list[Any]:
+    """Labels that meant "not labelled" when the model learnt, and are outcomes in this table.
+
+    That nobody looked at a training row says nothing of the rows that judge. 0 beside an event is
+    an absence here, said aloud; of other values a flag must say what they mean.
+    """
+    apart = {class_key(value) for value in loaded.schema.unlabelled}
+    found = [value for value in counts if class_key(value) in apart]
+    if not found:
+        return []
+    word, n = _spelt(found[0]), counts[found[0]]
+    if len(found) > 1 or class_key(found[0]) != 0 or loaded.schema.coded_as[0]:
+        raise DataError(
+            f"{where}: {n:,} rows of {name!r} are {word}, which meant not labelled when the model "
+            f"{loaded.path.name} learnt. Say what it means here: --unlabelled {shlex.quote(word)} "
+            f"if nobody looked, --negative {shlex.quote(word)} if it is known not to have happened."
+        )
+    if not quiet:
+        say(
+            f"The model learnt with {word} as not labelled. Here {n:,} rows are {word} and count "
+            f"as looked at, without {loaded.classes[1]}; if nobody looked, say --unlabelled {word}."
+        )
+    return found
 
 
 def _moved(y: Any, classes: Sequence[Any], order: Sequence[Any], why: str) -> Any:

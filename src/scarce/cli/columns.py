@@ -174,7 +174,8 @@ def describe_counts(
     if len(classes) == 2:
         settled = "the event" if labels.positive else "the event; --positive settles it"
         parts.append(f"{_rows(counts[1])} {classes[1]} ({settled})")
-        parts.append(f"{_are(counts[0])} {classes[0]}")
+        if counts[0] or not unlabelled:
+            parts.append(f"{_are(counts[0])} {classes[0]}")
     else:
         parts += [
             f"{_rows(count) if place == 0 else _are(count)} {value}"
@@ -182,7 +183,8 @@ def describe_counts(
         ]
     if unlabelled:
         why = "empty" if not labels.unlabelled else f"empty or {' or '.join(labels.unlabelled)}"
-        parts.append(f"{_are(unlabelled)} {why}: not labelled")
+        state = "background, where nobody looked" if labels.background else "not labelled"
+        parts.append(f"{_are(unlabelled)} {why}: {state}")
     return f"Label {name!r}: {', '.join(parts)}."
 
 

@@ -44,6 +44,7 @@ from scarce.cli.options import (
     typed,
 )
 from scarce.cli.output import emit, json_option, progress, say, seed_option, table, write_line
+from scarce.cli.presence import ask_background, point_out, with_background
 from scarce.cli.scoring import not_converged
 from scarce.cli.wording import in_flags
 from scarce.errors import CheckError, DataError, UsageError
@@ -58,6 +59,12 @@ from scarce.errors import CheckError, DataError, UsageError
     default="auto",
     show_default=True,
     help="What to fit; auto looks at the labels and the holes, and says why.",
+)
+@click.option(
+    "--background",
+    multiple=True,
+    metavar="VALUE",
+    help="maxent: label of places where nobody looked, such as 0 (repeatable).",
 )
 @click.option("--columns", type=COLUMN, multiple=True, help="Column to learn from (repeatable).")
 @click.option("--drop", type=COLUMN, multiple=True, help="Column to leave out (repeatable).")
@@ -115,6 +122,7 @@ def fit(
     data: Path,
     labels: LabelFlags,
     model: str,
+    background: tuple[str, ...],
     columns: tuple[str, ...],
     drop: tuple[str, ...],
     ids: tuple[str, ...],
@@ -147,6 +155,7 @@ def fit(
 
     if labels.label is None:
         raise UsageError("Which column holds the labels? Name it: --label COLUMN")
+    labels = with_background(labels, background, model)
     if out is None and not dry_run:
         raise UsageError("Where should the model go? Name a file: --out m.scarce")
     if out is not None:
@@ -223,6 +232,9 @@ def fit(
     refuse_labels(chosen, rows, counts)
     if why:
         say(f"--model auto: {why}")
+    ask_background(chosen, counts, labels)
+    if not columns:
+        point_out(chosen, rows, labels)
     if chosen == "bayes" and model == "auto" and _has_categories(rows):
         rows = _reopen_with_indicators(rows, table_in)
     for column, levels in rows.schema.indicators.items():

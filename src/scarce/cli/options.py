@@ -33,6 +33,7 @@ class LabelFlags(NamedTuple):
     negative: tuple[str, ...]
     unlabelled: tuple[str, ...]
     classes: tuple[str, ...] = ()
+    background: tuple[str, ...] = ()  # those of `unlabelled` where nobody looked
 
 
 class Name(click.ParamType[str]):

@@ -6,9 +6,9 @@ Ranges and missing values are counted over all rows. Quantiles and frequent valu
 sample of rows: those whose hash is smallest, so that the sample depends on what the rows hold and
 neither on their order nor on who ran the blocks (equal rows of one block are told apart by a
 running number). A fit looks for values that seem to stand for "missing", and for a column that
-alone tells the two classes apart. A comparison asks whether the new rows could have come from the same source:
-every remark has a probability below 1e-6 if they did, whatever the distribution, because ranks do
-not know of one (m new values beyond n old ones: a beta-binomial count).
+alone tells the two classes apart. A comparison asks whether the new rows could have come from the
+same source: every remark has a probability below 1e-6 if they did, whatever the distribution,
+because ranks do not know of one (m new values beyond n old ones: a beta-binomial count).
 
 Assumes rows that are independent of each other. Does not look for drift inside the range of
 training, nor for columns that matter only together.
