@@ -137,8 +137,8 @@ def _looked_at(
     if len(found) > 1 or class_key(found[0]) != 0 or loaded.schema.coded_as[0]:
         raise DataError(
             f"{where}: {n:,} rows of {name!r} are {word}, which meant not labelled when the model "
-            f"{loaded.path.name} learnt. Say what it means here: --unlabelled {shlex.quote(word)} "
-            f"if nobody looked, --negative {shlex.quote(word)} if it is known not to have happened."
+            f"{loaded.path.name} learnt. Say what it means here: --unlabelled {shell_word(word)} "
+            f"if nobody looked, --negative {shell_word(word)} if it is known not to have happened."
         )
     if not quiet:
         say(

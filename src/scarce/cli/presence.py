@@ -11,9 +11,9 @@ the measurements. Points out, does not change: what is meant is typed.
 from __future__ import annotations
 
 import re
-import shlex
 from typing import Any
 
+from scarce.cli.next_command import shell_word
 from scarce.cli.options import LabelFlags
 from scarce.cli.output import say
 from scarce.errors import DataError, UsageError
@@ -48,7 +48,7 @@ def with_background(labels: LabelFlags, background: tuple[str, ...], model: str)
         raise UsageError(
             f"--background says that nobody looked there, and --model {model} learns from events "
             "beside surveyed absences. Say --model maxent; if the rows were surveyed, --negative "
-            f"{shlex.quote(background[0])}."
+            f"{shell_word(background[0])}."
         )
     for flag, values in (("--positive", labels.positive), ("--negative", labels.negative)):
         both = [value for value in background if value in values]
@@ -68,7 +68,7 @@ def ask_background(chosen: str, counts: dict[str, Any], labels: LabelFlags) -> N
     (other, n), (_, events) = given
     if not n or not events:
         return
-    typed = shlex.quote(other)
+    typed = shell_word(other)
     if BACKGROUND.search(other.strip()):
         raise DataError(
             f"{n:,} rows of {labels.label!r} are {other!r}, which says that nobody looked there. "
@@ -97,7 +97,7 @@ def point_out(chosen: str, rows: Any, labels: LabelFlags) -> None:
         found = [[bare[axis]] if axis in bare else [] for axis in ("x", "y")]
     if all(found):
         named = [name for names in found for name in names]
-        flags = " ".join(f"--drop {shlex.quote(name)}" for name in named)
+        flags = " ".join(f"--drop {shell_word(name)}" for name in named)
         say(
             f"scarce: warning: {_listed(named)} look like coordinates and become predictors: the "
             f"model then knows these places, and no others. To leave them out: {flags}"
@@ -111,7 +111,7 @@ def point_out(chosen: str, rows: Any, labels: LabelFlags) -> None:
         and (CODES.search(name) or (places and profile.distinct[j] <= FEW_CODES))
     ]
     if codes:
-        flags = " ".join(f"--categories {shlex.quote(name)}" for name in codes)
+        flags = " ".join(f"--categories {shell_word(name)}" for name in codes)
         say(
             f"scarce: warning: the few whole numbers of {_listed(codes)} are taken for amounts. If "
             f"they are codes, such as land cover classes: {flags}"
