@@ -178,6 +178,7 @@ def test_one_labelled_class_is_for_maxent(folder):
     assert "against all 1,200 as background" in shown.stdout
     assert "Probabilities rest on a share of" in shown.stderr
     assert "cannot tell how common it is" in shown.stderr
+    assert "scarce correct MODEL --now-at SHARE" in shown.stderr
 
 
 def test_maxent_takes_the_observed_share_where_every_row_is_labelled(folder):
@@ -187,7 +188,6 @@ def test_maxent_takes_the_observed_share_where_every_row_is_labelled(folder):
     model = load(folder / "m.scarce")
     share = pq.read_table(folder / "data.parquet")["fraud"].to_numpy().mean()
     assert model.class_prior_[1] == pytest.approx(share, abs=1e-12)
-    assert "scarce correct MODEL --now-at SHARE" in shown.stderr
 
 
 def test_presences_need_something_to_compare_with(folder):

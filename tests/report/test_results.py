@@ -315,7 +315,7 @@ def test_the_most_telling_variables_are_shown_and_the_level_is_said(sample):
     seen = SimpleNamespace(
         classes_=[0, 1], class_prior_=[0.7, 0.3], class_prior_from_="observed", prevalence=None
     )
-    assert "the observed share, 30%" in level_of(seen)
+    assert "the observed share, 30 %" in level_of(seen)
     settings = {row[0] for t in parts(page, "table") for row in t["rows"]}
     assert not settings & {"default prevalence", "width of the boxes"}
 
