@@ -139,7 +139,7 @@ def make_axes(
     axes: list[Axis] = []
     quantiles = np.full((rows.n_columns, len(QUANTILES)), np.nan)
     far: list[Far] = []
-    whole: list[str] = []
+    codes: list[str] = []
     with np.errstate(over="ignore"):
         span = high - low
     for column, name in enumerate(rows.names):
@@ -165,13 +165,13 @@ def make_axes(
         fences = heap.fences()
         far += _far(name, ends, fences)
         if FEW_WHOLE[0] <= len(heap.values) <= FEW_WHOLE[1]:
-            whole += [name] * bool((heap.values == np.round(heap.values)).all())
+            codes += [name] * bool((heap.values == np.round(heap.values)).all())
         if knots_at == "uniform":
             axes.append(Axis(name, _even(*ends, knots)))
         else:
             own = heap.knots(knots) if knots_at == "quantile" else _distinct(inner[:, column])
             axes.append(_fenced(name, ends, own, fences))
-    return Found(axes, missing, quantiles, far, whole)
+    return Found(axes, missing, quantiles, far, codes)
 
 
 def _even(low: float, high: float, count: int) -> Array:
@@ -235,7 +235,7 @@ class _Heap(NamedTuple):
         if not len(self.values):
             return np.full(len(shares), np.nan)
         first = np.searchsorted(self.heap, shares * self.heap[-1] * (1 - 1e-12))
-        return self.values[np.minimum(first, len(self.values) - 1)]
+        return np.asarray(self.values[np.minimum(first, len(self.values) - 1)])
 
     def knots(self, count: int) -> Array:
         """Quantiles; where several are one value, other values evenly in the places left."""

@@ -366,8 +366,6 @@ def remarks(parts: Parts, solved: Solved, model: Any) -> list[str]:
     if flat:
         out.append(f"Columns with a single value or none carry nothing: {_some(flat)}.")
     out += _outliers(parts.seen_of_columns, model.knots_at)
-    if not model.is_labelled_.all():
-        out += _doubtful_columns(names, parts.seen_of_columns.whole)
     variable, pairs = parts.space.variable_of, parts.space.pairs
     for of_class, (label, boxes) in enumerate(
         zip(model.classes_[model.is_labelled_].tolist(), parts.boxes, strict=True)
@@ -422,9 +420,10 @@ def _level(model: Any) -> list[str]:
     ]
 
 
-def _doubtful_columns(names: Sequence[str], whole: Sequence[str]) -> list[str]:
+def doubtful_columns(parts: Parts) -> list[str]:
     """Point out predictors of presences that may be coordinates or codes."""
     out = []
+    names, whole = [axis.name for axis in parts.space.axes], parts.seen_of_columns.whole
     places = [name for name in names if name.strip().lower() in PLACES]
     if len(places) > 1:
         out.append(
