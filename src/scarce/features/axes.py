@@ -21,6 +21,8 @@ from scarce.rows.block import Array
 
 Codes = NDArray[np.unsignedinteger]
 
+BUCKETS = 2048  # in which values are looked up: many, because quantiles lie close in places
+
 
 @dataclass(frozen=True, eq=False)
 class Axis:
@@ -91,18 +93,22 @@ class Axis:
             codes[:] = np.where(np.isnan(values), last + 1, 0)
             rest[:] = 0.0
         else:
-            guess, scale = self._guess()
+            guess, scale = self._guess
             kernels.code_values(values, self.knots, guess, scale, clamp, codes, rest)
         return codes, rest
 
+    @cached_property
     def _guess(self) -> tuple[NDArray[np.intp], float]:
-        """Return the segment at each edge of many equal buckets, and buckets per unit.
+        """The segment at each edge of many equal buckets between the inner knots, and their number.
 
         Looking a value's bucket up and searching between its edges is several times quicker than a
-        search among all knots, and where knots are even it is already the answer.
+        search among all knots, and where knots are even it is already the answer. The outer
+        segments, which an outlier may stretch, need no bucket. The second part is buckets per unit.
         """
-        low, high = self.knots[0], self.knots[-1]
-        count = 4 * self.n_segments
+        low, high = self.knots[1], self.knots[-2]
+        if not high - low > 1e-290:  # at most two segments, or too short to be divided
+            return np.zeros(2, dtype=np.intp), 0.0
+        count = max(4 * self.n_segments, BUCKETS)
         edges = low + (high - low) * (np.arange(count + 1) / count)
         guess = np.clip(np.searchsorted(self.knots, edges, side="right") - 1, 0, None)
         return np.minimum(guess, self.n_segments - 1), count / (high - low)

@@ -28,7 +28,7 @@ import numpy as np
 
 from scarce.errors import refuse_word
 from scarce.features.coded import CodedRows, Shape, weighted_sums
-from scarce.features.feature_map import FeatureMap
+from scarce.features.feature_map import FeatureMap, Sums
 from scarce.rows.block import Array
 from scarce.rows.engines import Engine
 
@@ -75,6 +75,7 @@ def class_boxes(
     *,
     spread: str,
     widths: str,
+    every: Sums | None = None,
     engine: Engine = None,
 ) -> Boxes:
     """Return the boxes of one class.
@@ -85,6 +86,8 @@ def class_boxes(
         Over which rows the spread is taken: those of the class (000), all (004), or both.
     widths : {"spread", "maxent"}
         The rule above for every feature, or Maxent's own table per feature class.
+    every : Sums, optional
+        Sums over the pool with squares, where they are known already.
     """
     refuse_word("spread", spread, ("shrunk", "labelled", "seen"))
     refuse_word("widths", widths, ("spread", "maxent"))
@@ -95,7 +98,8 @@ def class_boxes(
         target = np.where(seen > 0, value / seen, 0.0)
     deviation = _deviation(space.squares(own), value, seen)
     if spread != "labelled" and widths != "maxent":
-        every = rows.fold(weighted_sums, (shape, None, True), engine=engine)
+        if every is None:
+            every = rows.fold(weighted_sums, (shape, None, True), engine=engine)
         pool = _deviation(space.squares(every), *space.expectations(every))
         deviation = pool if spread == "seen" else _shrunk(deviation, pool, seen)
     with np.errstate(divide="ignore"):

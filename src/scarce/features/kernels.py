@@ -25,12 +25,12 @@ def code_values(
             codes[i] = last + 1
             rest[i] = 0.0
             continue
-        if x <= knots[0]:
+        if x < knots[1]:
             s = 0
-        elif x >= knots[last + 1]:
+        elif x >= knots[last]:
             s = last
         else:
-            bucket = int(min(max((x - knots[0]) * scale, 0.0), len(guess) - 2.0))
+            bucket = int(min(max((x - knots[1]) * scale, 0.0), len(guess) - 2.0))
             s, beyond = guess[bucket], guess[bucket + 1]
             while beyond - s > 1:  # many knots in one bucket: halve
                 middle = (s + beyond) // 2

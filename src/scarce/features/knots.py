@@ -226,9 +226,14 @@ class _Heap(NamedTuple):
     @classmethod
     def of(cls, values: Array, weight: Array) -> _Heap:
         seen = ~np.isnan(values)
-        distinct, place = np.unique(values[seen], return_inverse=True)
-        own = np.bincount(place, weights=weight[seen], minlength=len(distinct))
-        return cls(distinct.astype(np.float64), np.cumsum(own))
+        values, weight = values[seen].astype(np.float64), weight[seen]
+        if len(values) and weight.min() == weight.max():  # a sort is quicker than its order
+            values, heap = np.sort(values), weight[0] * np.arange(1.0, len(values) + 1)
+        else:
+            order = np.argsort(values, kind="stable")
+            values, heap = values[order], np.cumsum(weight[order])
+        last = np.append(values[1:] != values[:-1], True)[: len(values)]
+        return cls(values[last], heap[last])
 
     def at(self, shares: Array) -> Array:
         """Values below or at which the given shares of the weight lie."""

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from scarce.errors import DataError, UsageError, suggest
 from scarce.features.boxes import Boxes, class_boxes
-from scarce.features.coded import CodedBlock, CodedRows, code_rows, shape_of
+from scarce.features.coded import CodedBlock, CodedRows, code_rows, shape_of, weighted_sums
 from scarce.features.families import Category, Family, Hinge, Linear, Threshold
-from scarce.features.feature_map import FeatureMap, Lines
+from scarce.features.feature_map import FeatureMap, Lines, Sums
 from scarce.features.knots import Found, make_axes
 from scarce.rows import Rows
 from scarce.rows.block import PIECE_ROWS, Array
@@ -53,6 +53,7 @@ class Parts:
     labelled: list[Labelled]
     sample: RowSample
     letters: str
+    every: Sums  # over the pool, with squares
     seen_of_columns: Found  # missing values, quantiles and outliers of each column
     engine: Engine
 
@@ -66,7 +67,9 @@ class Parts:
                 CodedBlock(block.cells, label, block.weight, block.pool, block.start, block.index)
             )
         rows = CodedRows(blocks, self.rows)
-        boxes, labelled = _asked(rows, self.space, len(self.boxes), settings, self.engine)
+        boxes, labelled = _asked(
+            rows, self.space, len(self.boxes), settings, self.every, self.engine
+        )
         return replace(self, rows=rows, boxes=boxes, labelled=labelled, sample=RowSample(self.rows))
 
 
@@ -114,12 +117,18 @@ def prepare(
         pairs += [(u, v) for at, u in enumerate(useful) for v in useful[at + 1 :]]
     space = FeatureMap(axes, [*families, Category()], pairs)
     coded = code_rows(rows, space, label, weight, pool, dtype=dtype, engine=settings.engine)
-    boxes, own = _asked(coded, space, n_labelled, settings, settings.engine)
-    return Parts(coded, space, boxes, own, RowSample(coded), letters, found, settings.engine)
+    every = coded.fold(weighted_sums, (shape_of(space), None, True), engine=settings.engine)
+    boxes, own = _asked(coded, space, n_labelled, settings, every, settings.engine)
+    return Parts(coded, space, boxes, own, RowSample(coded), letters, every, found, settings.engine)
 
 
 def _asked(
-    rows: CodedRows, space: FeatureMap, n_labelled: int, settings: Any, engine: Engine
+    rows: CodedRows,
+    space: FeatureMap,
+    n_labelled: int,
+    settings: Any,
+    every: Sums,
+    engine: Engine,
 ) -> tuple[list[Boxes], list[Labelled]]:
     shape = shape_of(space)
     boxes = [
@@ -130,6 +139,7 @@ def _asked(
             one,
             spread=settings.spread,
             widths=settings.widths,
+            every=every,
             engine=engine,
         )
         for one in range(n_labelled)

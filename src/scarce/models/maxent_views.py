@@ -16,7 +16,7 @@ from scipy.special import expit, logsumexp, softmax
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from scarce.errors import DataError, UsageError, refuse_word, suggest
-from scarce.features.coded import code_cells, shape_of, tilt_of, weighted_sums
+from scarce.features.coded import code_cells, shape_of, tilt_of
 from scarce.features.feature_map import FeatureMap
 from scarce.features.knots import QUANTILES
 from scarce.models.inputs import label_codes
@@ -261,7 +261,7 @@ class MaxentViews:
         model: Any = self
         space = parts.space
         model.pool_quantiles_ = parts.seen_of_columns.quantiles
-        every = parts.rows.fold(weighted_sums, (shape_of(space), None, False), engine=parts.engine)
+        every = parts.every
         start, slope = space.place_lines
         first = space.first_cell[:-1]
         place = np.add.reduceat(every.mass * start + every.rest * slope, first)
