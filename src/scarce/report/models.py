@@ -111,6 +111,8 @@ def _settings(page: Report, model: Any, words: Mapping[str, str]) -> None:
     rows: list[tuple[str, Any]] = []
     for name, told in words.items():
         value = getattr(model, name, None)
+        if name == "default_prevalence" and value == "auto":
+            continue  # level_of says what came of it
         if isinstance(value, (bool, str, int)):
             rows.append((told, value))
         elif name in SHARES and value is not None:
