@@ -149,7 +149,7 @@ def used_columns(model: Any, values: Moments, origin: Array, rows: Rows | None =
             "cannot be computed in double precision. Change its unit: multiply the column by "
             "1e150."
         )
-    shown = (values.seen > 0).all(axis=0)
+    shown = np.asarray((values.seen > 0).all(axis=0))
     return Columns(shown & (total > rounding_of(origin)), shown)
 
 
@@ -424,7 +424,8 @@ def _helped(model: Any, rows: Rows, groups: Any) -> Helped:
     """
     codes, weight = rows.labels(engine=model.engine), rows.weights(engine=model.engine)
     known = np.where(np.isnan(codes) | (weight == 0), -1, codes).astype(np.intp)
-    refuse_empty(model.classes_, np.bincount(known[known >= 0], minlength=len(model.classes_)))
+    counts = np.bincount(known[known >= 0], minlength=len(model.classes_))
+    refuse_empty(model.classes_, counts.astype(np.float64))
     found = row_groups(rows, known, weight, groups=groups, engine=model.engine)
     n_folds = min(FOLDS, found.fewest(known))
     if n_folds < 2:

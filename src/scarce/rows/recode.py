@@ -219,6 +219,7 @@ def _book(
     name: str, levels: tuple[Any, ...], given: Schema, like: Schema, place: dict[str, int]
 ) -> _Book:
     hot = given.indicators
+    places: tuple[int, ...]
     if name in place:
         here = given.columns[place[name]]
         kind, places = here.kind, (place[name],)
