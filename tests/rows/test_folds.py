@@ -155,3 +155,6 @@ def test_groups_of_another_length_are_refused():
         given_groups([1, 2, 3], 4)
     np.testing.assert_array_equal(given_groups([1.0, np.nan, 0.0, 1.0], 4), [1, -1, 0, 1])
     np.testing.assert_array_equal(given_groups(pd.Series(["a", None, "b"]), 3), [0, -1, 1])
+    for values in ([7, 8, 9, 7], ["b", "c", "d", "b"]):
+        masked = np.ma.array(values, mask=[False, True, True, False])
+        np.testing.assert_array_equal(given_groups(masked, 4), [0, -1, -1, 0])

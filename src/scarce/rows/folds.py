@@ -218,7 +218,8 @@ def given_groups(groups: Any, n_rows: int) -> Ids | None:
     if groups is None:
         return None
     if isinstance(groups, np.ma.MaskedArray):
-        groups = np.ma.filled(groups.astype(object), None)
+        hidden, groups = np.ma.getmaskarray(groups), groups.data.astype(object)
+        groups[hidden] = None
     if hasattr(groups, "to_numpy") and getattr(groups, "dtype", None) is not None:
         groups = groups.to_numpy()
     values = np.asarray(groups)
