@@ -28,11 +28,6 @@ PENDING: dict[str, tuple[str, ...]] = {
         "weight 2 = row twice",
         "every row twice",
     ),
-    "GaussianBayes()": ("units",),
-    "GaussianBayes: full": ("constant column",),
-    "GaussianBayes: shrunk": ("constant column",),
-    "GaussianBayes: unlabelled rows used": ("constant column",),
-    "CostSensitiveClassifier: GaussianBayes": ("units",),
 }
 
 
