@@ -397,7 +397,8 @@ def test_bounds_from_the_folder_of_the_job(table, monkeypatch):
 
 
 def test_dry_run(tmp_path):
-    done = run(tmp_path / "nowhere.csv", "--label", "y", "--max-brier", 0.1, "--dry-run", "--json")
+    (tmp_path / "t.csv").write_text("prob,y\n0.5,1\n")
+    done = run(tmp_path / "t.csv", "--label", "y", "--max-brier", 0.1, "--dry-run", "--json")
     assert done.exit_code == 0
     assert "--max-brier 0.1" in json.loads(done.stdout)["result"]["checks"]
 

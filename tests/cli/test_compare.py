@@ -407,7 +407,8 @@ def test_a_model_that_cannot_be_fitted_says_so(tmp_path, rng):
 
 
 def test_dry_run_fits_nothing(tmp_path):
-    found = figures(tmp_path / "no.csv", "--label", "y", "--models", "rare,auto", "--dry-run")
+    (tmp_path / "t.csv").write_text("x,y\n0.5,1\n")
+    found = figures(tmp_path / "t.csv", "--label", "y", "--models", "rare,auto", "--dry-run")
     assert found["fits"] == 10
     assert found["compares"] == "constant, rare, auto"
 

@@ -191,6 +191,7 @@ def test_flags_that_cannot_work_together(folder, flags, words):
         ("c.toml", f"miss = {10**400}\nfalse_alarm = 1", "too great a number"),
         ("c.toml", f"miss = {'[' * 5000}", "cannot be read"),
         ("c.toml", "\0", "not TOML"),
+        ("c.toml", f"miss = {'9' * 5001}\nfalse_alarm = 1", "not TOML"),
         ("c.csv", "action,a,a\nx,1,2\ny,3,4\n", "names 'a' twice"),
         ("c.csv", "action,a,b\nx,1,nan\ny,3,4\n", "costs[0, 1]"),
         ("c.csv", "", "a matrix of costs needs a heading"),

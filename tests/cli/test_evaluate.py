@@ -692,10 +692,53 @@ def test_a_person_reads_a_table_and_what_it_leans_on(table):
     assert "the event; --positive settles it" in shown.stderr
 
 
-def test_dry_run_reads_nothing(tmp_path):
-    found = figures(tmp_path / "nowhere.csv", "--label", "fraud", "--dry-run")
+def test_dry_run_reads_no_row(tmp_path):
+    (tmp_path / "p.csv").write_text("prob,fraud\nno number,1\n")
+    found = figures(tmp_path / "p.csv", "--label", "fraud", "--dry-run")
     assert found["dry_run"] is True
-    assert "nowhere.csv" in found["reads"]
+    assert "p.csv" in found["reads"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "evaluate nowhere.csv --label y",
+        "evaluate p.csv --label nothing",
+        "evaluate p.csv --label y --prob nothing",
+        "evaluate p.csv --label y --weight nothing",
+        "evaluate p.csv --label y --false-alarm 5 --miss nothing",
+        "evaluate nowhere.scarce p.csv --label y",
+        "check nowhere.csv --label y --max-brier 0.1",
+        "check p.csv --label nothing --max-brier 0.1",
+        "compare nowhere.csv --label y --models bayes",
+        "compare p.csv nowhere.scarce --label y",
+        "compare p.csv --label y --models bayes --drop nothing",
+        "report nowhere.csv --label y --out r.html",
+        "report p.csv --label y --prob nothing --out r.html",
+    ],
+)
+def test_dry_run_says_what_is_missing(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.csv").write_text("prob,y\n0.5,1\n")
+    done = CliRunner().invoke(scarce, [*words.split(), "--dry-run"])
+    assert done.exit_code in (2, 3)
+    assert "no" in done.stderr
+    assert "Dry run" not in done.stderr
+
+
+@pytest.mark.parametrize("only_empty", [False, True])
+def test_only_empty_holds_for_the_labels_too(tmp_path, only_empty):
+    """NA is Namibia: a class like others, where --only-empty says so."""
+    rows = "".join(f"0.{1 + i % 8},{'NA' if i % 3 else 'DE'}\n" for i in range(60))
+    (tmp_path / "p.csv").write_text("prob,land\n" + rows)
+    flags = [tmp_path / "p.csv", "--label", "land", "--positive", "NA"]
+    flags += ["--only-empty"] if only_empty else []
+    done = run(*flags, "--json")
+    if not only_empty:
+        assert done.exit_code == 3
+        return
+    found = json.loads(done.stdout)["result"]
+    assert (found["classes"], found["counts"]) == (["DE", "NA"], [20, 40])
 
 
 def test_notes_fold_to_a_narrow_terminal_and_commands_stay_whole(monkeypatch):

@@ -619,6 +619,35 @@ def test_json_of_a_fit_that_did_not_converge_is_not_ok(folder, tmp_path):
     assert told["result"]["report"]["converged"] is False
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_missing_numbers_are_missing_for_predict_too(tmp_path, ending):
+    """In Parquet --missing -999 was not heard by predict, and -999 was taken for a measurement."""
+    rng = np.random.default_rng(1)
+    x, z = rng.normal(size=(2, 200))
+    y = (rng.random(200) < 1 / (1 + np.exp(-x - z))).astype(int)
+    towns = rng.choice(["Ulm", "Bonn"], 200)
+
+    def write(name, x, towns):
+        held = pa.table({"x": x, "z": z, "town": towns, "y": y})
+        path = tmp_path / f"{name}.{ending}"
+        (pq.write_table if ending == "parquet" else pacsv.write_csv)(held, str(path))
+        return path
+
+    fitted = ["fit", write("train", x, towns), "--label", "y", "--model", "maxent"]
+    assert run(tmp_path, *fitted, "--out", "m.scarce").exit_code == 0
+    gone = np.arange(200) % 5 == 0
+    lost = write("lost", np.where(gone, -999.0, x), np.where(gone, "-", towns))
+    empty = write("empty", pa.array(x, mask=gone), pa.array(towns.tolist(), pa.string(), mask=gone))
+    given = {}
+    for path, flags in ((lost, ["--missing=-999", "--missing=-"]), (empty, [])):
+        done = run(tmp_path, "predict", "m.scarce", path, *flags, "--id", "z", "--out", "-")
+        assert done.exit_code == 0, done.stderr
+        given[path] = done.stdout
+        judged = run(tmp_path, "evaluate", "m.scarce", path, "--label", "y", *flags, "--json")
+        given[path] += str(json.loads(judged.stdout)["result"]["figures"])
+    assert given[lost] == given[empty]
+
+
 class Told:
     """A stand-in for a model that keeps what it is told; nothing is fitted."""
 

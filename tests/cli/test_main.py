@@ -322,6 +322,45 @@ def test_an_interrupt_that_a_library_loses_or_renames_still_ends_the_verb(lost: 
     assert (process.returncode, err.strip()) == (130, "scarce: interrupted; no file was written")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise on Windows")
+def test_an_interrupt_that_python_drops_is_not_printed():
+    """One that falls into the callback of an import: Python says 'Exception ignored', and where."""
+    act = """import os, signal, weakref
+    class Thing: pass
+    one = Thing()
+    held = weakref.ref(one, lambda _: (os.kill(os.getpid(), signal.SIGINT), time.sleep(0.1)))
+    del one
+    time.sleep(60)"""
+    done = python(PROBE.format(act=act, args=[]))
+    assert done.returncode == 130
+    assert done.stderr.strip() == "scarce: interrupted; no file was written"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk here")
+def test_words_that_nobody_can_take_change_no_exit_code():
+    act = "from scarce.cli.output import say; say('words'); click.echo('data')"
+    with open("/dev/full", "w") as full:
+        for line, code in ((act, 0), (act + "; raise click.UsageError('x')", 2)):
+            done = subprocess.run(
+                [sys.executable, "-c", PROBE.format(act=line, args=[])],
+                stdout=subprocess.PIPE,
+                stderr=full,
+                text=True,
+            )
+            assert (done.returncode, done.stdout) == (code, "data\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_name_that_is_no_text_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    name = os.fsdecode(b"\xff.csv")
+    Path(name).write_text("x,y\n" + "1,0\n2,1\n" * 20)
+    for words in (["fit", name, "--out", "m.scarce"], ["evaluate", name, "--prob", "x"]):
+        shown = run(*words, "--label", "y")
+        assert shown.exit_code == 2
+        assert "'\\udcff.csv' holds bytes that are no UTF-8 text" in shown.stderr
+
+
 def test_a_process_ends_though_a_reader_of_arrows_is_still_at_work(tmp_path: Path):
     path = tmp_path / "long.csv"
     path.write_text("a\n" + "1\n" * 2_000_000)

@@ -51,6 +51,7 @@ def test_the_environment_wins_over_the_file_and_loses_to_flags(here):
     ("text", "words"),
     [
         ("[fit\n", "is not TOML"),
+        (f"[fit]\nseed = {'9' * 5001}\n", "is not TOML"),
         ("[fti]\nseed = 1\n", "[fti] is no verb. Did you mean 'fit'"),
         ("seed = 1\n", "[seed] is no verb"),
         ("fit = 1\n", "stands outside a section"),

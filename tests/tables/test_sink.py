@@ -187,3 +187,19 @@ def test_formula_safe_is_for_text_alone(tmp_path: Path):
         read = open_table(tmp_path / name).read()
         first = "=1" if name in ("t.parquet", "t.arrow") else "'=1"
         assert read.to_pydict() == {"a": [first, "x"], "n": [-1.5, 2.0]}
+
+
+def test_a_folder_that_cannot_be_written_into_is_said_first(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(UsageError, match=r"cannot be written into"):
+        refuse_existing(tmp_path / "m.scarce", force=False)
+
+
+@pytest.mark.parametrize("packing", ["gz", "zst", "bz2", "lz4"])
+def test_packed_text_is_read_back(tmp_path: Path, packing: str):
+    held = pa.table({"id": [1, 2], "x": [0.5, 1.5]})
+    with write_tables(tmp_path / f"t.csv.{packing}") as write:
+        write(held)
+    assert open_table(tmp_path / f"t.csv.{packing}").read().equals(held)
+    with (tmp_path / f"t.csv.{packing}").open("rb") as file:
+        assert open_table(file).read().equals(held)

@@ -275,3 +275,20 @@ def test_true_and_false_are_numbers_where_numbers_are_asked_for(tmp_path):
     np.testing.assert_array_equal(number_column(words, "flag"), [1.0, 0.0, 0.5, np.nan])
     with pytest.raises(DataError, match="'maybe' at row 1 is not a number"):
         number_column(pa.table({"flag": ["true", "maybe"]}), "flag")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8"])
+def test_long_text_of_any_width_is_read(tmp_path, encoding):
+    """The beginning that is looked at ends within a letter of two bytes."""
+    text = "größe,y\n" + "".join(f"{row}.5,{row % 2}\n" for row in range(120_000))
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode(encoding))
+    read = open_table(path, TextForm(encoding=encoding)).read()
+    assert read.column_names == ["größe", "y"]
+    assert (read.num_rows, read.column("größe")[-1].as_py()) == (120_000, 119_999.5)
+
+
+def test_a_link_that_leads_nowhere_is_said(tmp_path):
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    with pytest.raises(DataError, match=r"is a link that leads to no file"):
+        open_table(tmp_path / "loop.csv")

@@ -21,7 +21,7 @@ from scarce.cli.bounds import BOUNDS, ENDS, NEEDS, Bound, bound_options, refuse_
 from scarce.cli.check_scores import as_estimate, at_hand, walked
 from scarce.cli.cost_flags import CostFlags, cost_options
 from scarce.cli.evaluate import cost_figures, folded, number
-from scarce.cli.judged import Judged, SpeaksFor, read_judged, speaks_for_options
+from scarce.cli.judged import Judged, SpeaksFor, look_at, read_judged, speaks_for_options
 from scarce.cli.options import (
     INPUT,
     LabelFlags,
@@ -100,6 +100,8 @@ def check(
     scores = replace(scores, inclusion=speaks.inclusion)
     _refuse_flags(bounds, kinds, against, scores, costs)
     if dry_run:
+        typed = [("--label", labels.label), *(("--prob", name) for name in prob)]
+        look_at(files, form, [*typed, ("--score", scores.score), *speaks.given.items()])
         show_plan(_plan(files, bounds, by), json=json)
         return
     by_walk = "score" in kinds and bool(as_estimate(scores))

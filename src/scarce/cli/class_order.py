@@ -7,18 +7,28 @@ class everywhere. Where names differ the flags settle it; what no name fits is r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scarce.cli.next_command import shell_word
 from scarce.cli.options import LabelFlags, class_key
 from scarce.cli.output import say
 from scarce.errors import DataError, UsageError
 
+if TYPE_CHECKING:
+    from scarce.rows import TextForm
+
 MOST = 1000  # different labels; a column with more of them holds something else
 
 
 def read_classes(
-    values: Any, name: str, labels: LabelFlags, where: str, loaded: Any, quiet: bool
+    values: Any,
+    name: str,
+    labels: LabelFlags,
+    where: str,
+    loaded: Any,
+    *,
+    form: TextForm,
+    quiet: bool,
 ) -> tuple[Any, tuple[Any, ...]]:
     """Class positions and classes; without flags the model's own reading of its labels holds."""
     from scarce.cli.columns import read_labels
@@ -31,7 +41,7 @@ def read_classes(
         made_up = tuple(f"not {word}" for word in positive)  # no label of any file
         negative = tuple(word for word in negative if word not in made_up)
         labels = labels._replace(positive=positive, negative=negative)
-    counts = _counts(values, set(labels.unlabelled))
+    counts = _counts(values, set(labels.unlabelled), form)
     if counts is not None and not counts:
         also = ", and look at --unlabelled" if labels.unlabelled else ""
         raise DataError(
@@ -42,7 +52,7 @@ def read_classes(
     if as_learnt and counts is not None:
         looked = _looked_at(counts, name, where, loaded, quiet)
         _refuse_other_words(counts, name, [*coded[0], *coded[1], *looked], where, loaded)
-    read = read_labels(values, name, labels, where=where, quiet=True)
+    read = read_labels(values, name, labels, where=where, form=form, quiet=True)
     if loaded is not None and len(loaded.classes) == 2:
         _refuse_other_event(typed, read.classes, loaded)
     if not quiet:
@@ -50,12 +60,10 @@ def read_classes(
     return read.y, read.classes
 
 
-def _counts(values: Any, apart: set[str]) -> dict[Any, int] | None:
+def _counts(values: Any, apart: set[str], form: TextForm) -> dict[Any, int] | None:
     """How many rows have each label, None where that cannot be told or there are very many."""
     import pyarrow as pa
     import pyarrow.compute as pc
-
-    from scarce.rows.text import NOTHING
 
     try:
         counted = pc.value_counts(values)
@@ -67,7 +75,7 @@ def _counts(values: Any, apart: set[str]) -> dict[Any, int] | None:
     keys = {class_key(value) for value in apart}
     for one in counted.to_pylist():
         value = one["values"].strip() if isinstance(one["values"], str) else one["values"]
-        nothing = value is None or value != value or value in NOTHING
+        nothing = value is None or value != value or value in form.nothing
         if not nothing and class_key(value) not in keys:
             counts[value] = counts.get(value, 0) + one["counts"]
     return counts

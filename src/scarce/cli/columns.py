@@ -9,11 +9,14 @@ is refused until a flag settles it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scarce.cli.options import LabelFlags, typed
 from scarce.cli.output import say
 from scarce.errors import UsageError
+
+if TYPE_CHECKING:
+    from scarce.rows import TextForm
 
 
 class Labels(NamedTuple):
@@ -35,7 +38,7 @@ class Labels(NamedTuple):
 
 
 def read_labels(
-    values: Any, name: str, labels: LabelFlags, *, where: str, quiet: bool = False
+    values: Any, name: str, labels: LabelFlags, *, where: str, form: TextForm, quiet: bool = False
 ) -> Labels:
     """Read a label column and say on stderr what was understood.
 
@@ -49,6 +52,8 @@ def read_labels(
         What the flags say.
     where : str
         The file, for messages.
+    form : TextForm
+        Which words mean missing.
     quiet : bool
         Say nothing; the sentence is in the result.
     """
@@ -57,7 +62,7 @@ def read_labels(
     from scarce import DataError, open_rows
 
     if values.type.id in (pa.string().id, pa.large_string().id):
-        values = _blank_is_missing(values)
+        values = _blank_is_missing(values, form)
     table = pa.table({name: values, "\0none": pa.nulls(len(values), pa.float64())})
     meanings = label_meanings(labels, values.type)
     try:
@@ -92,15 +97,13 @@ def _without_warnings() -> Any:
     return quiet()
 
 
-def _blank_is_missing(values: Any) -> Any:
+def _blank_is_missing(values: Any, form: TextForm) -> Any:
     """Text that spells nothing, as a text file says it, is a missing value; numbers are numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from scarce.rows.text import NOTHING
-
     bare = pc.utf8_trim_whitespace(values)
-    lost = pc.is_in(bare, value_set=pa.array(NOTHING, bare.type))
+    lost = pc.is_in(bare, value_set=pa.array(form.nothing, bare.type))
     bare = pc.if_else(lost, pa.scalar(None, bare.type), bare)
     try:
         return bare.cast(pa.int64())

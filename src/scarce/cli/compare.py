@@ -29,7 +29,7 @@ from scarce.cli.compare_fits import (
 )
 from scarce.cli.compare_text import CONSTANT, show_comparison, verdict_words
 from scarce.cli.cost_flags import CostFlags, cost_options
-from scarce.cli.judged import Judged, SpeaksFor, read_judged, speaks_for_options
+from scarce.cli.judged import Judged, SpeaksFor, look_at, read_judged, speaks_for_options
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import (
     COLUMN,
@@ -140,6 +140,10 @@ def compare(
             )
         read_model(name)
     if dry_run:
+        chosen = [
+            (flag, name) for flag, names in zip(READING, reading, strict=True) for name in names
+        ]
+        look_at([data, *files], form, [("--label", labels.label), *chosen, *speaks.given.items()])
         show_plan(_plan(data, files, named, folds, seed, costs), json=json)
         return
     if files:

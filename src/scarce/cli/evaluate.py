@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scarce.cli.cost_flags import CostFlags, cost_options
-from scarce.cli.judged import Judged, SpeaksFor, read_judged, speaks_for_options
+from scarce.cli.judged import Judged, SpeaksFor, look_at, read_judged, speaks_for_options
 from scarce.cli.options import (
     INPUT,
     LabelFlags,
@@ -108,6 +108,9 @@ def evaluate(
             "judged by probabilities here. For scores of another kind: scarce estimate."
         )
     if dry_run:
+        typed = [("--label", labels.label), *(("--prob", name) for name in prob)]
+        paid = [(costs.option(name), name) for name in costs.columns]
+        look_at(files, form, [*typed, *speaks.given.items(), *paid])
         show_plan(_plan(files, prob, labels, speaks, costs), json=json)
         return
     judged = read_judged(

@@ -37,11 +37,11 @@ from scarce.cli.options import (
     engine_of,
     force_option,
     label_options,
+    missing_values,
     refuse_table_ending,
     show_plan,
     text_options,
     threads_option,
-    typed,
 )
 from scarce.cli.output import emit, json_option, progress, say, seed_option, table, write_line
 from scarce.cli.presence import ask_background, point_out, with_background
@@ -274,11 +274,10 @@ def open_labelled(
     from scarce import open_rows
     from scarce.cli.columns import label_meanings
 
-    missing = [*form.missing, *(typed(word) for word in form.missing)]
     arguments = {
         "label": labels.label,
         **label_meanings(labels, source.types[labels.label]),
-        "missing": [value for place, value in enumerate(missing) if value not in missing[:place]],
+        "missing": missing_values(form.missing),
         **{name: value for name, value in reading.items() if value is not None},
     }
     plain = source.path is not None and _named_well(source) and not form.only_empty

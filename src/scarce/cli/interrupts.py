@@ -2,12 +2,14 @@
 
 An import of somebody else's C code can turn KeyboardInterrupt into another error, or swallow it,
 and Arrow's own handler loses it between two parts of a file. So the first Ctrl-C is remembered, and
-repeated until the verb has ended; whatever error ends it then counts as the interrupt.
+repeated until the verb has ended; whatever error ends it then counts as the interrupt. Python
+itself drops one that falls into a callback, such as those of imports, and would print where.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from _thread import interrupt_main
 from typing import Any
@@ -24,6 +26,7 @@ def watch() -> None:
     global _watching
     _watching = True
     signal.signal(signal.SIGINT, _take)
+    sys.unraisablehook = _without_interrupts
 
 
 def leave_to_python() -> None:
@@ -38,6 +41,12 @@ def interrupted() -> bool:
     """Whether Ctrl-C was typed. The verb has ended: it is not repeated any more."""
     _ended.set()
     return _seen.is_set()
+
+
+def _without_interrupts(lost: Any) -> None:
+    """Print nothing about an interrupt that Python dropped: it is repeated."""
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
 
 
 def _take(number: int, frame: Any) -> None:

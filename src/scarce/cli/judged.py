@@ -306,7 +306,9 @@ def read_judged(
         raise DataError(f"{source.where} has a header and no rows: there is nothing to judge.")
     if loaded is not None and not quiet:
         loaded.say_columns()
-    y, classes = read_classes(table.column(label), label, labels, source.where, loaded, quiet)
+    y, classes = read_classes(
+        table.column(label), label, labels, source.where, loaded, form=form, quiet=quiet
+    )
     if found is not None:
         said = prob_values(table, found, source=source, form=form, start=0)
         y, classes = as_in_columns(y, classes, found, label, source.where)
@@ -332,6 +334,34 @@ def read_judged(
         corrected=found is not None and before_name(found.columns[0]) in source.names,
         form=form,
     )
+
+
+def look_at(
+    files: Sequence[Path], form: TextForm, columns: Sequence[tuple[str, str | None]]
+) -> None:
+    """Open the files of a --dry-run and look for the columns; no row is read, nor a pipe.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        Model files and tables.
+    form : TextForm
+    columns : sequence of (flag, column)
+        Of the tables; None and patterns are passed over.
+    """
+    from scarce.cli.scoring import is_model, load_model
+    from scarce.tables import open_table
+
+    for path in files:
+        if str(path) == "-":
+            continue
+        if is_model(path):
+            load_model(path)
+            continue
+        source = open_table(path, form)
+        for flag, name in columns:
+            if name is not None and "*" not in name:
+                source.column(name, flag)
 
 
 def _learnt(loaded: Any, source: Any) -> str:

@@ -307,7 +307,7 @@ def _read(
         column = table.column(answer)
         if column.null_count < n_rows:
             try:
-                found = read_labels(column, answer, reading.flags, where=source.where)
+                found = read_labels(column, answer, reading.flags, where=source.where, form=form)
             except DataError as error:
                 error = error if unsure else for_events(error)
                 raise error if lists is None else lists.explained(error) from None

@@ -202,6 +202,13 @@ def _report(error: BaseException, *, json: bool, options: Sequence[str] = ()) ->
         message = (
             f"{place}: {os.strerror(error.errno).lower()}. Free some space, or write elsewhere."
         )
+    elif isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
+        code, kind = UsageError.exit_code, UsageError.__name__
+        message = (
+            f"The name {error.object!r} holds bytes that are no UTF-8 text, which the library that "
+            "reads and writes files cannot take. Rename the file; where names are UTF-8 and the "
+            "locale is not, set PYTHONUTF8=1."
+        )
     else:
         message = f"unexpected {kind}: {error}".removesuffix(": ").removesuffix(".") + "."
         if not trace:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -266,6 +266,18 @@ def class_key(name: Any) -> Any:
     if isinstance(name, str):
         return int(name) if WHOLE.fullmatch(name.strip()) else number
     return int(name) if hasattr(name, "__index__") else number
+
+
+def missing_values(words: Sequence[Any]) -> list[Any]:
+    """Return what --missing says, as words and as the numbers that they spell.
+
+    Examples
+    --------
+    >>> missing_values(("-999", "none"))
+    ['-999', 'none', -999]
+    """
+    both = [*words, *(typed(str(word)) for word in words)]
+    return [value for place, value in enumerate(both) if value not in both[:place]]
 
 
 def show_plan(plan: Mapping[str, Any], *, json: bool) -> None:

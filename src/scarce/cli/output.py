@@ -28,7 +28,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from json import dumps
 from os import PathLike, fspath
@@ -72,7 +72,8 @@ def say(message: str, *, error: bool = False) -> None:
         if error and coloured:
             head, colon, rest = message.partition(": ")
             message = f"{head}{colon}{click.style('error', fg='red', bold=True)}: {rest}"
-        click.echo(message, err=True)
+        with suppress(OSError):  # words that nobody can take are no reason to fail
+            click.echo(message, err=True)
 
 
 def write_line(text: str = "") -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scarce.cli.cost_flags import CostFlags, cost_options
+from scarce.cli.judged import look_at
 from scarce.cli.next_command import shell_command
 from scarce.cli.options import (
     INPUT,
@@ -113,6 +114,8 @@ def report(
     else:
         _refuse_scores(ctx)
     if dry_run:
+        typed = [("--label", labels.label), *(("--prob", name) for name in prob)]
+        look_at(files, form, [*typed, ("--score", scores.score)])
         show_plan(_plan(files, prob, labels, costs, scores, out), json=json)
         return
     from scarce.cli.report_parts import Page

@@ -75,7 +75,12 @@ class ScoreStory:
         table = pa.concat_tables(list(self._parts.values()), promote_options="permissive")
         self._parts.clear()
         read = read_labels(
-            table.column(held.answer), held.answer, held.labels, where=held.source.where, quiet=True
+            table.column(held.answer),
+            held.answer,
+            held.labels,
+            where=held.source.where,
+            form=held.form,
+            quiet=True,
         )
         return number_column(table, held.score), {
             f"{read.classes[1]}: event": read.y == 1,

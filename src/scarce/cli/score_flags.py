@@ -353,7 +353,9 @@ class ScoredTable:
                 "column, or leave --batch out."
             )
         flags = self.reading.flags
-        read = read_labels(table.column(answer), answer, flags, where=where, quiet=True)
+        read = read_labels(
+            table.column(answer), answer, flags, where=where, form=self.form, quiet=True
+        )
         self._say_labels(read.classes)
         for name in ("inclusion", "threshold_at_time"):
             if asked[name] is not None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from scarce.cli.options import missing_values
 from scarce.cli.output import say
 from scarce.cli.wording import in_flags
 from scarce.errors import DataError, StoreError
@@ -119,6 +120,8 @@ class LoadedModel:
         """
         for name in self.columns:
             self._need(source, name)
+        asked = dict.fromkeys([*self.schema.missing, *missing_values(source.missing)])
+        model = replace(self, schema=replace(self.schema, missing=tuple(asked)))
         wanted = list(dict.fromkeys([*self.columns, *keep]))
         handed_on = set(keep) & set(self.numbers) if exact or not source.is_text else set()
         numbers = [name for name in self.numbers if name not in handed_on]
@@ -130,7 +133,7 @@ class LoadedModel:
                 place = read.column_names.index(name)
                 read = read.set_column(place, name, [source.numbers(part, name, start)])
             try:
-                prob = self.prob(read, start, where=source.where)
+                prob = model.prob(read, start, where=source.where)
             except DataError as error:
                 raise self._with_way_out(error) from None
             yield part.select(list(keep)), prob

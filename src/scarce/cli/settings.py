@@ -53,7 +53,7 @@ def read_settings(path: Path, verbs: Mapping[str, Any]) -> dict[str, dict[str, A
         ) from None
     try:
         held = tomllib.loads(text.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also an integer of thousands of digits
         raise DataError(
             f"{path} is not TOML ({error}). Mend that place, or move the file away."
         ) from None

@@ -87,7 +87,7 @@ def _from_csv(text: str, mark: str) -> dict[str, Any]:
 def _from_toml(text: str) -> dict[str, Any]:
     try:
         held = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # not TOML, or an integer of thousands of digits
         raise DataError(f"the text is not TOML ({error}).") from None
     if "costs" in held:
         return _from_tables(held)

@@ -47,6 +47,8 @@ class said_well:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, UnicodeEncodeError):  # of the file's name, not of its content
+            return
         if isinstance(error, (pa.ArrowException, OSError, UnicodeError)):
             raise DataError(self._words(str(error))) from error
 

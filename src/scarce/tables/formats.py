@@ -25,7 +25,12 @@ ENDINGS = {
     ".ipc": "arrow",
 }
 PACKINGS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
-PACKED_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+PACKED_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bz2",
+    b"\x04\x22\x4d\x18": "lz4",
+}
 FOREIGN = {
     ".xlsx": "Save the sheet as CSV.",
     ".xls": "Save the sheet as CSV.",

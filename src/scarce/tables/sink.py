@@ -37,7 +37,7 @@ NUMBER = "'*[-+]([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][-+]?[0-9]+)?"
 
 
 def refuse_existing(path: str | os.PathLike[str] | None, force: bool) -> None:
-    """Refuse to replace a file unasked, or to write into a folder that is not there.
+    """Refuse to replace a file unasked, or a folder that is not there or cannot be written into.
 
     Examples
     --------
@@ -59,6 +59,11 @@ def refuse_existing(path: str | os.PathLike[str] | None, force: bool) -> None:
         raise UsageError(
             f"There is no folder {str(target.parent)!r} to write {target.name!r} into. Create it "
             f"first: mkdir -p {shlex.quote(str(target.parent))}"
+        )
+    if not os.access(target.parent, os.W_OK | os.X_OK):  # said now, not after the work
+        raise UsageError(
+            f"The folder {str(target.parent)!r} cannot be written into, so that {target.name!r} "
+            "cannot go there. Give a name in another folder, or change its permissions."
         )
 
 

@@ -29,8 +29,19 @@ from scarce.rows.sniff import look_at_head
 from scarce.rows.text import TextForm
 from scarce.tables.formats import TEXT, kind_of, nearest_file, packing_of
 from scarce.tables.pipe import Quotes, Rejoined, read_up_to, standard_input
-from scarce.tables.text_options import convert_options, parse_options, read_options
-from scarce.tables.values import UNUSUAL, blank_as_missing, number_column, usual_types
+from scarce.tables.text_options import (
+    convert_options,
+    parse_options,
+    read_options,
+    whole_lines,
+)
+from scarce.tables.values import (
+    UNUSUAL,
+    blank_as_missing,
+    number_column,
+    usual_types,
+    without_values,
+)
 
 Progress = Callable[[int, int], None]
 
@@ -76,6 +87,8 @@ def open_table(source: Any, form: TextForm | None = None) -> TableSource:
             raise DataError("The name of the table is empty. Give a file, or - for standard input.")
         if path.is_dir():
             raise DataError(f"{path} is a folder: give one file with a table.")
+        if path.is_symlink() and not path.exists():
+            raise DataError(f"{path} is a link that leads to no file. Give the file itself.")
         if not path.exists():
             raise DataError(f"There is no file {path}.{nearest_file(path)} Check the path.")
         if not path.is_file():  # a pipe with a name, such as <(command) in a shell
@@ -103,6 +116,8 @@ class TableSource:
     kind : {"csv", "tsv", "parquet", "arrow", "arrow stream"}
     once : bool
         Whether it can be walked only once.
+    missing : tuple
+        Values that were said to mean missing, beside the usual ones.
     """
 
     def __init__(self, path: Path | None, stream: Any, form: TextForm) -> None:
@@ -145,6 +160,11 @@ class TableSource:
             name: UNUSUAL.get(kind, kind)
             for name, kind in zip(schema.names, schema.types, strict=True)
         }
+
+    @property
+    def missing(self) -> tuple[Any, ...]:
+        """Values that were said to mean missing."""
+        return self._form.missing
 
     @property
     def packed(self) -> bool:
@@ -251,6 +271,9 @@ class TableSource:
         for batch in self._batches(wanted, progress):
             batch.validate(full=True)  # Arrow trusts its own files: damage would end the process
             table = usual_types(pa.Table.from_batches([batch]))
+            for name in set(wanted) - exact if self._form.missing else ():
+                held = without_values(table.column(name), self._form.missing)
+                table = table.set_column(table.column_names.index(name), name, held)
             for name in numbers & set(wanted):
                 place = table.column_names.index(name)
                 values = number_column(table, name, where=self.where, start=start)
@@ -422,7 +445,7 @@ class TableSource:
             header=self._form.header,
         )
         if not whole:
-            head = head[: head.rfind(b"\n") + 1] or head
+            head = whole_lines(head, self._form.encoding)
         with (
             said_well(self.where, self._form.encoding, ragged=self._ragged_line),
             pacsv.open_csv(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,20 @@ def parse_options(form: TextForm, kind: str) -> pacsv.ParseOptions:
     """Delimiter and quotes."""
     mark = form.delimiter or ("\t" if kind == "tsv" else ",")
     return pacsv.ParseOptions(delimiter=mark, newlines_in_values=True)
+
+
+def whole_lines(head: bytes, encoding: str) -> bytes:
+    """Return the beginning of a text without its last line, which was cut off somewhere.
+
+    Examples
+    --------
+    >>> whole_lines("a\\n1\\n2".encode("utf-16"), "utf-16").decode("utf-16")
+    'a\\n1\\n'
+    """
+    if codecs.lookup(encoding).name[:6] not in ("utf-16", "utf-32"):  # a letter is a byte or more
+        return head[: head.rfind(b"\n") + 1] or head
+    text = codecs.getincrementaldecoder(encoding)().decode(head)
+    return text[: text.rfind("\n") + 1].encode(encoding) or head
 
 
 def convert_options(

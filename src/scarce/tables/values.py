@@ -153,6 +153,32 @@ def blank_as_missing(
     return table
 
 
+def without_values(values: pa.ChunkedArray, missing: Sequence[object]) -> pa.ChunkedArray:
+    """Return a column with null in place of values that mean missing, spelled as in text.
+
+    Examples
+    --------
+    >>> without_values(pa.chunked_array([[1.5, -999.0]]), ("-999", "none")).to_pylist()
+    [1.5, None]
+    >>> without_values(pa.chunked_array([["a", "none"]]), ("-999", "none")).to_pylist()
+    ['a', None]
+    """
+    kind = values.type
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if not (numbers or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return values
+    meant = []
+    for word in map(str, missing):
+        try:
+            meant.append(pa.scalar(word).cast(kind) if numbers else pa.scalar(word, kind))
+        except pa.ArrowInvalid:  # a word, or a fraction among integers: no value of this column
+            continue
+    if not meant:
+        return values
+    lost = pc.is_in(values, value_set=pa.array([one.as_py() for one in meant], kind))
+    return pc.if_else(lost, pa.scalar(None, kind), values)
+
+
 def usual_types(table: pa.Table) -> pa.Table:
     """Return a table without the types that many of Arrow's functions do not know."""
     for place, field in enumerate(table.schema):
