@@ -54,6 +54,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, *words: object) -> tuple[int, s
         patch.delenv("NO_COLOR", raising=False)
         patch.setenv("TERM", "xterm-256color")
         patch.setenv("COLUMNS", "100")
+        patch.setattr("scarce.cli.output._Pulse._draw", lambda bar: None)  # on a slow machine
         with pytest.raises(SystemExit) as ended:
             command(list(map(str, words)), prog_name="scarce")
     return int(ended.value.code or 0), out.text(), err.text()
