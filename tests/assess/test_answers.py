@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scarce import choose_labels, estimate_performance
-from scarce.assess.answers import FIGURES, Question
+from scarce.assess.answers import BINNED, FIGURES, Question
 from scarce.assess.intake import intake_of
 from scarce.datasets import make_trial_scores
 
@@ -103,3 +103,19 @@ def test_words_for_a_reader(trial):
     few = str(estimate_performance(trial.scores, trial.y, threshold=10.4))
     assert "no best guess" in few
     assert "nan" not in few
+
+
+def test_counts_between_bins_are_said_to_be_inexact(monkeypatch, rng):
+    """Of long data `at` gave 2,006 alerts for 2,000 without a word."""
+    scores = rng.normal(size=3000)
+    order = np.sort(scores)[::-1]
+    labels = np.where(scores >= order[99], (scores > 2.2).astype(float), np.nan)
+    short = estimate_performance(scores, labels, threshold=order[99], random_state=0)
+    assert short.at(order[199]).counts.alerts == 200
+    assert BINNED not in short.at(order[199]).warnings
+    for module in ("gather", "answers"):
+        monkeypatch.setattr(f"scarce.assess.{module}.ROW_BY_ROW", 1000)
+    long = estimate_performance(scores, labels, threshold=order[99], random_state=0)
+    assert (long.counts.alerts, long.at(order[99]).counts.alerts) == (100, 100)
+    assert BINNED not in (*long.warnings, *long.at(order[99]).warnings)
+    assert BINNED in long.at(order[199]).warnings

@@ -87,3 +87,18 @@ def test_refusals():
         ImportanceDisplay(["a"], [[1, 2]]).plot(most=0)
     with pytest.raises(UsageError, match="Did you mean 'auc'"):
         ImportanceDisplay.from_result(None, measure="acu")
+
+
+def test_weights_reach_both_ways_of_ranking(fitted, rng):
+    model, X, y = fitted
+    weight = np.where(X[:, 0] > 0, 5.0, 1.0)
+    found = model.permutation_importance(X, y, weight, random_state=0)
+    display = ImportanceDisplay.from_estimator(model, X, y, sample_weight=weight)
+    np.testing.assert_allclose(display.drops, found.gain_drop)
+    truth = (X[:, 1] > rng.normal(size=500)).astype(int)
+    other = LogisticRegression().fit(X, truth)
+    display = ImportanceDisplay.from_estimator(other, X, truth, sample_weight=weight)
+    wanted = permutation_importance(
+        other, X, truth, scoring="neg_log_loss", n_repeats=5, random_state=0, sample_weight=weight
+    )
+    np.testing.assert_allclose(display.drops, wanted.importances)

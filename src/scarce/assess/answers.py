@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from scarce.assess.gather import ROW_BY_ROW
 from scarce.assess.intake import Intake
 from scarce.assess.readers import read_threshold
 from scarce.assess.remarks import remarks_on
@@ -38,6 +39,11 @@ from scarce.errors import UsageError
 from scarce.records import Estimate
 from scarce.rows.block import Array
 from scarce.rows.engines import one_blas_thread
+
+BINNED = (
+    f"More than {ROW_BY_ROW:,} rows are held in bins: counts at this threshold are read between them "
+    "and not exact. For exact ones, estimate at this threshold itself."
+)
 
 ALL = -1
 WORTHLESS = 50.0  # effective draws below which a curve has no say against an audit
@@ -130,11 +136,16 @@ class Performance:
     def at(self, threshold: Any) -> Performance:
         """Return the same figures if the threshold were another one; nothing is fitted again.
 
-        Of more than 262,144 rows, counts at another threshold are read between bins: exact to about
-        a thousandth.
+        Of more than 262,144 rows, counts at another threshold are read between bins, and not exact:
+        `warnings` says so.
         """
         names = [intake.name for intake in self._question.chosen]
-        found: Performance = self._question.answer(read_threshold(threshold, names))
+        marks = read_threshold(threshold, names)
+        found: Performance = self._question.answer(marks)
+        known = self.threshold if isinstance(self.threshold, tuple) else [self.threshold]
+        long = any(intake.ledger.n > ROW_BY_ROW for intake in self._question.chosen)
+        if long and set(marks) - set(known):
+            found = replace(found, warnings=(*found.warnings, BINNED))
         return found
 
     @property

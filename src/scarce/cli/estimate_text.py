@@ -68,6 +68,9 @@ def result_of(
         Further thresholds.
     seed : int
     """
+    from scarce.assess.answers import BINNED  # with numpy, which is heavy
+
+    others = [found.at(mark) for mark in also]
     result = {
         **_record(found),
         "file": None if path is None else str(path),
@@ -75,8 +78,11 @@ def result_of(
         "level": found.recall.level,
         "seed": seed,
         "effective_size": found.effective_size,
-        "warnings": warnings_of(found, held),
-        "also": [_record(found.at(mark)) for mark in also],
+        "warnings": [
+            *warnings_of(found, held),
+            *(["--also: " + BINNED] if any(BINNED in one.warnings for one in others) else []),
+        ],
+        "also": [_record(one) for one in others],
         "next": _next(found, path, held.are_prob),
     }
     if held.flags.batch is not None:

@@ -103,6 +103,7 @@ class ImportanceDisplay:
         measure: str = "gain",
         label: Any = None,
         scoring: Any = "neg_log_loss",
+        sample_weight: Any = None,
         n_repeats: int = 5,
         random_state: int | None = 0,
         name: str | None = None,
@@ -120,12 +121,18 @@ class ImportanceDisplay:
             Of a MaxentClassifier: see `from_result` and `permutation_importance`.
         scoring : str or callable
             For any other classifier, as scikit-learn has it.
+        sample_weight : array-like of shape (n,), optional
+            Weight 2 is a row twice.
         n_repeats, random_state
             Shuffles of each variable.
         **options : those of `plot`
         """
         name = type(estimator).__name__ if name is None else name
-        repeat: dict[str, Any] = {"n_repeats": n_repeats, "random_state": random_state}
+        repeat: dict[str, Any] = {
+            "sample_weight": sample_weight,
+            "n_repeats": n_repeats,
+            "random_state": random_state,
+        }
         if hasattr(estimator, "permutation_importance"):
             refuse_word("measure", measure, tuple(MEASURES))
             found = estimator.permutation_importance(X, y, label=label, **repeat)
