@@ -539,6 +539,7 @@ class Nearest:
 
     def fit(self, rows, groups=None):
         self.X, self.y = rows.map(lambda block, _: block.X), rows.labels()
+        Nearest.groups = groups
         return self
 
     def predict_proba(self, rows):
@@ -558,6 +559,9 @@ def test_rows_of_one_patient_are_left_out_together(patients, monkeypatch):
     }
     assert loss["--groups"] == loss["--id"] > np.log(2)
     assert loss["--drop"] < 0.11  # what the others are for
+    assert Nearest.groups is None
+    figures(*flags, "--groups", "patient")
+    assert len(set(Nearest.groups)) == 64  # of 80: what the model chooses keeps them together, too
 
 
 def test_equal_ids_are_said(patients):

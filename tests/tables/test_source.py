@@ -292,3 +292,27 @@ def test_a_link_that_leads_nowhere_is_said(tmp_path):
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
     with pytest.raises(DataError, match=r"is a link that leads to no file"):
         open_table(tmp_path / "loop.csv")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_values_that_mean_missing_are_missing_in_typed_columns_too(tmp_path, ending):
+    held = pa.table(
+        {
+            "x": [1.5, -999.0],
+            "n": pa.array([-999, 2], pa.int16()),
+            "w": ["-999", "none"],
+            "b": [True, None],
+        }
+    )
+    with write_tables(tmp_path / f"t.{ending}") as write:
+        write(held)
+    source = open_table(tmp_path / f"t.{ending}", TextForm(missing=("-999", "none", "0.5")))
+    read = source.read()
+    assert read.to_pydict() == {
+        "x": [1.5, None],
+        "n": [None, 2],
+        "w": [None, None],
+        "b": [True, None],
+    }
+    assert read.schema == held.schema
+    assert source.read(exact=True).equals(held)  # handed on as it is

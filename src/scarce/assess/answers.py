@@ -41,8 +41,8 @@ from scarce.rows.block import Array
 from scarce.rows.engines import one_blas_thread
 
 BINNED = (
-    f"More than {ROW_BY_ROW:,} rows are held in bins: counts at this threshold are read between them "
-    "and not exact. For exact ones, estimate at this threshold itself."
+    f"More than {ROW_BY_ROW:,} rows are held in bins: counts at this threshold are read between "
+    "them and not exact. For exact ones, estimate at this threshold itself."
 )
 
 ALL = -1

@@ -155,7 +155,7 @@ def fit(
 
     if labels.label is None:
         raise UsageError("Which column holds the labels? Name it: --label COLUMN")
-    labels = with_background(labels, background, model)
+    label, labels = labels.label, with_background(labels, background, model)
     if out is None and not dry_run:
         raise UsageError("Where should the model go? Name a file: --out m.scarce")
     if out is not None:
@@ -164,7 +164,7 @@ def fit(
         refuse_existing(out, force)
         refuse_table_ending(out)
     source = open_table(data, form)
-    source.column(labels.label, "--label")
+    source.column(label, "--label")
     if weight is not None:
         source.column(weight, "--weight")
     if groups is not None and source.column(groups, "--groups") in (*columns, labels.label, weight):
@@ -181,8 +181,8 @@ def fit(
         for name in names:
             source.column(name, option)
     apart = (*drop, *([groups] if groups else []))
-    names = [*ids, *([] if columns else identifiers(source, labels, apart, ids))]
-    left_out = list(dict.fromkeys([*apart, *names]))
+    naming = [*ids, *([] if columns else identifiers(source, labels, apart, ids))]
+    left_out = list(dict.fromkeys([*apart, *naming]))
     settings = settings_of(model, own, more)
     plan: dict[str, Any] = {
         "reads": f"{source.where}: {len(source.names)} columns",
@@ -212,7 +212,7 @@ def fit(
         max_levels=max_levels,
         engine=engine_of(threads),
     )
-    refuse_numbers(labels.label, rows.classes, labels)
+    refuse_numbers(label, rows.classes, labels)
     counts = _say_labels(rows, labels)
     if len(rows.classes) > 2 and not labels.classes:
         rare = min(counts["labelled"], key=lambda name: int(counts["labelled"][name]))
@@ -244,7 +244,7 @@ def fit(
         )
     if chosen == "rare":
         refuse_holes(rows)
-    together = _together(source, table_in["data"], groups, names, form)
+    together = _together(source, table_in["data"], groups, naming, form)
     fitted = _fit(chosen, rows, settings, seed, engine_of(threads), together)
     from scarce import save
 
