@@ -27,6 +27,7 @@ from scarce.rows.engines import Engine
 
 PENALTIES = ("firth", "none", "normal")
 PRIOR_SCALE = 2.5  # per standard deviation of a column: wide enough to leave honest slopes alone
+CONSTANT = 1e-13  # standard deviation, as a share of the mean, up to which a column is constant
 ALIASED = 1e-11  # share of a column's variance that the others leave: below, it is left out
 
 
@@ -158,6 +159,10 @@ def moments(block: Block, params: tuple[NDArray[np.intp], int | None]) -> Moment
             mass = weight.sum()
             mean = weight @ X / mass
             X -= mean
+            # Once more: a sum of many equal values is off by more than one of them is.
+            rest = weight @ X / mass
+            X -= rest
+            mean = mean + rest
             part = Moments(mass, weight @ y, mean, (X.T * weight) @ X, missing, y.max())
         total = part if total is None else merge_moments(total, part)
     assert total is not None  # a block has rows
@@ -381,8 +386,9 @@ def _frame(rows: Rows, columns: Sequence[int] | None, offset: int | None, engine
             "have no value, and a linear score needs every one. Fill them, or leave the column out."
         )
     variance = np.diag(found.products) / found.weight
-    # A constant of size 1e8 shows a spread of its rounding error.
-    constant = variance <= (16 * np.finfo(float).eps * np.abs(found.mean)) ** 2
+    # A constant of size 1e8 shows the spread of its rounding errors, some 1e-16 of it; a margin of
+    # 500 keeps the decision the same on every processor.
+    constant = variance <= (CONSTANT * np.abs(found.mean)) ** 2
     spread = np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance)))
     kept, left_out, relation = _independent(found.products / found.weight, constant, spread)
     return Frame(
