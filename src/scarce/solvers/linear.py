@@ -22,6 +22,7 @@ from scarce.rows.engines import Engine
 from scarce.rows.rows import Ticket
 
 PIECE_CELLS = 524_288  # cells of a piece: between 60,000 and this no difference was measured
+TINY = 1e-140  # columns smaller than this, in root mean square, are refused: squares lose digits
 FAR = 1e4  # means so many spreads from zero are taken off before products are formed
 
 
@@ -193,12 +194,39 @@ def look(rows: Rows, *, engine: Engine = None, model: str = "The model") -> Look
         )
     total = weight.sum()
     mean = first / total
+    if (second < TINY**2 * total).any():
+        _refuse_tiny(rows, second < TINY**2 * total, engine)
     squares = second / total - mean**2
     if (squares < 1e-6 * mean**2).any():  # digits were lost: measure from the mean
         *_, first, second = rows.fold(first_sums, mean, engine=engine)
         squares = second / total - (first / total) ** 2
         squares = np.where(squares <= (1e-13 * mean) ** 2, 0.0, squares)
     return Look(weight, count, int(unlabelled), mean, np.sqrt(np.maximum(squares, 0.0)))
+
+
+def _refuse_tiny(rows: Rows, small: Array, engine: Engine) -> None:
+    """Refuse columns that vary, but by so little that squares lose their digits or vanish."""
+    low, high = rows.fold(ends, None, merge=_outer_ends, engine=engine)
+    tiny = small & (high > low)
+    if tiny.any():
+        first = int(np.flatnonzero(tiny)[0])
+        most = max(abs(float(low[first])), abs(float(high[first])))
+        raise DataError(
+            f"Column {rows.names[first]!r}: its values are at most {most:.2g} in size, whose squares "
+            "lose their digits. Multiply it, or give it in another unit."
+        )
+
+
+def ends(block: Block, _: None) -> tuple[Array, Array]:
+    """Kernel: least and greatest value of each column over the rows that count."""
+    weight = labelled(block, True)[1]
+    assert weight is not None
+    X = block.X[weight > 0]
+    return X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
+
+
+def _outer_ends(total: tuple[Array, Array], more: tuple[Array, Array]) -> tuple[Array, Array]:
+    return np.minimum(total[0], more[0]), np.maximum(total[1], more[1])
 
 
 def first_sums(block: Block, origin: Array | None) -> tuple[Array, Array, int, Array, Array]:

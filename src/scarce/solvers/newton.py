@@ -196,6 +196,7 @@ def minimise(
     engine: Engine = None,
     sample: bool = True,
     watch: Callable[[Array, Array], None] | None = None,
+    instead: tuple[Array, float] | None = None,
 ) -> Solution:
     """Minimise a convex penalised loss over rows.
 
@@ -213,6 +214,8 @@ def minimise(
         Whether large data may be fitted on a part of their rows first.
     watch : callable (coef, step), optional
         Called after every step; raises to stop a search that leads nowhere.
+    instead : (ndarray of shape (k + 1,), float), optional
+        Another start and its penalised loss: taken where the loss at `start` is greater.
 
     Returns
     -------
@@ -229,8 +232,13 @@ def minimise(
     coef = start
     cheap = len(rows) * len(coef) < CHEAP
     missing = curvature is None and not wide
-    sums = task.sums(rows, coef, missing, engine)
+    sums = task.sums(rows, coef, missing, engine, value=instead is not None)
     passes, grams = 1, int(missing)
+    if instead is not None and not sums.value + 0.5 * float(task.penalty @ coef**2) <= instead[1]:
+        fresh_start = minimise(
+            rows, task, instead[0], tol=tol, max_passes=max_passes, engine=engine, watch=watch
+        )
+        return replace(fresh_start, passes=fresh_start.passes + 1)
     gradient = frame.gradient(coef, sums)
     size = float(np.abs(gradient).max(initial=0.0)) / total
     if curvature is None:

@@ -127,7 +127,8 @@ def regress(
 ) -> Regression:
     """Fit one regression; see Setting.
 
-    `start` is a warm start; with `thorough`, a loss that is not convex is tried from others too.
+    `start` is a warm start, not used where the constant prediction is a better one; with
+    `thorough`, a loss that is not convex is tried from others too.
     """
     k = rows.n_columns
     if ridge > 0 and k > len(rows) and setting.offset is None and setting.domain == "line":
@@ -158,6 +159,7 @@ def regress(
             engine=engine,
             sample=start is None,  # a warm start is nearer than what a part of the rows says
             watch=_Watch(rows, task, engine) if ridge == 0 else None,
+            instead=None if start is None else (cold, _cold_value(rows, task, cold, engine)),
         )
         objective = np.nan
     else:
@@ -181,6 +183,15 @@ def regress(
             f"passes, above tol={setting.tol:g}: {why}.",
         )
     return Regression(solution.coef, solution, objective, proves, remarks, free)
+
+
+def _cold_value(rows: Rows, task: Task, cold: Array, engine: Engine) -> float:
+    """Return the penalised loss at the constant prediction; with an offset this takes a pass."""
+    penalty = 0.5 * float(task.penalty @ cold**2)
+    if cold[:-1].any():
+        return task.sums(rows, cold, False, engine, value=True).value + penalty
+    each = task.loss.value(np.array([0.0, 1.0]), np.full(2, cold[-1]))
+    return float(task.look.weight @ each) + penalty
 
 
 def _constant(rows: Rows, look: Look, setting: Setting) -> tuple[str, ...]:
@@ -231,7 +242,7 @@ def _starts(
         look,
         CanonicalLoss(loss.link),
         max(ridge, 1e-6 * look.total),
-        Setting(setting.intercept, setting.offset, tol=1e-5, max_passes=50),
+        replace(setting, domain="line", tol=1e-5, max_passes=50),
         engine=engine,
     ).coef
     starts = [constant]
