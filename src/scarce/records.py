@@ -202,7 +202,7 @@ class Selection:
     by : str
         The score: "brier", "log_loss" or "calibration"; smaller is better.
     shapes : ndarray of shape (n_shapes,)
-        nan for a loss without shape.
+        nan for a loss without shape, such as the logistic one beside those of loss="auto".
     ridges : ndarray of shape (n_ridges,)
     scores : ndarray of shape (n_folds, n_shapes, n_ridges)
         On each fold's held-out rows.
@@ -211,15 +211,21 @@ class Selection:
     shape, ridge : float
         What was chosen.
     score : float
-        Mean score of the chosen setting.
+        Mean score of what was chosen, nested: each fold is scored with the setting that the other
+        folds choose (with one validation split its two halves take turns), as somebody with new
+        rows would measure it. `mean` has the scores that the choice was made by.
     reference : str
-        What it is compared with; "" where the chosen loss is the reference itself.
+        What GEV losses, or a loss that was asked for, are compared with; "" where there is nothing
+        to compare.
     reference_score : float
-        Best mean score of the reference over the ridges.
+        Nested score of the reference, its ridge chosen in the same way.
     gain, gain_error : float
-        Reference minus chosen, per row, and its standard error over the held-out rows.
+        Reference minus the loss compared with it, nested, per row, and its standard error over the
+        held-out rows; rows that belong together count as one.
     shape_by_fold : ndarray of shape (n_folds,)
         The shape that each fold alone would have chosen.
+    loss : str
+        The loss that was chosen.
 
     Examples
     --------
@@ -243,6 +249,7 @@ class Selection:
     gain: float
     gain_error: float
     shape_by_fold: Any
+    loss: str = ""
 
     def __post_init__(self) -> None:
         sizes = [np.shape(part) for part in (self.weights, self.shapes, self.ridges)]
@@ -267,13 +274,18 @@ class Selection:
         folds = len(self.weights)
         how = f"{folds} folds" if folds > 1 else "one validation split"
         shape = "" if math.isnan(self.shape) else f"shape {self.shape:g}, "
-        lines = [f"chosen by {self.by} on {how}: {shape}ridge {self.ridge:g} ({short(self.score)})"]
+        loss = f"{self.loss}, " if self.loss else ""
+        lines = [
+            f"chosen by {self.by} on {how}: {loss}{shape}ridge {self.ridge:.4g} "
+            f"({short(self.score)} on left-out rows)"
+        ]
         if not math.isnan(self.shape) and folds > 1:
             low, high = np.min(self.shape_by_fold), np.max(self.shape_by_fold)
             lines.append(f"the folds alone would choose shapes from {low:g} to {high:g}")
         if self.reference:
+            what = "gain of gev-canonical" if self.loss == self.reference else "gain"
             lines.append(
-                f"gain over {self.reference} ({short(self.reference_score)}): "
+                f"{what} over {self.reference} ({short(self.reference_score)}): "
                 f"{self.gain:.2g} +- {self.gain_error:.2g}"
             )
             if self.inside_noise:

@@ -110,7 +110,7 @@ def test_logit_chooses_its_ridge_by_log_loss_in_standard_units():
     assert np.allclose(
         model.predict_proba(X), scaled.predict_proba(X / X.std(axis=0)), rtol=0, atol=1e-6
     )
-    assert (model.select_by, model.cv, model.loss) == ("log_loss", 5, "logistic")
+    assert (model.select_by, len(model.cv), model.loss) == ("log_loss", 5, "logistic")
     assert methods.notes_of(model) == {"ridge": model.ridge_}
 
 

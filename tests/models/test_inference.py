@@ -9,8 +9,9 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 from sklearn.exceptions import NotFittedError
 
-from scarce import RareClassifier, UsageError, load, save
+from scarce import DataError, RareClassifier, UsageError, load, save
 from scarce.losses import loss_of
+from scarce.models import inference
 from tests.solvers import plain
 
 
@@ -33,7 +34,8 @@ def coef_of(model):
 def test_oracle_covariance_of_log_losses_is_the_inverse_curvature(loss, shape, ridge):
     X, y = plain.rare(n=300, k=2)
     X = X * [1.0, 20.0] + [3.0, 0.0]
-    model = RareClassifier(loss, shape="auto" if shape is None else shape, ridge=ridge).fit(X, y)
+    shape_given = "auto" if shape is None else shape
+    model = RareClassifier(loss, shape=shape_given, ridge=ridge, standardize=False).fit(X, y)
     args = (X, y, loss_of(loss, shape), np.array([ridge, ridge, 0.0]))
     if loss == "gev-log" and shape > 0:
         design = plain.design_of(X)
@@ -49,7 +51,8 @@ def test_oracle_covariance_of_the_canonical_loss_is_the_sandwich(shape, rng):
     X, y = plain.rare(n=300, k=2)
     y[5] = np.nan
     weight = rng.integers(1, 4, size=300).astype(float)
-    model = RareClassifier(shape=shape, ridge=2.0).fit(X, y, weight)
+    model = RareClassifier("gev-canonical", shape=shape, ridge=2.0, standardize=False)
+    model.fit(X, y, weight)
     kept = ~np.isnan(y)
     loss = loss_of("gev-canonical", shape)
     args = (X[kept], y[kept], loss, np.array([2.0, 2.0, 0.0]), weight[kept])
@@ -68,7 +71,7 @@ def test_simulation_sandwich_errors_are_the_spread_of_the_estimates():
     for _ in range(250):
         X = rng.normal(size=(150, 1))
         y = (rng.random(150) < link.inverse(-0.3 + 0.4 * X[:, 0])).astype(float)
-        model = RareClassifier(shape=0.3, ridge=0).fit(X, y)
+        model = RareClassifier("gev-canonical", shape=0.3, ridge=0).fit(X, y)
         coefs.append(coef_of(model))
         errors.append(np.sqrt(np.diag(model.covariance_)))
     np.testing.assert_allclose(np.mean(errors, axis=0), np.std(coefs, axis=0), rtol=0.1)
@@ -76,7 +79,7 @@ def test_simulation_sandwich_errors_are_the_spread_of_the_estimates():
 
 def test_invariant_covariance_does_not_lose_its_digits_to_far_columns():
     X, y = plain.rare(n=300, k=2)
-    for params in ({"loss": "logistic"}, {"shape": 0.4}):
+    for params in ({"loss": "logistic"}, {"loss": "gev-canonical", "shape": 0.4}):
         near = RareClassifier(ridge=0, **params).fit(X, y).covariance_
         far = RareClassifier(ridge=0, **params).fit(X + [1e6, 0.0], y).covariance_
         np.testing.assert_allclose(far[:2, :2], near[:2, :2], rtol=1e-6)
@@ -145,7 +148,7 @@ def test_auto_is_profile_for_plain_logistic_fits_and_wald_elsewhere():
         RareClassifier("probit", ridge=0),
         RareClassifier("logistic", ridge=1.0),
         RareClassifier("logistic", ridge=0, fit_intercept=False),
-        RareClassifier(shape=0.3, ridge=1.0),
+        RareClassifier("gev-canonical", shape=0.3, ridge=1.0),
     ):
         assert other.fit(X, y).coef_interval().method == "wald"
 
@@ -193,7 +196,7 @@ def test_probability_intervals_hold_the_probability(method):
 
 def test_oracle_wald_interval_of_a_probability():
     X, y = plain.rare(n=300, k=2)
-    model = RareClassifier(shape=0.4, ridge=1.0).fit(X, y)
+    model = RareClassifier("gev-canonical", shape=0.4, ridge=1.0).fit(X, y)
     design = plain.design_of(X[:10])
     error = np.sqrt(np.diag(design @ model.covariance_ @ design.T))
     score = design @ coef_of(model)
@@ -219,9 +222,15 @@ def test_a_floor_is_in_the_interval_too(method):
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ({"shapes": [0.0, 0.5], "ridges": [1.0]}, r"shape .* and ridge 1 was chosen"),
-        ({"shapes": [0.0, 0.5], "ridge": 1.0}, r"^shape \S+ was chosen on these same rows"),
-        ({"shape": 0.3, "ridges": [2.0]}, r"^ridge 2 was chosen on these same rows"),
+        ({"shapes": [0.0, 0.5], "ridges": [1.0]}, r"^loss '\S+' and .*ridge 1 was chosen"),
+        (
+            {"loss": "gev-canonical", "shapes": [0.0, 0.5], "ridge": 1.0},
+            r"^shape \S+ was chosen on these same rows",
+        ),
+        (
+            {"loss": "gev-canonical", "shape": 0.3, "ridges": [2.0]},
+            r"^ridge 2 was chosen on these same rows",
+        ),
         ({"loss": "logistic", "ridges": [2.0]}, r"^ridge 2 was chosen .* bias_reduction='flic'"),
     ],
 )
@@ -258,7 +267,7 @@ def test_other_refusals(tmp_path):
         RareClassifier("probit", ridge=0).fit(X, y).predict_interval(X[:1], method="laplace")
     for bare in (
         RareClassifier("logistic", ridge=0, diagnostics=False),
-        RareClassifier(shape=0.5, ridge=1.0, domain="paper"),
+        RareClassifier("gev-canonical", shape=0.5, ridge=1.0, domain="paper"),
     ):
         with pytest.raises(UsageError, match="diagnostics=True and domain='line'"):
             bare.fit(X, y).coef_interval(method="wald")
@@ -274,24 +283,127 @@ def test_other_refusals(tmp_path):
 
 
 @pytest.mark.parametrize("bias", [None, "firth", "flic"])
-def test_a_loaded_model_says_what_it_can_and_refuses_the_rest(bias, tmp_path):
-    model, X, _ = logistic(bias_reduction=bias)
+def test_invariant_intervals_after_save_load_pickle_and_writing_into_x(bias, tmp_path):
+    """The model keeps its own copy of the rows, in memory and in files."""
+    model, X, y = logistic(n=60, bias_reduction=bias)
+    points = X[:4].copy()
+    wanted = {m: model.predict_interval(points, method=m) for m in ("auto", "profile", "laplace")}
+    slopes, text = model.coef_interval(), str(model.summary())
+    assert "profile" in slopes.method
     save(model, tmp_path / "model.scarce")
-    for copy in (load(tmp_path / "model.scarce"), pickle.loads(pickle.dumps(model))):
-        assert copy.coef_interval().method == "wald"
-        text = str(copy.summary())
-        assert "90 % wald intervals" in text
-        np.testing.assert_array_equal(
-            copy.coef_interval(method="wald").low, model.coef_interval(method="wald").low
-        )
-        np.testing.assert_array_equal(
-            copy.predict_interval(X[:4]), model.predict_interval(X[:4], method="wald")
-        )
-        for method in ("profile", "laplace"):
-            with pytest.raises(UsageError, match=r"go back to the training rows.*method='wald'"):
-                copy.predict_interval(X[:1], method=method)
-        with pytest.raises(UsageError, match="came from a file or a copy"):
-            copy.coef_interval(method="profile")
+    copies = [load(tmp_path / "model.scarce"), pickle.loads(pickle.dumps(model)), model]
+    X[:], y[:] = 0.0, 1.0  # the caller's own arrays
+    model.__dict__.pop("_likelihood")  # what was computed before does not count
+    for copy in copies:
+        for method, ends in wanted.items():
+            np.testing.assert_array_equal(copy.predict_interval(points, method=method), ends)
+        found = copy.coef_interval()
+        assert found.method == slopes.method
+        np.testing.assert_array_equal(found.low, slopes.low)
+        assert str(copy.summary()) == text
+
+
+def test_a_model_without_its_rows_refuses_profiles_and_says_so(monkeypatch):
+    model, X, y = logistic(keep_rows=False)
+    for method in ("auto", "profile", "laplace"):
+        with pytest.raises(UsageError, match=r"this model holds none.*keep_rows=True.*'wald'"):
+            model.predict_interval(X[:1], method=method)
+    with pytest.raises(UsageError, match="keep_rows=True"):
+        model.coef_interval()
+    assert model.coef_interval(method="wald").method == "wald"
+    text = str(model.summary())
+    assert "90 % wald intervals" in text
+    assert "no profile intervals: the model holds no training rows" in text
+    monkeypatch.setattr(inference, "MOST_KEPT", X.size - 1)
+    assert RareClassifier("logistic", ridge=0).fit(X, y).rows_ is None
+    for other in (RareClassifier("logistic", ridge=1.0), RareClassifier("probit", ridge=0)):
+        assert other.fit(X, y).rows_ is None  # no such intervals, so no copy
+
+
+def test_an_offset_of_a_fit_is_needed_to_predict(rng):
+    X, y = plain.rare(n=200, k=2)
+    offset = rng.normal(size=200)
+    model = RareClassifier("logistic", ridge=0).fit(X, y, offset=offset)
+    calls = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+    for call in (*calls, "linear_predictor", "predict_interval"):
+        with pytest.raises(UsageError, match=r"fitted with an offset .* Pass offset="):
+            getattr(model, call)(X)
+    with pytest.raises(UsageError, match="fitted with an offset"):
+        model.score(X, y)
+    ends = model.predict_interval(X, method="wald", offset=offset)
+    prob = model.predict_proba(X, offset)[:, 1]
+    assert ((ends[:, 0] < prob) & (prob < ends[:, 1])).all()
+    column = RareClassifier("logistic", ridge=0, offset=2).fit(np.column_stack([X, offset]), y)
+    np.testing.assert_allclose(column.predict_proba(np.column_stack([X, offset]))[:, 1], prob)
+
+
+# --- survey weights -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bias", [None, "firth", "flic"])
+def test_survey_weights_matter_in_proportion_only(bias, rng):
+    """Weights that sum to 1 were taken for one observation: Firth's penalty drowned the data."""
+    X, y = plain.rare(n=300, k=2)
+    weight = rng.uniform(0.5, 4.0, size=300)
+    rest = {"ridge": 0, "bias_reduction": bias, "weight_kind": "survey"}
+    one = RareClassifier("logistic", **rest).fit(X, y, weight)
+    small = RareClassifier("logistic", **rest).fit(X, y, weight / weight.sum())
+    np.testing.assert_allclose(coef_of(small), coef_of(one), rtol=1e-8)
+    np.testing.assert_allclose(small.covariance_, one.covariance_, rtol=1e-7)
+    assert not small.report_.warnings
+    assert small.coef_interval().method == "wald"
+    with pytest.raises(UsageError, match="survey weights, which have no likelihood"):
+        small.coef_interval(method="profile")
+    assert "robust errors for survey weights" in str(small.summary())
+    equal = RareClassifier("logistic", **rest).fit(X, y, np.full(300, 0.01))
+    none = RareClassifier("logistic", ridge=0, bias_reduction=bias).fit(X, y)
+    np.testing.assert_allclose(coef_of(equal), coef_of(none), rtol=1e-8)
+
+
+def test_oracle_survey_covariance_is_the_sandwich_with_squared_weights(rng):
+    X, y = plain.rare(n=300, k=2)
+    weight = rng.uniform(0.5, 4.0, size=300)
+    model = RareClassifier("logistic", ridge=0, weight_kind="survey").fit(X, y, weight)
+    scaled = weight * 300 / weight.sum()
+    design = plain.design_of(X)
+    prob = 1 / (1 + np.exp(-design @ coef_of(model)))
+    bread = np.linalg.inv(design.T @ (design * (scaled * prob * (1 - prob))[:, None]))
+    meat = design.T @ (design * ((scaled * (prob - y)) ** 2)[:, None]) * 300 / 299
+    np.testing.assert_allclose(model.covariance_, bread @ meat @ bread, rtol=1e-7)
+
+
+def test_simulation_survey_intervals_cover_and_frequency_intervals_do_not():
+    """200 samples of 400 rows, drawn with unequal probabilities; the truth is that of all rows."""
+    rng = np.random.default_rng(8)
+    covered = {"frequency": 0, "survey": 0}
+    for _ in range(200):
+        x = rng.normal(size=4000)
+        y = rng.random(4000) < 1 / (1 + np.exp(1.5 - x))
+        chance = np.where(x > 1, 0.3, 0.06)
+        own = rng.random(4000) < chance
+        weight = 1 / chance[own]
+        for kind in covered:
+            model = RareClassifier("logistic", ridge=0, weight_kind=kind, keep_rows=False)
+            found = model.fit(x[own, None], y[own], weight).coef_interval(method="wald")
+            covered[kind] += bool(found.low[0] < 1.0 < found.high[0])
+    assert 0.84 <= covered["survey"] / 200 <= 0.96  # nominal .90
+    assert covered["frequency"] / 200 < 0.6
+
+
+def test_frequency_weights_that_sum_to_little_are_pointed_out(rng):
+    X, y = plain.rare(n=300, k=2)
+    model = RareClassifier("logistic", ridge=0, bias_reduction="firth")
+    said = model.fit(X, y, np.full(300, 1 / 300)).report_.warnings
+    assert any("sum to 1," in one and "weight_kind='survey'" in one for one in said)
+    assert not model.fit(X, y, np.full(300, 0.6)).report_.warnings
+    whole = model.fit(X, y, np.full(300, 2)).covariance_
+    real = model.fit(X, y, np.full(300, 2.0 + 1e-9)).covariance_
+    np.testing.assert_allclose(whole, real, rtol=1e-7)
+    with pytest.raises(DataError, match="Divide them by their mean"):
+        model.fit(X, y, np.full(300, 1e-320))
+    stopped = model.fit(X, y, np.full(300, 1e-20)).report_
+    assert not stopped.converged
+    assert any("without reaching the maximum" in one for one in stopped.warnings)
 
 
 # --- summary --------------------------------------------------------------------------------------
@@ -326,7 +438,7 @@ def test_golden_summary():
 def test_summary_says_floor_units_names_and_what_is_fixed():
     X, y = plain.rare(n=300, k=2)
     frame = pd.DataFrame(np.column_stack([X, np.ones(300)]), columns=["age", "pay", "one"])
-    model = RareClassifier(shape=1.0, ridge=2.0, standardize=True).fit(frame, y)
+    model = RareClassifier("gev-canonical", shape=1.0, ridge=2.0, standardize=True).fit(frame, y)
     text = str(model.summary())
     assert text.startswith("gev-canonical, shape 1, ridge on standardised columns 2\n")
     assert f"at weight 0.001 ({model.floored_rows_:,} training rows needed it)" in text

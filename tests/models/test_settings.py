@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from scarce import RareClassifier, UsageError
-from scarce.models.search import FLOORS, PAPER_RIDGES, PAPER_SHAPES
+from scarce.models.search import FLOORS, PAPER_RIDGES, PAPER_SHAPES, Choice
 from scarce.models.settings import check_parameters, floor_of, setting_of, with_offset
 from scarce.rows import ArrayRows
 from scarce.solvers.linear import Look
@@ -24,6 +24,8 @@ REFUSED = [
     ),
     ({"loss": "gev-log", "domain": "paper"}, "constraint set of the GEV-canonical loss"),
     ({"loss": "logistic", "domain": "paper"}, "or domain='line'"),
+    ({"domain": "paper"}, "loss='auto' has none"),
+    ({"weight_kind": "counts"}, r"weight_kind='counts' is not known"),
     ({"ridge": -1}, r"ridge=-1: give a number from 0 to inf, or 'auto'"),
     ({"ridge": np.inf}, "ridge=inf"),
     ({"ridge": np.nan}, "ridge=nan"),
@@ -77,7 +79,7 @@ def test_refusals(params, words):
         {"shape": -1, "ridge": 0},
         {"shape": 1.5, "floor": 1},
         {"loss": "logistic", "ridge": 0, "bias_reduction": "flic"},
-        {"domain": "paper", "shape": np.float32(0.5)},
+        {"loss": "gev-canonical", "domain": "paper", "shape": np.float32(0.5)},
         {"shapes": "continuous"},
     ],
     ids=str,
@@ -116,14 +118,12 @@ def test_with_offset_keeps_rows_labels_and_weights(rng):
 
 def test_settings_say_what_the_parameters_say():
     seen = Look(np.ones(2), np.ones(2), 0, np.zeros(2), np.array([1.0, 3.0]))
-    plainly = setting_of(RareClassifier(), seen, None)
+    plainly = setting_of(RareClassifier(standardize=False), seen, None)
     assert plainly.intercept == "free"
     assert plainly.units is None
     assert plainly.tol == 1e-10
     other = setting_of(
-        RareClassifier(
-            penalize_intercept=True, standardize=True, domain="paper", tol=1e-7, max_passes=9
-        ),
+        RareClassifier(penalize_intercept=True, domain="paper", tol=1e-7, max_passes=9),
         seen,
         1,
     )
@@ -131,16 +131,22 @@ def test_settings_say_what_the_parameters_say():
     assert other.units is not None
     assert other.units.tolist() == [1.0, 3.0]
     assert (other.offset, other.domain, other.tol, other.max_passes) == (1, "paper", 1e-7, 9)
-    none = setting_of(RareClassifier(fit_intercept=False, penalize_intercept=True), seen, None)
+    away = Look(np.ones(2), np.ones(2), 0, np.array([4.0, 7.0]), np.array([3.0, 0.0]))
+    none = setting_of(RareClassifier(fit_intercept=False, penalize_intercept=True), away, None)
     assert none.intercept == "none"
+    assert none.units is not None
+    assert none.units.tolist() == [5.0, 7.0]
+    assert setting_of(RareClassifier(), away, None).units is away.spread
 
 
 def test_floor_of_each_kind():
-    assert floor_of(RareClassifier(), None) == 0.001
-    assert floor_of(RareClassifier(), 0.05) == 0.05
-    assert floor_of(RareClassifier(floor=0), 0.05) == 0.0
-    assert floor_of(RareClassifier("logistic"), None) == 0.0
-    assert floor_of(RareClassifier("logistic", floor=0.3), None) == 0.3
+    asked = Choice("gev-canonical", None, 0.05, [])
+    assert floor_of(RareClassifier(), "gev-canonical", None) == 0.001
+    assert floor_of(RareClassifier(), "gev-canonical", asked) == 0.05
+    assert floor_of(RareClassifier(), "logistic", asked) == 0.0
+    assert floor_of(RareClassifier(floor=0), "gev-canonical", asked) == 0.0
+    assert floor_of(RareClassifier("logistic"), "logistic", None) == 0.0
+    assert floor_of(RareClassifier("logistic", floor=0.3), "logistic", None) == 0.3
 
 
 def test_the_grids_are_those_of_the_paper():
@@ -157,7 +163,7 @@ def test_nothing_is_searched_where_everything_is_given():
     X, y = plain.rare(n=60)
     called = []
     model = RareClassifier(
-        shape=0.3, ridge=1.0, cv="never read", progress=lambda *a: called.append(a)
+        "gev-canonical", shape=0.3, ridge=1.0, cv="never read", progress=lambda *a: called.append(a)
     )
     model.fit(X, y)
     assert model.selection_ is None

@@ -17,7 +17,13 @@ from tests.oracle.errata_page import measured
 
 def fit(X, y, loss="gev-canonical", **settings):
     """A fit of columns that hold their own intercept, penalised like the others."""
-    settings = {"floor": 0.0, "tol": 1e-13, "fit_intercept": False, **settings}
+    settings = {
+        "floor": 0.0,
+        "tol": 1e-13,
+        "fit_intercept": False,
+        "standardize": False,
+        **settings,
+    }
     return RareClassifier(loss, **settings).fit(X, y)
 
 

@@ -26,6 +26,10 @@ LOSSES = [loss_of("gev-canonical", s) for s in (-1.0, -0.3, 0.0, 0.7, 1.5)]
 LOSSES += [loss_of("logistic"), loss_of("probit")]
 
 
+def uniform(n):
+    return np.random.default_rng(3).random(n)
+
+
 def decrement(coef, X, y, loss, penalty, weight=1.0, offset=0.0, free=None):
     """1/2 g' H^-1 g with the true Hessian: what is left to gain, to second order."""
     args = (coef, X, y, loss, penalty, weight, offset)
@@ -116,10 +120,10 @@ def test_convex_losses_with_a_bounded_support_stay_finite(name, shape):
     rows = ArrayRows(X, y, classes=[0, 1])
     seen = look(rows)
     plan = Plan("brier", 3, 0.001, 0)
-    fold = folds_of(rows, seen, plan, None)[0]
+    dealt = folds_of(rows, seen, plan, None)
     loss = loss_of(name, shape)
-    coef = _fit(rows, seen, [loss], RIDGES, Setting(), plan, fold, None)
-    kept = fold[0] != fold[1]
+    coef = _fit(rows, seen, [loss], RIDGES, Setting(), plan, dealt.folds[0], dealt, None)
+    kept = dealt.folds[0][0] != 0
     for j, ridge in enumerate(RIDGES):
         args = (X[kept], y[kept], loss, np.append(np.full(3, ridge), 0.0))
         assert np.isfinite(plain.objective(coef[0, j], *args))
@@ -132,7 +136,7 @@ def test_oracle_polish_brings_a_part_to_the_fit_of_all_rows():
     rows = ArrayRows(X, y, classes=[0, 1], starts=(0, 7000, 60_000))
     seen = look(rows)
     ids = np.where(np.isnan(y), -1, np.arange(60_000) % 5).astype(np.int8)
-    part = training_part(rows, seen, ids, 2, None, 0)
+    part = training_part(rows, seen, ids, 2, None, uniform(len(rows)))
     assert not part.whole
     assert len(part.y) < 30_000
     kept = (ids != 2) & (ids >= 0)
@@ -157,7 +161,7 @@ def test_polish_with_repeated_columns_and_no_ridge_stays_finite():
     rows = ArrayRows(X, y, classes=[0, 1])
     seen = look(rows)
     ids = (np.arange(40_000) % 5).astype(np.int8)
-    part = training_part(rows, seen, ids, 0, None, 0)
+    part = training_part(rows, seen, ids, 0, None, uniform(len(rows)))
     assert not part.whole
     losses = [loss_of("logistic")]
     rough = solve_grid(part, seen, losses, (0.0,), Setting())
@@ -174,7 +178,7 @@ def test_training_part_holds_the_training_rows_and_their_weight(rng):
     rows = ArrayRows(X, y, weight=weight, classes=[0, 1], starts=(0, 300, 1000))
     ids = (np.arange(1000) % 3).astype(np.int8)
     ids[[5, 9]] = -1
-    part = training_part(rows, look(rows), ids, 1, None, 0)
+    part = training_part(rows, look(rows), ids, 1, None, uniform(1000))
     kept = (ids >= 0) & (ids != 1)
     assert part.whole
     np.testing.assert_array_equal(part.X, X[kept])
@@ -187,14 +191,14 @@ def test_a_share_of_the_common_class_stands_for_all_of_it():
     rows = ArrayRows(X, y, classes=[0, 1], starts=(0, 20_000, 50_000))
     ids = (np.arange(50_000) % 2).astype(np.int8)
     shares = np.array([0.2, 1.0])
-    parts = [take_share(block, (ids, 0, shares, 3)) for block in rows.blocks()]
+    parts = [take_share(block, (ids, 0, shares, uniform(50_000))) for block in rows.blocks()]
     y_part, weight = (np.concatenate([p[j] for p in parts]) for j in (1, 2))
     training = ids == 1
     assert (y_part == 1).sum() == (y[training] == 1).sum()
     assert set(weight[y_part == 0]) == {5.0}
     assert set(weight[y_part == 1]) == {1.0}
     assert weight.sum() == pytest.approx(training.sum(), rel=0.03)
-    again = [take_share(block, (ids, 0, shares, 3)) for block in rows.blocks()]
+    again = [take_share(block, (ids, 0, shares, uniform(50_000))) for block in rows.blocks()]
     np.testing.assert_array_equal(
         np.concatenate([p[0] for p in again]), np.concatenate([p[0] for p in parts])
     )

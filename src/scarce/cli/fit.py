@@ -91,7 +91,9 @@ from scarce.errors import CheckError, DataError, UsageError
     metavar="N",
     help="Most levels of a text column.  [default: 1000; rare, bayes: 100]",
 )
-@click.option("--loss", help="rare: gev-canonical, logistic, probit, cloglog, loglog or gev-log.")
+@click.option(
+    "--loss", help="rare: auto, logistic, probit, cloglog, loglog, gev-canonical or gev-log."
+)
 @click.option("--shape", help="rare: shape of the GEV link, a number or auto.")
 @click.option("--ridge", help="rare: strength of the penalty, a number or auto.")
 @click.option(

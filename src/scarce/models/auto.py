@@ -328,7 +328,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return FitReport(True, 0.0, 0.0, passes=1, seconds=0.0, proves="closed form")
         self.chosen_ = "flic"
         remarks.insert(1, "Predicts with Firth's logistic regression, its intercept refitted.")
-        model = RareClassifier("logistic", ridge=0, bias_reduction="flic")
+        model = RareClassifier("logistic", ridge=0, bias_reduction="flic", keep_rows=False)
         self.members_["flic"] = model.fit(sample.X, sample.y, sample_weight=sample.weight)
         self.floors_["flic"] = float(self.floor)
         return model.report_

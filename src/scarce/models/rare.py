@@ -20,15 +20,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from scarce.errors import DataError
-from scarce.losses import Link, loss_of
+from scarce.errors import DataError, UsageError, refuse_word
+from scarce.losses import LOSSES, Link, loss_of
 from scarce.models import inference
-from scarce.models.firth import fit_firth, flic_intercept
+from scarce.models.firth import FirthFit, fit_firth, flic_intercept
 from scarce.models.inputs import (
     positive_remark,
     refuse_categories,
     rows_to_fit,
     rows_to_predict,
+    scaled_weights,
 )
 from scarce.models.search import Progress, mixed
 from scarce.models.settings import (
@@ -54,19 +55,24 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    loss : {"gev-canonical", "gev-log", "logistic", "probit", "cloglog", "loglog"}
-        What is minimised. "gev-canonical" is convex for every shape; "gev-log" is not, and is
-        fitted from several starts.
+    loss : {"auto", "gev-canonical", "gev-log", "logistic", "probit", "cloglog", "loglog"}
+        What is minimised. "auto" is logistic regression, unless a GEV-canonical loss of one of four
+        shapes predicts left-out rows better by more than two standard errors; `report_.warnings`
+        says which was taken. "gev-canonical" searches the paper's 27 shapes and is convex for every
+        shape; "gev-log" is not, and is fitted from several starts.
     shape : float or "auto"
         Of the GEV link, from -1 to 1.5; chosen on held-out rows by default. Other losses ignore it.
     ridge : float or "auto"
-        Penalty ridge / 2 * |coef|^2 beside the *sum* of losses, in the units of the columns as
-        given; chosen on held-out rows by default. 0 is no penalty.
+        Penalty ridge / 2 * |coef|^2 beside the *sum* of losses; chosen on held-out rows by default.
+        0 is no penalty.
     fit_intercept : bool
     penalize_intercept : bool
         False by default: then the mean probability of the training rows is the observed share.
     standardize : bool
-        Apply the ridge to coefficients of columns divided by their standard deviation.
+        Apply the ridge to coefficients of columns divided by their standard deviation (root mean
+        square without a free intercept), so that units do not matter. False applies it in the units
+        of the columns as given and chooses from the paper's seven ridges, 0.001 to 1000, which
+        suits columns of a like scale only.
     domain : {"line", "paper"}
         "line" extends the canonical loss beyond the link's support, so that nothing is constrained.
         "paper" keeps the constraint set of 001 section 3.2, for reproduction.
@@ -79,21 +85,32 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     select_by : {"brier", "log_loss", "calibration"}
         Score that shape and ridge are chosen by.
     cv : int, float, splitter, or pairs (train, test)
-        Folds, or the share of rows of a single validation split (the paper's 0.3).
+        Folds, or the share of rows of a single validation split (the paper's 0.3). Copies of a row
+        and rows of one group stay together, except under your own splitter.
     shapes, ridges : sequence of float, optional
-        What "auto" chooses from: by default the paper's 27 shapes and 7 ridges.
-        shapes="continuous" goes on between the points of that grid, in both.
+        What "auto" chooses from. By default seven ridges from 1e-4 to 100 times the information of
+        a standardised column at the base rate, total weight * prevalence * (1 - prevalence), and
+        more where the best lies at an end. shapes="continuous" goes on between the points of the
+        grid, in both.
     offset : str or int, optional
         A column whose coefficient is 1 and not fitted, such as log exposure.
     diagnostics : bool
         Whether to compute, beside the coefficients, the covariance of an untuned fit, the rows
         that the floor touched and the objective: up to three more passes.
+    weight_kind : {"frequency", "survey"}
+        What sample_weight means. "frequency": a weight of 2 is the row twice, and the total is the
+        number of observations. "survey": sampling weights, which only matter in proportion; they
+        are rescaled to sum to the number of rows, and standard errors are robust (sandwich).
+    keep_rows : bool
+        Whether a logistic fit without penalty keeps a copy of its training rows, up to a million
+        values, also in model files: profile and Laplace intervals need them.
     tol : float
         Largest entry of the gradient per unit of weight, in standardised columns, to stop at.
     max_passes : int
         Over the rows, before a fit gives up and says so.
     warm_start : bool
-        Start from the coefficients of the previous fit.
+        Start from the coefficients of the previous fit, unless the base rate alone is a better
+        start.
     random_state : int, RandomState or None
         Of the folds; None is 0, so that fits repeat.
     engine : None, "threads", "processes", Executor or Dask client
@@ -107,6 +124,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Sorted; the second is the positive one.
     coef_ : ndarray of shape (1, n_features_in_)
     intercept_ : ndarray of shape (1,)
+    loss_ : str
+        The loss that was fitted: `loss`, or what "auto" chose.
     shape_, ridge_, floor_ : float
         As used; shape_ is nan for losses without shape.
     prevalence_ : float
@@ -114,12 +133,17 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     floored_rows_ : int
         Training rows whose probability would be exactly 0 or 1 without the floor.
     selection_ : Selection or None
-        How shape and ridge were chosen, with the gain over logistic regression.
+        How loss, shape and ridge were chosen, with the gain over logistic regression, measured
+        with settings that were chosen on other folds.
     covariance_ : ndarray of shape (k + 1, k + 1) or None
         Of [coef_, intercept_]; None for tuned fits and with diagnostics=False.
     origin_, covariance_at_origin_ : ndarray
         Columns far from 0 are measured from here, 0 elsewhere; the covariance before it is moved
         back, which keeps digits that `covariance_` may lose.
+    offset_column_ : int or None
+        Position of the column that is an offset; n_features_in_ for values given to `fit`.
+    rows_ : dict of str to ndarray, or None
+        X, y and weight of the training rows where they were kept: see `keep_rows`.
     report_ : FitReport
 
     **Assumes** complete feature values, two classes, a score that is linear in the columns (add
@@ -129,7 +153,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     GEV gains little over logistic regression on most data (docs/guide/rare.md): `selection_` says
-    when the gain is inside the noise.
+    when the gain is inside the noise. `RareClassifier("gev-canonical", standardize=False, cv=0.3)`
+    is the paper's procedure.
 
     References
     ----------
@@ -149,13 +174,13 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        loss: str = "gev-canonical",
+        loss: str = "auto",
         *,
         shape: float | str = "auto",
         ridge: float | str = "auto",
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
-        standardize: bool = False,
+        standardize: bool = True,
         domain: str = "line",
         bias_reduction: str | None = None,
         floor: float | str = "auto",
@@ -165,6 +190,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ridges: Any = None,
         offset: str | int | None = None,
         diagnostics: bool = True,
+        weight_kind: str = "frequency",
+        keep_rows: bool = True,
         tol: float = 1e-10,
         max_passes: int = 200,
         warm_start: bool = False,
@@ -187,6 +214,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.ridges = ridges
         self.offset = offset
         self.diagnostics = diagnostics
+        self.weight_kind = weight_kind
+        self.keep_rows = keep_rows
         self.tol = tol
         self.max_passes = max_passes
         self.warm_start = warm_start
@@ -194,7 +223,14 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.engine = engine
         self.progress = progress
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        offset: Any = None,
+        groups: Any = None,
+    ) -> Self:
         """Learn from labelled rows.
 
         Parameters
@@ -204,18 +240,21 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n,), optional
             Two classes; NaN, None or NA where a row is not labelled.
         sample_weight : array-like of shape (n,), optional
-            Not negative; a weight of 2 counts as the row twice.
+            Not negative; see `weight_kind`.
         offset : array-like of shape (n,), optional
-            Added to each row's score. `predict_proba(X, offset=...)` takes one too.
+            Added to each row's score. `predict_proba(X, offset=...)` needs one then too.
+        groups : array-like of shape (n,), optional
+            Rows of one value (a patient, a place) stay in one fold; a missing value is a group of
+            its own. Given to a splitter in `cv` too.
 
         Returns
         -------
         self
         """
         with one_blas_thread:  # dense algebra between the passes too: the same bits on any machine
-            return self._fit(X, y, sample_weight, offset)
+            return self._fit(X, y, sample_weight, offset, groups)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any, groups: Any) -> Self:
         check_parameters(self)
         begin = time.perf_counter()
         rows, self.classes_ = rows_to_fit(
@@ -231,30 +270,38 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         position = offset_position(self, rows)
         if offset is not None:
             rows, position = with_offset(rows, offset, position, self.engine)
+        rows, remarks = scaled_weights(rows, self.weight_kind, engine=self.engine)
         seen = look(rows, engine=self.engine, model=type(self).__name__)
         self.prevalence_ = seen.prevalence
         setting = setting_of(self, seen, position)
-        self._rows, self._position = rows, position
+        self.offset_column_, given = position, rows
         origin = seen.origin if setting.intercept == "free" and not self.bias_reduction else None
         if origin is not None:  # (Firth's fit centres by itself)
             rows, seen = MovedRows(rows, origin), replace(seen, mean=seen.mean - origin)
-        self.shape_, self.ridge_, self.selection_, asked = choose(self, rows, seen, setting)
+        start = self._warm(rows.n_columns, origin)
+        self.loss_, self.shape_, self.ridge_, choice = choose(self, rows, seen, setting, groups)
+        self.selection_ = None if choice is None else choice.selection
+        firth = None
         if self.bias_reduction is not None:
-            found = self._fit_firth(rows, position)
+            firth, found = self._fit_firth(rows, position)
         else:
-            loss = self._loss(self.shape_)
-            start = self._warm(rows.n_columns, origin)
-            found = regress(rows, seen, loss, self.ridge_, setting, start=start, engine=self.engine)
+            found = regress(
+                rows, seen, self._loss(), self.ridge_, setting, start=start, engine=self.engine
+            )
         self.coef_ = found.coef[None, : self.n_features_in_].copy()
         self.intercept_ = found.coef[-1:].copy()
-        self.floor_ = floor_of(self, asked)
-        self._finish(rows, seen, setting, found, begin)
+        self.floor_ = floor_of(self, self.loss_, choice)
+        remarks = [*found.remarks, *remarks, *([] if choice is None else choice.remarks)]
+        self._finish(rows, seen, setting, found, firth, remarks, begin)
         self._back(found.coef, np.zeros(rows.n_columns) if origin is None else origin)
+        self.rows_ = inference.kept_rows(self, given, seen)
+        self.__dict__.pop("_likelihood", None)
         return self
 
     def linear_predictor(self, X: Any, offset: Any = None) -> Array:
         """Return the score of each row: the link's inverse maps it to a probability."""
         check_is_fitted(self)
+        self._require_offset(offset)
         rows = rows_to_predict(self, X, engine=self.engine, holes=False)
         params = (self.coef_[0], float(self.intercept_[0]))
         scores = rows.map(linear_scores, params, engine=self.engine)
@@ -298,17 +345,21 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         level : float
         method : {"auto", "profile", "wald"}
             Profile likelihood for logistic losses without ridge (with Firth's penalty where
-            bias_reduction is set), else Wald.
+            bias_reduction is set), else Wald. Survey weights give Wald intervals with robust
+            standard errors.
 
         Raises
         ------
         UsageError
-            The ridge or shape was tuned on the same rows: no interval here would be honest.
+            The ridge or shape was tuned on the same rows: no interval here would be honest. Or a
+            profile is asked for and the model holds no training rows: see `keep_rows`.
         """
         check_is_fitted(self)
         return inference.coef_interval(self, level, method)
 
-    def predict_interval(self, X: Any, *, level: float = 0.9, method: str = "auto") -> Array:
+    def predict_interval(
+        self, X: Any, *, level: float = 0.9, method: str = "auto", offset: Any = None
+    ) -> Array:
         """Return the lower and upper end of each row's probability, shape (n, 2).
 
         Parameters
@@ -319,9 +370,12 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "profile" and "laplace" (normal prior of 2.5 per standard deviation) are for
             loss="logistic" with ridge=0 and refit the training rows; "auto" takes the profile
             there, and Wald on the score elsewhere.
+        offset : array-like of shape (n,), optional
+            Of the rows, where the model was fitted with one.
         """
         check_is_fitted(self)
-        return inference.predict_interval(self, X, level, method)
+        self._require_offset(offset)
+        return inference.predict_interval(self, X, level, method, offset)
 
     def summary(self, *, level: float = 0.9, method: str = "auto") -> inference.Summary:
         """Return a table of coefficients with errors and intervals; print it to read."""
@@ -335,14 +389,21 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        state.pop("_rows", None)  # training rows stay where they are
+        state.pop("_likelihood", None)  # made again from the rows that were kept
         return state
 
-    def _loss(self, shape: float) -> Any:
-        return loss_of(self.loss, shape if self.loss.startswith("gev") else None)
+    def _require_offset(self, offset: Any) -> None:
+        if offset is None and self.offset_column_ == self.n_features_in_:
+            raise UsageError(
+                "This model was fitted with an offset for each row, and none was given for these. "
+                "Pass offset= with one number per row, such as predict_proba(X, offset=values)."
+            )
+
+    def _loss(self) -> Any:
+        return loss_of(self.loss_, self.shape_ if self.loss_.startswith("gev") else None)
 
     def _link(self) -> Link:
-        link: Link = self._loss(self.shape_).link
+        link: Link = self._loss().link
         return link
 
     def _warm(self, k: int, origin: Array | None) -> Array | None:
@@ -351,30 +412,38 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         moved = 0.0 if origin is None else self.coef_[0] @ origin
         return np.append(self.coef_[0], self.intercept_ + moved)
 
-    def _fit_firth(self, rows: Rows, position: int | None) -> Regression:
+    def _fit_firth(self, rows: Rows, position: int | None) -> tuple[FirthFit, Regression]:
         fit = fit_firth(rows, offset=position, tol=self.tol, engine=self.engine)
-        self._firth = fit
         point = fit
         if self.bias_reduction == "flic":
             point = flic_intercept(rows, fit, engine=self.engine)
-        return inference.as_regression(point, fit, rows.n_columns, position)
+        return fit, inference.as_regression(point, fit, rows.n_columns, position)
 
     def _finish(
-        self, rows: Rows, seen: Look, setting: Setting, found: Regression, begin: float
+        self,
+        rows: Rows,
+        seen: Look,
+        setting: Setting,
+        found: Regression,
+        firth: FirthFit | None,
+        remarks: list[str],
+        begin: float,
     ) -> None:
         """Evaluate what the reader wants to know beside the coefficients."""
-        task = Task(
-            self._loss(self.shape_), setting.penalty(self.ridge_, rows.n_columns), found.free, seen
-        )
+        penalty = setting.penalty(self.ridge_, rows.n_columns)
+        task = Task(self._loss(), penalty, found.free, seen)
+        survey = self.weight_kind == "survey"
         self.covariance_: Array | None = None
         extra, objective = 0, found.objective
-        if self.bias_reduction is not None:
-            self.covariance_ = inference.firth_covariance(self._firth, rows.n_columns, setting)
-        elif self.diagnostics and self.selection_ is None and self.domain == "line":
-            self.covariance_ = inference.covariance(rows, task, found.coef, self.engine)
+        if firth is not None and not survey:
+            self.covariance_ = inference.firth_covariance(firth, rows.n_columns, setting)
+        elif (firth is not None or self.diagnostics) and (
+            self.selection_ is None and self.domain == "line"
+        ):
+            self.covariance_ = inference.covariance(rows, task, found.coef, survey, self.engine)
             extra += 1
         self.floored_rows_ = 0
-        if self.diagnostics and self.loss.startswith("gev"):
+        if self.diagnostics and self.loss_.startswith("gev"):
             ends = (task.loss.link.support, found.coef)
             self.floored_rows_ = int(rows.fold(outside, ends, engine=self.engine))
             extra += 1
@@ -382,7 +451,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             value = task.sums(rows, found.coef, False, self.engine, value=True).value
             objective = value + 0.5 * float(task.penalty @ found.coef**2)
             extra += 1
-        remarks = [*found.remarks, *self._remarks(seen)]
+        remarks = [*remarks, *self._remarks(seen)]
         self.report_ = FitReport(
             converged=bool(found.solution.converged),
             certificate=float(found.solution.certificate),
@@ -410,11 +479,6 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{self.floored_rows_:,} training rows lie outside the link's support, where the "
                 f"probability is 0 or 1: mixed with the prevalence at weight {self.floor_:g}."
             )
-        if self.selection_ is not None and self.selection_.inside_noise:
-            remarks.append(
-                f"The gain over logistic regression ({self.selection_.gain:.2g} "
-                f"{self.select_by}) is inside its noise: loss='logistic' is as good here."
-            )
         remarks += positive_remark(self.classes_, seen.weight)
         return [*self.column_profile_.remarks, *remarks]
 
@@ -424,6 +488,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "coef_"):
             return
         k = self.n_features_in_
+        inference.check_kept_rows(getattr(self, "rows_", None), k)
         for name, wanted in (("coef_", (1, k)), ("intercept_", (1,)), ("classes_", (2,))):
             found = getattr(getattr(self, name, None), "shape", None)
             if found != wanted:
@@ -434,6 +499,9 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError("coef_, floor_ or prevalence_ is out of range.")
         if not all(isinstance(vars(self).get(n), (int, float)) for n in ("shape_", "ridge_")):
             raise DataError("shape_ or ridge_ is not a number.")
+        refuse_word("loss_", self.loss_, LOSSES)
+        if not isinstance(self.offset_column_, (int, type(None))):
+            raise DataError("offset_column_ is not the position of a column.")
         self._link()
 
 

@@ -13,15 +13,19 @@ from sklearn.utils.validation import check_random_state
 
 from scarce.errors import DataError, UsageError, refuse_word
 from scarce.losses import LOSSES
+from scarce.models.inputs import WEIGHT_KINDS
 from scarce.models.search import (
+    COARSE_SHAPES,
     FLOORS,
+    FURTHEST,
     PAPER_RIDGES,
     PAPER_SHAPES,
+    RELATIVE_RIDGES,
     Candidates,
+    Choice,
     Plan,
     select,
 )
-from scarce.records import Selection
 from scarce.rows import ArrayRows, Rows
 from scarce.rows.block import Array
 from scarce.rows.engines import Engine
@@ -31,8 +35,9 @@ from scarce.solvers.regress import Setting
 
 def check_parameters(model: Any) -> None:
     """Refuse parameters that cannot work, each in one sentence."""
-    refuse_word("loss", model.loss, LOSSES)
+    refuse_word("loss", model.loss, ("auto", *LOSSES))
     refuse_word("domain", model.domain, ("line", "paper"))
+    refuse_word("weight_kind", model.weight_kind, WEIGHT_KINDS)
     if model.bias_reduction is not None:
         refuse_word("bias_reduction", model.bias_reduction, ("firth", "flic"))
         if model.loss != "logistic" or model.ridge != 0 or not model.fit_intercept:
@@ -79,46 +84,54 @@ def offset_position(model: Any, rows: Rows) -> int | None:
 def setting_of(model: Any, seen: Look, position: int | None) -> Setting:
     """Return how the regression is to be done."""
     intercept = "penalised" if model.penalize_intercept else "free"
+    intercept = intercept if model.fit_intercept else "none"
+    # Beside a free intercept columns are as good as centred; else their size counts, not only their
+    # standard deviation, and a constant column is penalised like others.
+    units = seen.spread if intercept == "free" else np.hypot(seen.spread, seen.mean)
     return Setting(
-        intercept if model.fit_intercept else "none",
+        intercept,
         position,
         model.domain,
         model.tol,
         model.max_passes,
-        seen.spread if model.standardize else None,
+        units if model.standardize else None,
     )
 
 
 def choose(
-    model: Any, rows: Rows, seen: Look, setting: Setting
-) -> tuple[float, float, Selection | None, float | None]:
-    """Return shape, ridge, how they were chosen, and the floor that held-out rows ask for."""
-    gev = model.loss.startswith("gev")
+    model: Any, rows: Rows, seen: Look, setting: Setting, groups: Any
+) -> tuple[str, float, float, Choice | None]:
+    """Return loss, shape and ridge as used, and how they were chosen where anything was."""
+    auto = model.loss == "auto"
+    gev = auto or model.loss.startswith("gev")
     shapes: tuple[float, ...] = (
         (float(model.shape),) if gev and model.shape != "auto" else (np.nan,)
     )
     if gev and model.shape == "auto":
         whole = model.shapes is None or isinstance(model.shapes, str)
-        shapes = PAPER_SHAPES if whole else _numbers("shapes", model.shapes, -1.0, 1.5)
-    ridges = (float(model.ridge),) if model.ridge != "auto" else _ridges(model)
-    if model.ridge != "auto" and not (gev and model.shape == "auto"):
-        return shapes[0], ridges[0], None, None
+        usual = COARSE_SHAPES if auto else PAPER_SHAPES
+        shapes = usual if whole else _numbers("shapes", model.shapes, -1.0, 1.5)
+    if model.ridge != "auto" and not auto and not (gev and model.shape == "auto"):
+        return model.loss, shapes[0], float(model.ridge), None
+    ridges, furthest = _ridges(model, seen)
     seed = 0 if model.random_state is None else model.random_state
     if not isinstance(seed, (int, np.integer)):
         seed = int(check_random_state(seed).randint(2**31 - 1))
     least = FLOORS[0] if model.floor == "auto" else float(model.floor)
-    plan = Plan(model.select_by, model.cv, least if gev else 0.0, int(seed))
-    found, floor = select(
+    plan = Plan(
+        model.select_by, model.cv, least if gev else 0.0, int(seed), groups, model.floor == "auto"
+    )
+    found = select(
         rows,
         seen,
-        Candidates(model.loss, shapes, ridges),
+        Candidates(model.loss, shapes, ridges, furthest),
         setting,
         plan,
         engine=model.engine,
         progress=model.progress,
         continuous=isinstance(model.shapes, str),
     )
-    return found.shape, found.ridge, found, floor
+    return found.loss, found.selection.shape, found.selection.ridge, found
 
 
 def _numbers(name: str, given: Any, low: float, high: float) -> tuple[float, ...]:
@@ -134,25 +147,32 @@ def _numbers(name: str, given: Any, low: float, high: float) -> tuple[float, ...
     return numbers
 
 
-def _ridges(model: Any) -> tuple[float, ...]:
+def _ridges(model: Any, seen: Look) -> tuple[tuple[float, ...], tuple[float, float] | None]:
+    """Return the ridges to choose from, ascending, and how far they may be extended."""
+    if model.ridge != "auto":
+        return (float(model.ridge),), None
+    if model.ridges is None and not model.standardize:
+        return PAPER_RIDGES, None
     if model.ridges is None:
-        return PAPER_RIDGES
+        unit = seen.total * seen.prevalence * (1.0 - seen.prevalence)
+        lowest, highest = FURTHEST
+        return tuple(unit * ridge for ridge in RELATIVE_RIDGES), (unit * lowest, unit * highest)
     numbers = _numbers("ridges", model.ridges, 0.0, np.inf)
     if min(numbers) == 0:
         raise UsageError(
             f"ridges={list(numbers)} holds 0, which may have no answer on a fold. Give numbers "
             "above 0; for no penalty at all pass ridge=0."
         )
-    return numbers
+    return tuple(sorted(numbers)), None
 
 
-def floor_of(model: Any, asked: float | None) -> float:
+def floor_of(model: Any, loss: str, asked: Choice | None) -> float:
     """Return the weight of the prevalence in every probability."""
     if model.floor != "auto":
         return float(model.floor)
-    if not model.loss.startswith("gev"):
+    if not loss.startswith("gev"):
         return 0.0
-    return FLOORS[0] if asked is None else asked
+    return FLOORS[0] if asked is None else asked.floor
 
 
 def finite_vector(offset: Any, n: int) -> Array:

@@ -62,22 +62,11 @@ def show_coefficients(page: Report, model: Any, level: float, spread: Mapping[st
     )
     if len(rows) > MOST_TERMS:
         page.text(f"{len(rows) - MOST_TERMS:,} more coefficients are not shown.")
-    if said and found.method == "wald" and _profiled(model):
-        page.text(
-            "Right after a fit of this kind profile likelihood intervals are printed, which differ "
-            "a little from these: they need the rows of the fit, and a stored model holds none."
-        )
     _effects(page, names[:-1], value[:-1], spread)
 
 
 def _kind(method: str) -> str:
     return next((told for key, told in METHODS.items() if key in method), method)
-
-
-def _profiled(model: Any) -> bool:
-    """Whether the model prefers profile intervals where it has its rows."""
-    plain = getattr(model, "loss", "") == "logistic" and getattr(model, "fit_intercept", False)
-    return bool(plain and getattr(model, "ridge_", None) == 0)
 
 
 def _effects(page: Report, names: list[str], value: Any, spread: Mapping[str, float]) -> None:

@@ -31,12 +31,13 @@ MOST_CELLS = 8_000_000  # cells of the part that is held in memory
 
 
 class Part(NamedTuple):
-    """Training rows in memory, and whether they are all of them."""
+    """Training rows in memory, whether they are all of them, and how often a record stands."""
 
     X: Array
     y: Array
     weight: Array
     whole: bool
+    repeat: float = 1.0
 
 
 class Grid(NamedTuple):
@@ -48,29 +49,41 @@ class Grid(NamedTuple):
 
 
 def training_part(
-    rows: Rows, look: Look, ids: Array, held_out: int, engine: Engine, seed: int
+    rows: Rows,
+    look: Look,
+    ids: Array,
+    held_out: int,
+    engine: Engine,
+    draw: Array,
+    repeat: float = 1.0,
 ) -> Part:
-    """Gather training rows: all of them, or all of the rarer class and a share of the others."""
-    n = float(np.count_nonzero((ids != held_out) & (ids >= 0)))
+    """Gather training rows: all of them, or all of the rarer class and a share of the others.
+
+    `draw` is a uniform number per row; those below a class's share are taken. Where it follows from
+    the content of a row, the part does not depend on the order of rows. `repeat` is how often a
+    record stands in the table, on average.
+    """
+    n = float(np.count_nonzero((ids != held_out) & (ids >= 0))) / repeat
     room = max(SMALL, n / 8) if n * rows.n_columns < 8 * MOST_CELLS else MOST_CELLS / rows.n_columns
-    shares = np.minimum(1.0, np.maximum(room / 2, room - look.count[::-1]) / look.count)
+    count = look.count / repeat
+    shares = np.minimum(1.0, np.maximum(room / 2, room - count[::-1]) / count)
     X, y, weight = rows.fold(
-        take_share, (ids, held_out, shares, seed), engine=engine, merge=append_rows
+        take_share, (ids, held_out, shares, draw), engine=engine, merge=append_rows
     )
-    return Part(X, y, weight, bool((shares == 1.0).all()))
+    return Part(X, y, weight, bool((shares == 1.0).all()), repeat)
 
 
-def take_share(block: Block, params: tuple[Array, int, Array, int]) -> tuple[Array, Array, Array]:
-    """Kernel: a random share of each class among the training rows, weighted to stand for all."""
-    ids, held_out, shares, seed = params
-    own = ids[block.start : block.start + len(block)]
+def take_share(block: Block, params: tuple[Array, int, Array, Array]) -> tuple[Array, Array, Array]:
+    """Kernel: a share of each class among the training rows, weighted to stand for all."""
+    ids, held_out, shares, draw = params
+    place = slice(block.start, block.start + len(block))
+    own = ids[place]
     y, weight = labelled(block, True)
     assert weight is not None
     training = (own != held_out) & (own >= 0) & (weight > 0)
     share = np.where(y == 1, shares[1], shares[0])
     if (shares < 1.0).any():
-        rng = np.random.default_rng((seed, block.index))
-        training &= rng.random(len(block)) < share
+        training &= draw[place] < share
     kept = np.flatnonzero(training)
     return block.X[kept], y[kept], weight[kept] / share[kept]
 
@@ -134,7 +147,7 @@ def solve_grid(
     hessians = np.empty((len(losses), len(ridges), p, p))
     enough = np.zeros((len(losses), len(ridges)), dtype=bool)
     data = np.zeros((len(losses), p, p))
-    climb = _Climb(Z, offset, part.y, part.weight, losses)
+    climb = _Climb(Z, offset, part, losses)
     fresh = True
     for r in np.argsort(ridges)[::-1]:
         theta, data, enough[:, r] = climb.stage(theta, data, standard.penalty(ridges[r]), fresh)
@@ -147,12 +160,12 @@ def solve_grid(
 class _Climb:
     """Newton steps of all losses together, at one ridge after another."""
 
-    def __init__(
-        self, Z: Array, offset: Array, y: Array, weight: Array, losses: Sequence[Any]
-    ) -> None:
-        self.Z, self.offset, self.y, self.weight, self.losses = Z, offset, y, weight, losses
-        # In units of one row: weights in other units, or rows written twice, change nothing.
-        self.enough = ENOUGH * max(float(weight.min()), 1e-3 * float(weight.mean()))
+    def __init__(self, Z: Array, offset: Array, part: Part, losses: Sequence[Any]) -> None:
+        self.Z, self.offset, self.y, self.weight = Z, offset, part.y, part.weight
+        self.losses = losses
+        # In units of one record: weights in other units, or rows written twice, change nothing.
+        least = max(float(part.weight.min()), 1e-3 * float(part.weight.mean()))
+        self.enough = ENOUGH * part.repeat * least
         # Hessians of all losses against one pass of gradients: few rows make them cheap.
         self.cheap = len(Z) * Z.shape[1] < 60_000
 
