@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 import scarce
 
@@ -142,3 +143,32 @@ def table_of(results: Results) -> str:
             f"| {row.quantity} | {paper} | {row.ours:.4g} | {error} | {row.repeats} | {row.why} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def class_folds(
+    y: NDArray[Any], cv: float, seed: int
+) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Return pairs (train, test) at random within each class of 0 and 1, in the order of the rows.
+
+    `cv` is a number of folds, or the share of rows of a single validation part.
+
+    Examples
+    --------
+    >>> [(len(train), len(test)) for train, test in class_folds(np.arange(20) % 2, 4, 0)]
+    [(14, 6), (14, 6), (16, 4), (16, 4)]
+    >>> [(len(train), len(test)) for train, test in class_folds(np.arange(20) % 2, 0.3, 0)]
+    [(14, 6)]
+    """
+    rng = np.random.default_rng(seed)
+    fewest = int(min(np.count_nonzero(y == label) for label in (0, 1)))
+    number = int(min(cv, fewest)) if cv >= 1 else 2
+    ids = np.empty(len(y), dtype=np.intp)
+    for label in (0, 1):
+        own = np.flatnonzero(y == label)
+        parts = np.arange(len(own)) % number
+        if cv < 1:
+            held = min(max(round(cv * len(own)), 1), len(own) - 1)
+            parts = (np.arange(len(own)) < held).astype(np.intp)
+        ids[own] = rng.permutation(parts)
+    held_out = range(number) if cv >= 1 else [1]
+    return [(np.flatnonzero(ids != part), np.flatnonzero(ids == part)) for part in held_out]

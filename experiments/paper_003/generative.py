@@ -113,7 +113,7 @@ def correlated_columns(rng: np.random.Generator) -> dict[str, float]:
     models = {
         "naive (diag)": GaussianBayes("diag"),
         "full": GaussianBayes("full"),
-        "logistic": RareClassifier("logistic", ridge=1.0, diagnostics=False),
+        "logistic": RareClassifier("logistic", ridge=1.0, standardize=False, diagnostics=False),
     }
     out = {}
     for world, law in CORRELATED.items():
@@ -146,7 +146,9 @@ def outliers(rng: np.random.Generator) -> dict[str, float]:
     """Send rows that are like neither class to a person, or do not."""
     train, usual = SCATTERED.draw(2000, rng), SCATTERED.draw(FRESH, rng)
     strange = from_nowhere(500, rng)
-    logistic = RareClassifier("logistic", ridge=1.0, diagnostics=False).fit(train.X, train.y)
+    logistic = RareClassifier("logistic", ridge=1.0, standardize=False, diagnostics=False).fit(
+        train.X, train.y
+    )
     bayes = GaussianBayes("shared").fit(train.X, train.y)
     prob = logistic.predict_proba(strange)
     flags = [bayes.outlier_score(X) > FLAG for X in (usual.X, strange)]
