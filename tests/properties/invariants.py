@@ -95,7 +95,7 @@ CASES = (
         "RareClassifier()",
         scarce.RareClassifier(),
         categories="indicators",
-        chooses=("shape_", "ridge_"),
+        chooses=("ridge_",),
     ),
     Case("RareClassifier: logistic, ridge 1", scarce.RareClassifier("logistic", ridge=1.0)),
     Case(
@@ -363,13 +363,12 @@ SECOND = "the event is the second class, and the link is not symmetric"
 NO_MISSING = "takes no missing values"
 NO_CATEGORIES = "takes no categories"
 NOTHING_CHOSEN = "chooses no settings"
-IN_UNITS = "a ridge that is stated is in the units of the columns"
+BESIDE_THE_SUM = "ridge_ stands beside a sum over rows, so it doubles; predictions are the same"
 
 # Where something else is promised: a number, or the reason why nothing is.
 OTHERWISE: dict[tuple[str, str], float | str] = {
     ("RareClassifier()", "label order"): SECOND,
-    ("RareClassifier()", "every row twice"): MORE,
-    ("RareClassifier: logistic, ridge 1", "units"): IN_UNITS,
+    ("RareClassifier()", "twice: settings"): BESIDE_THE_SUM,
     ("RareClassifier: logistic, ridge 1", "every row twice"): MORE,
     ("RareClassifier: GEV with log loss, no ridge", "label order"): SECOND,
     ("RareClassifier: Firth (flic)", "every row twice"): MORE,
