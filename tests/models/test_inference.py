@@ -414,6 +414,7 @@ term         coef  error      z      p     low   high
 x0          0.426  0.487  0.875  0.382  -0.375   1.23
 intercept  -0.549  0.704  -0.78  0.435   -1.71  0.609
 {report}
+kept for intervals: 10 training rows, in files too (keep_rows)
 low, high: 90 % wald intervals; error, z, p: Wald"""
 
 PROFILE = """\
@@ -422,6 +423,7 @@ term         coef  error      z      p     low   high
 x0          0.426  0.487  0.875  0.382  -0.334   1.34
 intercept  -0.549  0.704  -0.78  0.435   -1.85  0.559
 {report}
+kept for intervals: 10 training rows, in files too (keep_rows)
 low, high: 90 % profile intervals; error, z, p: Wald"""
 
 

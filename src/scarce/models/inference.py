@@ -365,6 +365,9 @@ def summary(model: Any, level: float, method: str) -> Summary:
             "low": np.asarray(found.low).tolist(),
             "high": np.asarray(found.high).tolist(),
         }
+        if held:
+            n = len(model.rows_["y"])
+            notes.append(f"kept for intervals: {n:,} training rows, in files too (keep_rows)")
         robust = ", robust errors for survey weights" if model.weight_kind == "survey" else ""
         notes.append(
             f"low, high: {100 * level:g} % {found.method} intervals; error, z, p: Wald{robust}"

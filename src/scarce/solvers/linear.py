@@ -212,8 +212,8 @@ def _refuse_tiny(rows: Rows, small: Array, engine: Engine) -> None:
         first = int(np.flatnonzero(tiny)[0])
         most = max(abs(float(low[first])), abs(float(high[first])))
         raise DataError(
-            f"Column {rows.names[first]!r}: its values are at most {most:.2g} in size, whose squares "
-            "lose their digits. Multiply it, or give it in another unit."
+            f"Column {rows.names[first]!r}: its values are at most {most:.2g} in size, whose "
+            "squares lose their digits. Multiply it, or give it in another unit."
         )
 
 
