@@ -290,6 +290,13 @@ def test_a_value_that_training_hardly_had_is_named(rng, code):
     assert compared(train, with_share(new[:, 0], code, 0.2, rng)[:, None]) == []
 
 
+def test_a_value_that_training_had_now_and_then_may_come_in_a_small_batch(rng):
+    train, new = rng.normal(size=(1000, 1)), rng.normal(size=(20, 1))
+    train[:19], new[:4] = 0.0, 0.0  # 1.9 %: not kept as a frequent value
+    assert profile(train).frequent(0)[0].size == 0
+    assert kinds(train, new) == []
+
+
 def test_a_constant_column_is_named_in_long_tables_only(rng):
     train = np.column_stack([rng.normal(size=1000), rng.random(1000) < 0.01])
     new = np.column_stack([np.full(500, 0.3), np.zeros(500)])  # 500 zeros are no surprise

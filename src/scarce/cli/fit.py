@@ -155,9 +155,10 @@ def fit(
     """
     from scarce.tables import open_table, refuse_existing
 
+    labels = with_background(labels, background, model)
     if labels.label is None:
         raise UsageError("Which column holds the labels? Name it: --label COLUMN")
-    label, labels = labels.label, with_background(labels, background, model)
+    label = labels.label
     if out is None and not dry_run:
         raise UsageError("Where should the model go? Name a file: --out m.scarce")
     if out is not None:
