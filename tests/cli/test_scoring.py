@@ -79,6 +79,20 @@ def test_predict_and_evaluate_say_what_changed(folder, data, expected):
             assert words in line
 
 
+def test_many_changed_columns_are_shortened(tmp_path, rng):
+    X, y = rng.normal(size=(500, 25)), rng.random(500) < 0.3
+    for name, scale in (("train", 1), ("new", 1000)):
+        columns = {f"c{j}": X[:, j] * scale for j in range(25)}
+        pq.write_table(pa.table({**columns, "y": y.astype(int)}), tmp_path / f"{name}.parquet")
+    line = ["train.parquet", "--label", "y", "--model", "bayes", "--out", "m.scarce"]
+    assert warnings(tmp_path, "fit", *line) == []
+    line = ["predict", "m.scarce", "new.parquet", "--out", "p.csv"]
+    done = CliRunner().invoke(scarce, [str(tmp_path / w) if "." in w else w for w in line])
+    said = [words for words in done.stderr.splitlines() if "warning" in words]
+    assert len(said) == 11
+    assert "15 more columns are not like those of training ('c10', 'c11', 'c12', ...)" in said[-1]
+
+
 def test_two_models_over_one_table_say_it_once(folder):
     line = ("compare", "coded.parquet", "rare.scarce", "bayes.scarce", "--label", "y")
     assert len(warnings(folder, *line)) == 1

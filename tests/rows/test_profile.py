@@ -155,11 +155,20 @@ def test_extreme_values_give_no_arithmetic_warnings(rng):
     assert compare_profiles(found, profile(X), [Column("a"), Column("b")]) == []
 
 
-def test_a_damaged_profile_is_refused(table):
-    fields = dict(vars(profile(*table)))
-    for name, value in (("low", np.zeros(4)), ("ends", np.arange(5)[::-1].copy()), ("values", 3)):
-        with pytest.raises(DataError, match="damaged"):
-            ColumnProfile(**{**fields, name: value})
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"low": np.zeros(4)},
+        {"ends": np.arange(5)[::-1].copy()},
+        {"ends": np.zeros(5)},
+        {"values": 3},
+        {"missing": np.full(5, np.nan)},
+        {"rows": -1},
+    ],
+)
+def test_a_damaged_profile_is_refused(table, changed):
+    with pytest.raises(DataError, match="damaged"):
+        ColumnProfile(**vars(profile(*table)) | changed)
 
 
 # --- what a fit says ------------------------------------------------------------------------------
@@ -238,6 +247,22 @@ def test_a_category_that_decides_the_label_is_named(rng):
     table = pa.table({"state": state, "city": rng.choice(list("abcdefgh"), 2000), "y": y})
     (said,) = profile_rows(open_rows(table, label="y")).remarks
     assert said.startswith("Column 'state' alone")
+
+
+def test_advice_on_a_one_hot_column_names_the_column_of_the_file(rng):
+    y = (rng.random(1000) < 0.2).astype(int)
+    table = pa.table({"state": np.where(y == 1, "refunded", "open"), "a": rng.random(1000), "y": y})
+    (said,) = profile_rows(open_rows(table, label="y", indicators=True)).remarks
+    assert said.startswith("Column 'state=")
+    assert "drop=['state']" in said
+
+
+def test_remarks_on_many_columns_are_shortened(rng):
+    X = rng.normal(size=(500, 40))
+    X[rng.random((500, 40)) < 0.3] = -999.0
+    said = profile(X).remarks
+    assert len(said) == 11
+    assert said[-1] == "30 more columns have such a value."
 
 
 def test_many_levels_do_not_make_a_leak(rng):

@@ -18,6 +18,8 @@ from scarce.cli.output import say
 from scarce.cli.wording import in_flags
 from scarce.errors import DataError, StoreError
 
+MOST_COLUMNS = 10  # lines on columns that do not look as in training
+
 
 @dataclass(frozen=True)
 class LoadedModel:
@@ -146,8 +148,16 @@ class LoadedModel:
         ctx = click.get_current_context(silent=True)
         params = [] if ctx is None else ctx.command.params
         known = [name[2:] for one in params for name in one.opts if name.startswith("--")]
-        for remark in self.watch.remarks():
+        remarks = self.watch.remarks()
+        for remark in remarks[:MOST_COLUMNS]:
             say(f"scarce: warning: {in_flags(str(remark), known)}")
+        if len(remarks) > MOST_COLUMNS:
+            others = [remark.column for remark in remarks[MOST_COLUMNS:]]
+            some = ", ".join(map(repr, others[:3])) + ", ..." * (len(others) > 3)
+            say(
+                f"scarce: warning: {len(others):,} more columns are not like those of training "
+                f"({some}): scarce.compare_columns(model, X) names them all in Python."
+            )
 
     def _with_way_out(self, error: DataError) -> DataError:
         """An unknown level can be read as missing only by a model, and a verb, that knows how."""

@@ -48,6 +48,7 @@ FEWEST_EQUAL = 100  # for a remark on a constant column: a batch may well be of 
 NARROW = 50.0  # times less variation than in training
 
 CODE_SHARE = 0.01  # share of a value that seems to stand for "missing" in training
+MOST_REMARKS = 10  # of one kind in a report
 CODE_COUNT = 5  # and its number of rows in the sample
 LEAK_AUC = 0.995
 LEAK_SIZE = 30.0  # events * others / (events + others) of the rows that must show it
@@ -128,7 +129,14 @@ class ColumnProfile:
             and part.shape == shapes[name]
             for name, part in parts.items()
         )
-        if not sound or (np.diff(self.ends, prepend=0, append=m[0]) < 0).any():
+        sound = (
+            sound
+            and self.ends.dtype.kind in "iu"
+            and bool((np.diff(self.ends, prepend=0, append=m[0]) >= 0).all())
+            and all(bool(((part >= 0) & (part <= 1)).all()) for part in (self.missing, self.shares))
+            and min(self.rows, self.sampled) >= 0
+        )
+        if not sound:
             raise DataError("The profile of the columns is damaged. Fit the model again.")
 
     def __len__(self) -> int:
@@ -356,7 +364,9 @@ def profile_of(found: Sketch, columns: Sequence[Column]) -> ColumnProfile:
     shares = counts / np.maximum(seen, 1)[column]
     often = shares >= FREQUENT
     with np.errstate(over="ignore", invalid="ignore"):  # widths of columns as large as 1e308
-        remarks = _stand_ins(columns, column, values, counts, shares) + _leaks(found, columns)
+        coded = _stand_ins(columns, column, values, counts, shares)
+        remarks = _first(coded, "have such a value")
+        remarks += _first(_leaks(found, columns), "nearly decide the label alone")
     return ColumnProfile(
         rows=total,
         sampled=size,
@@ -371,6 +381,14 @@ def profile_of(found: Sketch, columns: Sequence[Column]) -> ColumnProfile:
         ends=np.cumsum(np.bincount(column[often], minlength=k)),
         remarks=tuple(remarks),
     )
+
+
+def _first(remarks: list[str], what: str) -> list[str]:
+    """Return the first few of many remarks, and how many more there are."""
+    if len(remarks) <= MOST_REMARKS:
+        return remarks
+    more = len(remarks) - MOST_REMARKS
+    return [*remarks[:MOST_REMARKS], f"{more:,} more columns {what}."]
 
 
 def _runs(ordered: Array, seen: NDArray[Any]) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
@@ -461,10 +479,11 @@ def _leaks(found: Sketch, columns: Sequence[Column]) -> list[str]:
         auc, how = _alone(events[:, j], others[:, j], columns[j])
         if auc >= LEAK_AUC:
             name = columns[j].name
+            left_out = columns[j].source or name
             remarks.append(
                 f"Column {name!r} alone nearly decides the label: {how} (AUC {auc:.4f}). If its "
                 "value is known only after the outcome, the model is of no use on new rows: leave "
-                f"it out with drop=[{name!r}]."
+                f"it out with drop=[{left_out!r}]."
             )
     return remarks
 
