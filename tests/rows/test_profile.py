@@ -315,6 +315,11 @@ def test_a_value_that_training_hardly_had_is_named(rng, code):
     assert compared(train, with_share(new[:, 0], code, 0.2, rng)[:, None]) == []
 
 
+def test_a_whole_number_that_is_more_common_elsewhere_is_no_news(rng):
+    train = rng.integers(0, 90, (2000, 1)).astype(float)
+    assert kinds(train, with_share(train[:, 0], 13.0, 0.3, rng)[:, None]) == []
+
+
 def test_a_value_that_training_had_now_and_then_may_come_in_a_small_batch(rng):
     train, new = rng.normal(size=(1000, 1)), rng.normal(size=(20, 1))
     train[:19], new[:4] = 0.0, 0.0  # 1.9 %: not kept as a frequent value

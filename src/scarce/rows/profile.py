@@ -753,6 +753,8 @@ def _new_value(
             continue  # as before; or one of the values outside the range, of which there are others
         if new.low[j] == new.high[j] and not apart:
             continue  # a small batch of one day, one shop
+        if not usual and 2 * trained.distinct[j] < trained.sampled:
+            continue  # one of a few values, which may well be more common elsewhere
         least = FREQUENT if apart else NEW_CODE if usual else NEW_VALUE
         count = round(share * m)
         # outside the range training had none; within it, up to FREQUENT of the sampled rows
