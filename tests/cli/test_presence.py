@@ -144,7 +144,8 @@ def pointed_out(folder, table, *flags):
     base = ["--label", "seen", "--background", "0", "--width-scale", "1", "--model", "maxent"]
     done = run(folder, "fit", "now.parquet", *base, *flags, "--set", "features=lq", out="x")
     assert done.exit_code == 0, done.stderr
-    return [line.rpartition(": ")[2] for line in done.stderr.splitlines() if "warning: " in line]
+    said = [line for line in done.stderr.splitlines() if "coordinates" in line or "codes" in line]
+    return [line.rpartition(", pass ")[2].rstrip(".") for line in said]
 
 
 def test_coordinates_and_codes_are_pointed_out_with_what_to_type(folder, rng):

@@ -694,7 +694,7 @@ def test_columns_and_presences_that_deserve_a_second_look(rng):
     table["soil"] = rng.integers(1, 5, len(y))
     table["age"] = rng.integers(1, 80, len(y))
     said = MaxentClassifier(features="l").fit(table, y).report_.warnings
-    assert [line for line in said if line.startswith("Columns 'lon', 'Latitude' look like coord")]
+    assert [line for line in said if "'lon' and 'Latitude' look like coordinates" in line]
     (whole,) = [line for line in said if "few whole numbers" in line]
     assert "'soil'" in whole
     assert "'age'" not in whole

@@ -236,8 +236,7 @@ def fit(
     if why:
         say(f"--model auto: {why}")
     ask_background(chosen, counts, labels)
-    if not columns:
-        point_out(chosen, rows, labels)
+    told = point_out(chosen, rows, labels, quiet=bool(columns))  # typed columns are meant
     if chosen == "bayes" and model == "auto" and _has_categories(rows):
         rows = _reopen_with_indicators(rows, table_in)
     for column, levels in rows.schema.indicators.items():
@@ -257,7 +256,8 @@ def fit(
     emit(result, json=json, ok=converged, show=lambda: _show(result, fitted))
     if json or not hasattr(fitted, "summary"):  # a summary holds them
         for warning in result["report"]["warnings"]:
-            say(f"scarce: warning: {in_flags(warning, _options())}")
+            if warning not in told:
+                say(f"scarce: warning: {in_flags(warning, _options())}")
     if chosen == "auto":
         _say_if_worthless(fitted)
     if chosen == "maxent" and fitted.class_prior_from_ != "observed":

@@ -16,6 +16,7 @@ from typing import Any
 from scarce.cli.next_command import shell_word
 from scarce.cli.options import LabelFlags
 from scarce.cli.output import say
+from scarce.cli.wording import in_flags
 from scarce.errors import DataError, UsageError
 
 SIGHTINGS = re.compile(
@@ -26,18 +27,6 @@ SIGHTINGS = re.compile(
 BACKGROUND = re.compile(
     r"^(?:bg|back_?ground|(?:pseudo|quasi)[-_ ]?absen(?:ce|t)|available)$", re.I
 )
-PAIRS = (
-    re.compile(
-        r"(?:^|_|decimal)(?:lon|long|longitude|lng|easting|eastings|coords?[._]?x\d?)$", re.I
-    ),
-    re.compile(r"(?:^|_|decimal)(?:lat|latitude|northing|northings|coords?[._]?y\d?)$", re.I),
-)
-CODES = re.compile(
-    r"(?:^|_)(?:class|code|codes|type|category|cat|zone|region|biome|ecoreg|ecoregion|habitat|veg"
-    r"|vegetation|geology|lithology|clc|lulc|lc|land_?cover|land_?use|zip|postcode)(?:$|_|\d)",
-    re.I,
-)
-FEW_CODES, MOST_CODES = 15, 50  # different whole numbers that may be codes; with a telling name
 
 
 def with_background(labels: LabelFlags, background: tuple[str, ...], model: str) -> LabelFlags:
@@ -82,46 +71,12 @@ def ask_background(chosen: str, counts: dict[str, Any], labels: LabelFlags) -> N
         )
 
 
-def point_out(chosen: str, rows: Any, labels: LabelFlags) -> None:
-    """Name coordinates and whole numbers that may be codes, before they become predictors."""
-    from scarce.rows.profile import profile_rows
+def point_out(chosen: str, rows: Any, labels: LabelFlags, *, quiet: bool) -> list[str]:
+    """Say which columns may be coordinates or codes before the fit; return it as Python says it."""
+    from scarce.rows.profile import doubtful_columns, profile_rows
 
-    profile = profile_rows(rows)
-    columns = [
-        (j, column.name) for j, column in enumerate(rows.schema.columns) if column.kind == "number"
-    ]
     places = chosen == "maxent" or SIGHTINGS.search(str(labels.label)) is not None
-    found = [[name for _, name in columns if pair.search(name)] for pair in PAIRS]
-    if places and not all(found):
-        bare = {name.lower(): name for j, name in columns if profile.distinct[j] > MOST_CODES}
-        found = [[bare[axis]] if axis in bare else [] for axis in ("x", "y")]
-    if all(found):
-        named = [name for names in found for name in names]
-        flags = " ".join(f"--drop {shell_word(name)}" for name in named)
-        say(
-            f"scarce: warning: {_listed(named)} look like coordinates and become predictors: the "
-            f"model then knows these places, and no others. To leave them out: {flags}"
-        )
-    codes = [
-        name
-        for j, name in columns
-        if profile.whole[j]
-        and profile.low[j] >= 0
-        and profile.distinct[j] >= 3
-        and (CODES.search(name) or (places and profile.distinct[j] <= FEW_CODES))
-    ]
-    if codes:
-        flags = " ".join(f"--categories {shell_word(name)}" for name in codes)
-        say(
-            f"scarce: warning: the few whole numbers of {_listed(codes)} are taken for amounts. If "
-            f"they are codes, such as land cover classes: {flags}"
-        )
-
-
-def _listed(names: list[str]) -> str:
-    """Write names in a row, the first eight of many."""
-    shown = [repr(name) for name in names[:8]]
-    if len(names) > 8:
-        shown.append(f"{len(names) - 8} more")
-    *first, last = shown
-    return f"columns {', '.join(first)} and {last}" if first else f"column {last}"
+    told = doubtful_columns(profile_rows(rows), rows.schema.columns, places=places)
+    for remark in [] if quiet else told:
+        say(f"scarce: warning: {in_flags(remark, ['drop', 'categories'])}")
+    return told

@@ -27,7 +27,12 @@ GROUPED = re.compile(  # advice to leave a column out that may say which rows be
     r"together \(a patient, a card\) pass its values to fit as groups"
 )
 AFTER_FLAG = re.compile(r"--[\w-]+[ =]$")
-RENAMED = {"random_state": "seed", "header": "no-header", "label_source": "label-source"}
+RENAMED = {
+    "categorical": "categories",
+    "random_state": "seed",
+    "header": "no-header",
+    "label_source": "label-source",
+}
 NEGATED = {"header=False": "--no-header"}
 
 

@@ -28,7 +28,6 @@ from scarce.rows.engines import Engine
 SAMPLE_ROWS = 200_000  # quantiles of larger data are those of every k-th row of a shuffled order
 MOST_KNOTS = 60_000  # codes are 16 bits
 QUANTILES = np.linspace(0.0, 1.0, 101)  # of the pool, kept for extrapolation
-FEW_WHOLE = (3, 20)  # different whole numbers that may well be codes
 FAR = 10.0  # quartile distances beyond a fence at which a value is pointed out
 
 
@@ -56,7 +55,6 @@ class Found(NamedTuple):
     missing: Array  # number of values that each column misses
     quantiles: Array  # (columns, len(QUANTILES)) of the pool; NaN for categories
     far: list[Far]
-    whole: list[str]  # variables of a few whole numbers, which may be codes
 
 
 def extremes(block: Block, counted: NDArray[np.bool_] | None) -> tuple[Array, Array, Array]:
@@ -139,7 +137,6 @@ def make_axes(
     axes: list[Axis] = []
     quantiles = np.full((rows.n_columns, len(QUANTILES)), np.nan)
     far: list[Far] = []
-    codes: list[str] = []
     with np.errstate(over="ignore"):
         span = high - low
     for column, name in enumerate(rows.names):
@@ -164,14 +161,12 @@ def make_axes(
             continue
         fences = heap.fences()
         far += _far(name, ends, fences)
-        if FEW_WHOLE[0] <= len(heap.values) <= FEW_WHOLE[1]:
-            codes += [name] * bool((heap.values == np.round(heap.values)).all())
         if knots_at == "uniform":
             axes.append(Axis(name, _even(*ends, knots)))
         else:
             own = heap.knots(knots) if knots_at == "quantile" else _distinct(inner[:, column])
             axes.append(_fenced(name, ends, own, fences))
-    return Found(axes, missing, quantiles, far, codes)
+    return Found(axes, missing, quantiles, far)
 
 
 def _even(low: float, high: float, count: int) -> Array:

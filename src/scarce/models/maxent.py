@@ -35,7 +35,6 @@ from scarce.models.maxent_parts import (
     Parts,
     Solved,
     categorical_columns,
-    doubtful_columns,
     explain_empty,
     prepare,
     remarks,
@@ -44,7 +43,6 @@ from scarce.models.maxent_parts import (
 from scarce.models.maxent_views import MaxentViews
 from scarce.models.widths import LabelledRows, checked_widths, choose_width, make_folds
 from scarce.records import FitReport
-from scarce.rows import Rows
 from scarce.rows.block import Array
 from scarce.rows.engines import Engine, Progress, one_blas_thread
 from scarce.solvers.boxed import EmptyBoxes
@@ -260,8 +258,6 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         with one_blas_thread:
             parts, labelled, said = self._prepare(X, y, sample_weight, background_weight)
             names = self.classes_[self.is_labelled_].tolist()
-            if not isinstance(X, Rows) and not self.is_labelled_.all():
-                said += doubtful_columns(parts)  # whoever opened rows has said what columns are
             bounds = self._shares(labelled)
             robust = self._robust_arguments(bounds)
             start = np.zeros((len(parts.boxes), parts.space.n_features))

@@ -21,9 +21,10 @@ from scarce.features.coded import CodedBlock, CodedRows, code_rows, shape_of, we
 from scarce.features.families import Category, Family, Hinge, Linear, Threshold
 from scarce.features.feature_map import FeatureMap, Lines, Sums
 from scarce.features.knots import Found, make_axes
-from scarce.rows import Rows
+from scarce.rows import Column, Rows
 from scarce.rows.block import PIECE_ROWS, Array
 from scarce.rows.engines import Engine
+from scarce.rows.profile import doubtful_columns
 from scarce.solvers.boxed import EmptyBoxes, Solution, minimise
 from scarce.solvers.row_sample import Labelled, RowSample, labelled_rows, nobody
 from scarce.solvers.tilted import Entropy, Robust
@@ -34,13 +35,6 @@ LETTERS = "lqpht"
 # features="auto": classes of features by number of labelled rows, as Maxent has them.
 AUTO = ((80.0, "lqph"), (15.0, "lqh"), (10.0, "lq"), (0.0, "l"))
 MOST_PRODUCTS = 50  # "auto" leaves products out with more variables: their number is its square
-
-
-# Names of columns that hold where a record was made.
-PLACES = {
-    *("lon", "long", "lng", "longitude", "decimallongitude", "easting", "x", "x_coord", "coord_x"),
-    *("lat", "latitude", "decimallatitude", "northing", "y", "y_coord", "coord_y"),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,6 +370,15 @@ def remarks(parts: Parts, solved: Solved, model: Any) -> list[str]:
     if flat:
         out.append(f"Columns with a single value or none carry nothing: {_some(flat)}.")
     out += _outliers(parts.seen_of_columns, model.knots_at)
+    if not model.is_labelled_.all():
+        out += doubtful_columns(
+            model.column_profile_,
+            [
+                Column(axis.name, "category" if axis.category else "number")
+                for axis in parts.space.axes
+            ],
+            places=True,
+        )
     variable, pairs = parts.space.variable_of, parts.space.pairs
     for of_class, (label, boxes) in enumerate(
         zip(model.classes_[model.is_labelled_].tolist(), parts.boxes, strict=True)
@@ -428,24 +431,6 @@ def _level(model: Any) -> list[str]:
         f"shares ({listed}) rest on default_prevalence=0.5, not on the numbers of labels. Pass "
         "prevalence= where the shares are known, or where rows were labelled at random."
     ]
-
-
-def doubtful_columns(parts: Parts) -> list[str]:
-    """Point out predictors of presences that may be coordinates or codes."""
-    out = []
-    names, whole = [axis.name for axis in parts.space.axes], parts.seen_of_columns.whole
-    places = [name for name in names if name.strip().lower() in PLACES]
-    if len(places) > 1:
-        out.append(
-            f"Columns {_some(places)} look like coordinates and are used as predictors, so that "
-            "the model learns where records were made. Leave them out if that is not wanted."
-        )
-    if whole:
-        out.append(
-            f"Columns of a few whole numbers are used as measurements: {_some(whole)}. If they are "
-            f"codes, name them in categorical=, such as categorical=[{whole[0]!r}]."
-        )
-    return out
 
 
 def _outliers(found: Found, knots_at: str) -> list[str]:

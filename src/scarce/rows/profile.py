@@ -16,6 +16,7 @@ training, nor for columns that matter only together.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,17 @@ MOST_REMARKS = 10  # of one kind in a report
 CODE_COUNT = 5  # and its number of rows in the sample
 LEAK_AUC = 0.995
 LEAK_SIZE = 30.0  # events * others / (events + others) of the rows that must show it
+
+AXES = (  # names of the two coordinates of a place
+    re.compile(r"(?:^|_|decimal)(?:lon|long|longitude|lng|eastings?|coords?[._]?x\d?)$", re.I),
+    re.compile(r"(?:^|_|decimal)(?:lat|latitude|northings?|coords?[._]?y\d?)$", re.I),
+)
+CODES = re.compile(  # names of columns of codes
+    r"(?:^|_)(?:class|code|codes|type|category|cat|zone|region|biome|ecoreg|ecoregion|habitat|veg"
+    r"|vegetation|geology|lithology|clc|lulc|lc|land_?cover|land_?use|zip|postcode)(?:$|_|\d)",
+    re.I,
+)
+FEW_CODES = 20  # different whole numbers of places that are likely to be codes
 
 _NINES = [float("9" * d) for d in range(2, 8)]
 _EIGHTS = [float("8" * d) for d in range(3, 6)]
@@ -564,6 +576,71 @@ def _auc(events: Array, others: Array) -> float:
     below = np.searchsorted(ordered, events, side="left")
     not_above = np.searchsorted(ordered, events, side="right")
     return float((below + not_above).sum() / (2.0 * len(events) * len(others)))
+
+
+# --- columns that may not be measurements ---------------------------------------------------------
+
+
+def doubtful_columns(
+    profile: ColumnProfile, columns: Sequence[Column], *, places: bool
+) -> list[str]:
+    """Say which columns may be coordinates, or codes, rather than measurements.
+
+    Parameters
+    ----------
+    profile : ColumnProfile
+    columns : sequence of Column
+        Names and kinds.
+    places : bool
+        Whether rows are places, as with sightings: x and y are coordinates then, and a few whole
+        numbers are likely to be codes. Otherwise the names must say so.
+
+    Examples
+    --------
+    >>> from scarce import open_rows
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([rng.normal(size=(100, 2)), rng.integers(1, 5, 100)])
+    >>> named = [Column("lon"), Column("lat"), Column("soil")]
+    >>> for line in doubtful_columns(profile_rows(open_rows(X)), named, places=True):
+    ...     print(line)
+    Columns 'lon' and 'lat' look like coordinates and become predictors: ... drop=['lon', 'lat'].
+    The few whole numbers of 'soil' are taken for amounts. If ... pass categorical=['soil'].
+    """
+    numbers = [(j, column.name) for j, column in enumerate(columns) if column.kind == "number"]
+    found = [[name for _, name in numbers if axis.search(name)] for axis in AXES]
+    if places and not all(found):
+        bare = {name.lower(): name for j, name in numbers if profile.distinct[j] > MOST_COUNTED}
+        found = [[bare[axis]] if axis in bare else [] for axis in ("x", "y")]
+    remarks = []
+    if all(found):
+        names = [name for part in found for name in part]
+        remarks.append(
+            f"Columns {_listed(names)} look like coordinates and become predictors: the model then "
+            f"knows these places, and no others. To leave them out, pass drop={names}."
+        )
+    codes = [
+        name
+        for j, name in numbers
+        if profile.whole[j]
+        and profile.low[j] >= 0
+        and profile.distinct[j] >= 3
+        and (CODES.search(name) or (places and profile.distinct[j] <= FEW_CODES))
+    ]
+    if codes:
+        remarks.append(
+            f"The few whole numbers of {_listed(codes)} are taken for amounts. If they are codes, "
+            f"such as land cover classes, pass categorical={codes}."
+        )
+    return remarks
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Write names in a row, the first eight of many."""
+    shown = [repr(name) for name in names[:8]]
+    if len(names) > 8:
+        shown.append(f"{len(names) - 8} more")
+    *first, last = shown
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 # --- comparison -----------------------------------------------------------------------------------
