@@ -363,6 +363,9 @@ SOURCES = {
     "zeros": lambda rng, n: np.where(rng.random((n, 30)) < 0.7, 0, rng.lognormal(0, 1, (n, 30))),
     "counts": lambda rng, n: rng.poisson(2.0, (n, 30)).astype(float),
     "rare": lambda rng, n: (rng.random((n, 30)) < 0.01).astype(float),
+    "rarely missing": lambda rng, n: np.where(
+        rng.random((n, 30)) < 0.002, np.nan, rng.normal(size=(n, 30))
+    ),
     "holes": lambda rng, n: np.where(rng.random((n, 30)) < 0.3, np.nan, rng.normal(size=(n, 30))),
 }
 
@@ -376,6 +379,14 @@ def test_rows_from_the_same_source_give_no_line(source, rng):
         for m in (1, 5, 20, 150, 3000):
             columns = [Column(f"x{j}") for j in range(30)]
             assert compare_profiles(trained, profile(draw(rng, m)), columns) == []
+
+
+def test_a_few_missing_values_in_a_small_batch_are_no_news(rng):
+    train, new = rng.normal(size=(1000, 1)), rng.normal(size=(20, 1))
+    new[:2] = np.nan  # both among 20 of 1,020 rows: 4 in 10,000
+    assert kinds(train, new) == []
+    new[:5] = np.nan  # 2 in a billion
+    assert kinds(train, new) == [("x0", "more missing")]
 
 
 def test_other_columns_are_refused(rng):

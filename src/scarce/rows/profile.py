@@ -49,6 +49,7 @@ FEWEST_EQUAL = 100  # for a remark on a constant column: a batch may well be of 
 NARROW = 50.0  # times less variation than in training
 
 CODE_SHARE = 0.01  # share of a value that seems to stand for "missing" in training
+MOST_TERMS = 10_000  # of a tail: beyond, each is far smaller than the first where it matters
 MOST_REMARKS = 10  # of one kind in a report
 CODE_COUNT = 5  # and its number of rows in the sample
 LEAK_AUC = 0.995
@@ -737,8 +738,7 @@ def _missing(trained: ColumnProfile, new: ColumnProfile, j: int, name: str) -> C
     before, now, n, m = float(trained.missing[j]), float(new.missing[j]), trained.rows, new.rows
     if m < FEWEST_ROWS or now <= before:
         return None
-    pooled = (before * n + now * m) / (n + m)
-    if now - before < 5.0 * np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m)):
+    if _chance_more(round(before * n), n, round(now * m), m) > CHANCE:
         return None
     if now == 1.0:
         told = f"all {m:,} values are missing ({_percent(before)} in training)."
@@ -899,7 +899,7 @@ def _chance_more(before: int, n: int, now: int, m: int) -> float:
     0.0121
     """
     total = before + now
-    x = np.arange(now, min(m, total) + 1, dtype=np.float64)
+    x = np.arange(now, min(m, total, now + MOST_TERMS) + 1, dtype=np.float64)
     terms = _log_choose(total, x) + _log_choose(n + m - total, m - x) - _log_choose(n + m, m)
     return float(min(1.0, np.exp(logsumexp(terms))))
 
