@@ -21,7 +21,7 @@ def compare_columns(model: Any, X: Any) -> list[ColumnRemark]:
 
     One remark per column: all values missing or many more than in training, all one value, a value
     that training hardly had and that is frequent now (such as -999 for "missing"), values outside
-    the range of training, or values that vary far less. Each has a probability below one in a
+    the range of training, or values that vary far less. Each has a probability of about one in a
     million for rows from the same source, so a plain test set gives none. Call it once per file or
     per day, not per request: below 20 rows (100 for "all one value") little can be said.
 

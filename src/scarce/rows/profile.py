@@ -7,8 +7,9 @@ sample of rows: those whose hash is smallest, so that the sample depends on what
 neither on their order nor on who ran the blocks (equal rows of one block are told apart by a
 running number). A fit looks for values that seem to stand for "missing", and for a column that
 alone tells the two classes apart. A comparison asks whether the new rows could have come from the
-same source: every remark has a probability below 1e-6 if they did, whatever the distribution,
-because ranks do not know of one (m new values beyond n old ones: a beta-binomial count).
+same source: a remark has a probability of about 1e-6 if they did, whatever the distribution,
+because only ranks and counts enter (m new values beyond n old ones: a beta-binomial count; more of
+one value: Fisher's exact probability; all of one value: Laplace's rule of succession).
 
 Assumes rows that are independent of each other. Does not look for drift inside the range of
 training, nor for columns that matter only together.
