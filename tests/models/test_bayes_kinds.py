@@ -18,8 +18,8 @@ from scarce.rows import ArrayRows
 from tests.properties.store_properties import check_round_trip
 
 COVARIANCES = ("full", "shared", "shrunk")
-# scikit-learn divided by n - 1 and n - K before 1.9, by n since.
-UNBIASED = parse_version(sklearn.__version__) < parse_version("1.9.0")
+# scikit-learn divided by n - 1 and n - K before 1.9.1, by n since.
+UNBIASED = parse_version(sklearn.__version__) < parse_version("1.9.1")
 KINDS = ("diag", "shared-diag", *COVARIANCES)
 
 

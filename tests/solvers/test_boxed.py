@@ -1,4 +1,4 @@
-"""The solver for boxes: bounded quadratics against SciPy, small problems with known answers."""
+"""The solver for boxes: bounded quadratics by other methods, small problems with known answers."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from scipy.optimize import lsq_linear, nnls
 from scarce.features import kernels
 from scarce.solvers import boxed
 from scarce.solvers.boxed import EmptyBoxes, Look, Working, bounded_quadratic, minimise
+from tests.oracle.interior import minimise_inside
 
 # --- quadratics -----------------------------------------------------------------------------------
 
@@ -32,9 +33,16 @@ def test_oracle_bounded_quadratic(part):
         H, slope = A.T @ A, A.T @ (A @ start - wanted)
         found = bounded_quadratic(H, slope, start)
         assert (found >= 0).all()
-        best = nnls(A, wanted, maxiter=3000)[1] ** 2 / 2
-        reached = np.sum((A @ found - wanted) ** 2) / 2
         scale = np.sum(wanted**2)
+
+        unit = A / np.linalg.norm(A, axis=0)  # the minimum is the same in any units of v
+
+        def loss(v, A=unit, b=wanted):
+            return np.sum((A @ v - b) ** 2) / 2, A.T @ (A @ v - b), A.T @ A
+
+        n = len(start)
+        best = minimise_inside(loss, np.ones(n), np.eye(n), np.zeros(n), tol=1e-9 * scale).value
+        reached = np.sum((A @ found - wanted) ** 2) / 2
         assert reached - best <= 1e-8 * scale, (seed, reached, best)
         gradient = slope + H @ (found - start)
         assert (gradient >= -1e-7 * np.abs(slope).max()).all(), seed

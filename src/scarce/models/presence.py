@@ -7,6 +7,7 @@ in the pool as among its own records (000 section 3).
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -94,12 +95,11 @@ def _stacked_tables(presence: Any, background: Any) -> tuple[Any, NDArray[np.flo
             f"presence has the columns {names} and background {list(background.columns)}: give "
             "both the same."
         )
-    import narwhals as nw
-
-    if type(presence).__module__.startswith("pandas"):
+    library = import_module(type(presence).__module__.partition(".")[0])  # pandas or polars
+    if library.__name__ == "pandas":
         presence, background = _same_levels(presence, background[names])
-    both = nw.concat([nw.from_native(presence), nw.from_native(background[names])], how="vertical")
-    return nw.to_native(both), _labels(len(presence), len(background))
+    both = library.concat([presence, background[names]])
+    return both, _labels(len(presence), len(background))
 
 
 def _same_levels(one: Any, two: Any) -> tuple[Any, Any]:
