@@ -45,7 +45,7 @@ def log1mexp(tail: Array, log_tail: Array) -> Array:
     Examples
     --------
     >>> log1mexp(np.array([0.0, 40.0]), np.array([-800.0, np.log(40.0)])).tolist()
-    [-800.0, -4.248354255291589e-18]
+    [-800.0, -4.24835425529158...e-18]
     """
     small = log_tail + np.log(one_minus_exp_over(tail))
     return np.where(tail < 1.0, small, np.log1p(-np.exp(-tail)))
