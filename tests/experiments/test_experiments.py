@@ -1,10 +1,13 @@
 """The experiments: a record that survives writing, and stored results that the code still makes."""
 
+from dataclasses import replace
+
 import pytest
 
 from experiments import frame
 from experiments import run as runner
 from experiments.frame import FOLDER, Comparison
+from tests.experiments.stored import assert_page, assert_rows
 
 
 def some_results():
@@ -83,3 +86,17 @@ def test_a_quick_run_writes_nothing(monkeypatch, capsys):
     monkeypatch.setattr(runner, "write", lambda *_: pytest.fail("wrote"))
     assert runner.main(["--quick", "label_designs"]) == 0
     assert "One draw against many." in capsys.readouterr().out
+
+
+def test_stored_digits_are_told_apart_from_last_bits():
+    row = Comparison("loss", None, 0.1 + 0.2, 0.01, 5, "noise")
+    near, far = replace(row, ours=0.3), replace(row, ours=0.3 + 1e-8)
+    assert_rows([near], [row])
+    with pytest.raises(AssertionError):
+        assert_rows([far], [row])
+    with pytest.raises(AssertionError):
+        assert_rows([replace(row, why="luck")], [row])
+    assert_page("loss 0.300 of 2e-05", "loss 0.301 of 1e-05")  # halves, rounded to either side
+    for other in ("loss 0.302 of 2e-05", "loss 0.300 of 4e-05", "cost 0.300 of 2e-05"):
+        with pytest.raises(AssertionError):
+            assert_page("loss 0.300 of 2e-05", other)
