@@ -6,7 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+import sklearn
 from scipy.special import expit, logit
+from sklearn.utils.fixes import parse_version
 from threadpoolctl import threadpool_limits
 
 import scarce
@@ -421,6 +423,8 @@ def test_the_page_and_the_numbers_come_from_the_scores(stored_runs, stored):
 
 @pytest.mark.parametrize("part", ["maxent", "trees"])
 def test_a_species_gives_its_stored_scores(stored_runs, real_data, part):
+    if part == "trees" and parse_version(sklearn.__version__) < parse_version("1.9"):
+        pytest.skip("the stored scores are those of the trees of scikit-learn 1.9")
     found = jobs.do(Job("awt22", False, part))["methods"]
     for method, measured in found.items():
         for what, value in measured.items():

@@ -335,8 +335,22 @@ def gaussian_from(regressor: Any, X: Any, *, noise: ArrayLike = 0.0) -> Gaussian
     extra = finite(noise, "noise")
     refuse_negative(extra, "noise", "a standard deviation is 0 or above")
     mean, sd = regressor.predict(X, return_std=True)
+    if hasattr(final, "X_offset_") and _forgets_to_centre():
+        inner = regressor[:-1].transform(X) if final is not regressor else np.asarray(X)
+        sd = final.predict(inner - final.X_offset_, return_std=True)[1]
     agree({"return_std": len(sd), "noise": len(extra)})
     return GaussianPredictive(mean, np.hypot(finite(sd, "return_std"), extra))
+
+
+def _forgets_to_centre() -> bool:
+    """Whether BayesianRidge and ARDRegression take spreads around 0, not around the rows' mean.
+
+    scikit-learn did before 1.9: too wide a spread for columns whose mean is far from 0.
+    """
+    import sklearn
+    from sklearn.utils.fixes import parse_version
+
+    return bool(parse_version(sklearn.__version__) < parse_version("1.9"))
 
 
 def residuals_from(
