@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 import scarce
 from scarce import codec, container, store
-from scarce.errors import ScarceError, StoreError
+from scarce.errors import ScarceError, StoreError, UsageError, WorkerError
 from scarce.records import Estimate, FitReport
 from scarce.store import describe, load, save
 from tests.properties.store_properties import WHEN, check_round_trip, same
@@ -38,6 +38,7 @@ class Threshold(ClassifierMixin, BaseEstimator):
     """A classifier with a bit of everything that a fit may leave behind."""
 
     _runtime_params = ("engine",)
+    _may_be_nonfinite = ("cuts_",)
 
     def __init__(self, *, cut: Any = 0.5, costs: Any = None, engine: Any = None) -> None:
         self.cut = cut
@@ -86,6 +87,8 @@ class Committee(ClassifierMixin, BaseEstimator):
 
 class Anything(BaseEstimator):
     """Holds one value of any type."""
+
+    _may_be_nonfinite = ("value_",)
 
 
 @pytest.fixture(autouse=True)
@@ -308,6 +311,77 @@ def test_a_failed_save_keeps_the_old_model(path: Path) -> None:
     with pytest.raises(StoreError):
         save(holding(object()), path)
     assert load(path).value_ == 1
+
+
+def test_what_load_would_refuse_is_not_written(path: Path, rows: tuple[Any, Any]) -> None:
+    """A fit that failed used to be written, and then refused as a damaged file."""
+    save(holding(1), path)
+    before = path.read_bytes()
+    model = Threshold().fit(*rows)
+    model.report_ = FitReport(False, math.nan, math.nan, 3, 0.1)
+    model.coef_[1, 2] = math.nan
+    with pytest.raises(
+        StoreError,
+        match=r"This Threshold cannot be saved: coef_ holds a value that is not finite "
+        r"\(1 of 6; first: nan at \[1, 2\]\)\. Its fit failed \(NOT converged: .* objective nan\)"
+        r".* Nothing was written",
+    ):
+        save(model, path)
+    model = Threshold().fit(*rows)
+    model.n_features_in_ = 3
+    model.coef_ = model.coef_[:, :2]
+    with pytest.raises(StoreError, match=r"cannot be saved: coef_ has 2 columns\. Fit it again"):
+        save(Committee([model]), path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, -math.inf, np.float32("inf"), [1.0, {"a": (math.nan,)}], np.full(2, np.inf)]
+)
+def test_numbers_that_are_not_finite_need_leave(value: Any, path: Path) -> None:
+    model = Threshold()
+    model.more_ = value
+    with pytest.raises(StoreError, match=r"cannot be saved: more_.* -?(nan|inf)"):
+        save(model, path)
+    model.more_ = Estimate(math.nan, -math.inf, math.inf)  # a record says what it means
+    save(model, path)
+    edit(path, put("state", "more_", value={"float": "nan"}))
+    with pytest.raises(StoreError, match="no valid Threshold: more_ is nan"):
+        load(path)
+
+
+class Liar(Threshold):
+    """A classifier whose probabilities are what a test says."""
+
+    def predict_proba(self, X: Any) -> Any:
+        if isinstance(self.said_, str):
+            raise {"words": UsageError, "worker": WorkerError, "raw": IndexError}[self.said_]("no")
+        return np.array([self.said_])
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ([0.5, 0.4], r"predicts the probabilities \[0\.5, 0\.4\]"),
+        ([-0.5, 1.5], "predicts the probabilities"),
+        ("raw", r"cannot predict \(IndexError: no\)"),
+        ("worker", r"cannot predict \(WorkerError: no\)"),
+    ],
+)
+def test_a_classifier_has_to_predict(
+    said: Any, words: str, path: Path, rows: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(store.REGISTRY, "Liar", Liar.__module__)
+    model = Liar().fit(*rows)
+    for fine in ([0.25, 0.75], "words"):
+        model.said_ = fine
+        save(model, path)
+    edit(path, put("state", "said_", value=said))
+    with pytest.raises(StoreError, match=words):
+        load(path)
+    model.said_ = said
+    with pytest.raises(StoreError, match=words):
+        save(model, path)
 
 
 # What the file says.

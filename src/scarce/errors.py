@@ -84,6 +84,22 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def refuse_array(name: str, value: object, shape: tuple[int, ...], kinds: str = "f") -> None:
+    """Refuse what is no array of this shape, of one of these kinds of numbers (f, i, u, b).
+
+    Examples
+    --------
+    >>> refuse_array("coef_", None, (1, 2))
+    Traceback (most recent call last):
+    ...
+    scarce.errors.DataError: coef_ is no array, where numbers of shape (1, 2) are needed.
+    """
+    seen, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if seen != shape or getattr(dtype, "kind", "") not in kinds:
+        what = "is no array" if seen is None else f"has shape {seen} of {dtype}"
+        raise DataError(f"{name} {what}, where numbers of shape {shape} are needed.")
+
+
 def refuse_word(argument: str, word: object, allowed: Sequence[str]) -> None:
     """Refuse a word that an argument does not know, naming those it does.
 

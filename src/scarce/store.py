@@ -5,8 +5,9 @@
 
 `load` runs nothing that the file says: no pickle, no import by a name in the file, no attribute
 that the class would refuse. Sizes, the container, the format, the checksum, kind, names, types and
-shapes are checked before anything is built. The checksum finds damage; it does not prove who wrote
-the file.
+shapes are checked before anything is built, and a classifier has to give the probabilities of one
+row. The checksum finds damage; it does not prove who wrote the file. `save` makes the same checks
+first, so that whatever it writes can be loaded.
 
 How a new estimator joins
 -------------------------
@@ -16,9 +17,11 @@ How a new estimator joins
    through one line in codec.RECORDS, one of an upper room through codec.RECORD_HOMES.
 3. `_runtime_params = ("engine",)` on the class names parameters that say how to run, not what was
    learnt. They are not saved; the loaded model has their defaults.
-4. `_check_loaded(self)`, optional, is called after the attributes are set: raise ValueError or a
+4. Numbers in fitted attributes must be finite. `_may_be_nonfinite = ("weights_",)` on the class
+   names attributes in which nan or infinity means something; records may hold them anyway.
+5. `_check_loaded(self)`, optional, is called after the attributes are set: raise ValueError or a
    ScarceError when shapes disagree or a number is out of range; rebuild private caches here.
-5. tests/properties/store_properties.py: call `check_round_trip(fitted_model, X)`.
+6. tests/properties/store_properties.py: call `check_round_trip(fitted_model, X)`.
 A later version may add parameters with defaults without a new format: older files load with them.
 """
 
@@ -28,15 +31,17 @@ import datetime
 import importlib
 import inspect
 import os
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from scarce.atomic import write_bytes
 from scarce.codec import Decoder, Encoder, Parts
 from scarce.container import AGAIN, SECTIONS, pack, unpack
-from scarce.errors import ScarceError, StoreError
+from scarce.errors import ScarceError, StoreError, WorkerError
 from scarce.records import FitReport
 
 REGISTRY: dict[str, str] = {
@@ -71,8 +76,9 @@ def save(
     Raises
     ------
     StoreError
-        The model is not one of scarce's, holds something that a file cannot hold, or the file
-        cannot be written. A file that was there before is then still there, unchanged.
+        The model is not one of scarce's, holds something that a file cannot hold or that `load`
+        would refuse (numbers that are not finite, after a fit that failed), or the file cannot be
+        written. A file that was there before is then still there, unchanged.
 
     Examples
     --------
@@ -87,6 +93,13 @@ def save(
     """
     encoder = Encoder(_take_apart)
     description = encoder.encode_model(model)
+    try:
+        _try_out(Decoder(dict(encoder.tensors), _put_together).decode_model(description))
+    except _Invalid as error:
+        raise StoreError(
+            f"This {type(model).__name__} cannot be saved: {error.reason}. {_how_it_ended(model)}"
+            "Nothing was written."
+        ) from error
     state = description["state"]
     for section, names in SECTIONS.items():
         description[section] = {name: state.pop(name) for name in names if name in state}
@@ -131,6 +144,7 @@ def load(path: str | os.PathLike[str]) -> Any:
                 f"damaged or not written by scarce: {len(decoder.tensors)} tensors belong to "
                 f"nothing (first: {min(decoder.tensors)[:80]!r}). {AGAIN}"
             )
+        _try_out(model)
     except StoreError as error:
         raise StoreError(f"{os.fspath(path)!r}: {error}") from error.__cause__
     return model
@@ -199,13 +213,78 @@ def _put_together(kind: str, parameters: dict[str, Any], state: dict[str, Any]) 
             )
     _check_columns(state)
     try:
+        for name, value in state.items():
+            if name not in getattr(cls, "_may_be_nonfinite", ()):
+                _check_finite(value, name)
         model = cls(**parameters)
         vars(model).update(state)
         if hasattr(model, "_check_loaded"):
             model._check_loaded()
     except (ScarceError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as e:
-        raise StoreError(f"what it holds is no valid {kind}: {e}. {AGAIN}") from e
+        raise _Invalid(kind, str(e).rstrip(".")) from e
     return model
+
+
+class _Invalid(StoreError):
+    """Parts that do not make a valid estimator."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(f"what it holds is no valid {kind}: {reason}. {AGAIN}")
+        self.reason = reason
+
+
+def _check_finite(value: Any, place: str) -> None:
+    """Refuse nan and infinities, also inside lists, tuples and dictionaries, not in records."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _check_finite(item, f"{place}[{key!r:.40}]")
+    elif isinstance(value, (list, tuple)):
+        for number, item in enumerate(value):
+            _check_finite(item, f"{place}[{number}]")
+    elif isinstance(value, (float, np.floating)) and not np.isfinite(value):
+        raise ValueError(f"{place} is {float(value)}")
+    elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        bad = np.argwhere(~np.isfinite(value))
+        if len(bad):
+            first = tuple(bad[0].tolist())
+            raise ValueError(
+                f"{place} holds a value that is not finite ({len(bad)} of {value.size}; first: "
+                f"{float(value[first])} at {list(first)})"
+            )
+
+
+def _try_out(model: Any) -> None:
+    """Refuse a classifier that cannot give the probabilities of one row, a row of zeros.
+
+    What it refuses in words of its own (a missing offset, a class without rows so far) is no fault
+    of the file.
+    """
+    width = getattr(model, "n_features_in_", None)
+    if width is None or not hasattr(model, "predict_proba"):
+        return
+    kind = type(model).__name__
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            prob = np.asarray(model.predict_proba(np.zeros((1, width))))
+        except Exception as error:
+            own_words = isinstance(error, (ScarceError, NotFittedError))
+            if own_words and not isinstance(error, WorkerError):
+                return
+            raise _Invalid(kind, f"it cannot predict ({type(error).__name__}: {error})") from error
+    if not ((prob >= 0) & (prob <= 1)).all() or not abs(prob.sum() - 1) < 1e-6:
+        raise _Invalid(kind, f"it predicts the probabilities {prob.ravel().tolist()}")
+
+
+def _how_it_ended(model: Any) -> str:
+    """Say that a fit failed, where that is why a model cannot be saved."""
+    report = getattr(model, "report_", None)
+    if not isinstance(report, FitReport) or (report.converged and np.isfinite(report.objective)):
+        return "Fit it again. "
+    return (
+        f"Its fit failed ({str(report).partition(chr(10))[0]}): look for extreme values in the "
+        "columns, and fit it again. "
+    )
 
 
 def _class_of(kind: str) -> Any:

@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from scarce import DataError, StoreError, UsageError, load, open_rows, save
+from scarce import DataError, StoreError, UsageError, open_rows, save
 from scarce.models.auto import AutoClassifier
 from scarce.models.compare import constant_scores, fold_gain, score_line
 from scarce.models.members import MEMBERS, SplineLogit, fit_member, knots, usable
@@ -401,9 +401,8 @@ def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, name, value, words):
     X, y, _ = curved(200)
     model = AutoClassifier(QUICK[:2], fallback=None).fit(X, y)
     setattr(model, name, value)
-    save(model, tmp_path / "auto.scarce")
     with pytest.raises(StoreError, match=words):
-        load(tmp_path / "auto.scarce")
+        save(model, tmp_path / "auto.scarce")
 
 
 # --- the small parts ------------------------------------------------------------------------------

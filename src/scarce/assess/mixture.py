@@ -115,6 +115,7 @@ class ScoreMixture(BaseEstimator):  # type: ignore[misc]
     """
 
     _runtime_params = ("engine",)
+    _may_be_nonfinite = ("positive_share_",)  # nan where no mixture could be fitted
 
     def __init__(
         self,
@@ -351,3 +352,6 @@ class ScoreMixture(BaseEstimator):  # type: ignore[misc]
                     raise ValueError(f"{part}_params_ has {found} numbers for its family")
             if not 0.0 <= self.positive_share_ <= 1.0:
                 raise ValueError(f"positive_share_ is {self.positive_share_!r}")
+            with np.errstate(all="ignore"):
+                if not np.isfinite(self.posterior(np.zeros(1))).all():
+                    raise ValueError("the parameters give no probability at score 0")

@@ -428,6 +428,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Refuse a model file whose parts do not belong together."""
         if not hasattr(self, "classes_"):
             return
+        if not 0 < self.prevalence_ < 1:
+            raise DataError(f"prevalence_ is {self.prevalence_!r}, not between 0 and 1.")
         names = list(self.members_)
         if self.chosen_ not in (["constant", "auto"] if not names else ["auto", *names]):
             raise DataError(f"chosen_ is {self.chosen_!r}, and the members are {names}.")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.errors import DataError, UsageError, refuse_word
+from scarce.errors import DataError, UsageError, refuse_array, refuse_word
 from scarce.models.bayes_fit import DIAGONAL, KINDS, used_columns
 from scarce.models.class_moments import (
     CrossMoments,
@@ -175,17 +175,11 @@ def loaded(model: Any) -> None:
         if hasattr(model, name):
             wanted[name] = shape[:1]
     for name, size in wanted.items():
-        _refuse_shape(name, getattr(model, name, None), size)
+        refuse_array(name, getattr(model, name, None), size, "b" if name == "used_" else "f")
     if hasattr(model, "moments_"):
         _loaded_moments(model, shape)
     if "mean_" in wanted:
         _loaded_values(model)
-
-
-def _refuse_shape(name: str, value: Any, wanted: tuple[int, ...]) -> None:
-    found = getattr(value, "shape", None)
-    if found != wanted:
-        raise DataError(f"{name} has shape {found}, where {wanted} is needed.")
 
 
 def _loaded_moments(model: Any, shape: tuple[int, int]) -> None:
@@ -197,16 +191,10 @@ def _loaded_moments(model: Any, shape: tuple[int, int]) -> None:
     if not isinstance(model.moments_, dict) or set(model.moments_) != set(sizes):
         raise DataError(f"moments_ must hold {sorted(sizes)}.")
     for name, size in sizes.items():
-        _refuse_shape(f"moments_[{name!r}]", model.moments_[name], size)
-        if not np.isfinite(model.moments_[name]).all():
-            raise DataError(f"moments_[{name!r}] holds a value that is not finite.")
+        refuse_array(f"moments_[{name!r}]", model.moments_[name], size)
 
 
 def _loaded_values(model: Any) -> None:
-    for name in ("mean_", "variance_", "class_prior_", "covariance_", "shrinkage_"):
-        value = getattr(model, name, None)
-        if value is not None and not np.isfinite(value).all():
-            raise DataError(f"{name} holds a value that is not finite.")
     if not (model.variance_ > 0).all():
         raise DataError("variance_ holds a value that is not above 0.")
     for name in ("class_prior_", "unlabelled_share_"):

@@ -172,6 +172,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
     """
 
     _runtime_params = ("engine", "progress")
+    _may_be_nonfinite = ("pool_quantiles_",)  # nan for a column that holds no value
 
     def __init__(
         self,

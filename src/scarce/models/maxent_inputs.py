@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
-from scarce.errors import DataError, UsageError, refuse_word
+from scarce.errors import DataError, UsageError, refuse_array, refuse_word
 from scarce.features.axes import Axis
 from scarce.features.coded import code_cells, shape_of, tilt_of
 from scarce.features.feature_map import FeatureMap, Lines
@@ -195,6 +195,7 @@ def check_stored(model: Any) -> None:
     cells = sum(
         len(one) + bool(at) for one, at in zip(model.knots_, model.is_category_, strict=True)
     )
+    refuse_array("is_labelled_", model.is_labelled_, (n,), "b")
     own = int(model.is_labelled_.sum())
     shapes = {
         "offset_": (n,),
@@ -203,19 +204,18 @@ def check_stored(model: Any) -> None:
         "start_": (own, cells),
         "slope_": (own, cells),
     }
-    for name, shape in shapes.items():
-        if np.shape(getattr(model, name)) != shape:
-            raise DataError(f"{name} has shape {np.shape(getattr(model, name))}, not {shape}.")
     pair = (own, k, k) if model.bend_.size else (own, 0, 0)
-    if model.bend_.shape != pair or model.bend_seen_.shape != pair:
-        raise DataError(f"bend_ has shape {model.bend_.shape}, not {pair}.")
+    for name, shape in (shapes | {"bend_": pair, "bend_seen_": pair}).items():
+        refuse_array(name, getattr(model, name), shape)
     for knots, category in zip(model.knots_, model.is_category_, strict=True):
         ordered = np.diff(knots) > 0
         if knots.ndim != 1 or not (ordered.all() or (len(knots) == 2 and not category)):
             raise DataError("knots_ are not increasing.")
     for knots, scale in zip(model.knots_, getattr(model, "scales_", model.knots_), strict=True):
-        if scale.shape != knots.shape or (np.diff(scale) < 0).any():
-            raise DataError("scales_ are not increasing, or not those of knots_.")
+        refuse_array("scales_", scale, knots.shape)
+        flat = len(knots) < 2 or knots[0] == knots[-1]
+        if (np.diff(scale) < 0).any() or not (flat or scale[-1] > scale[0]):
+            raise DataError("scales_ are not increasing.")
 
 
 def pool_weight(given: Any, n_rows: int, labelled: NDArray[np.bool_]) -> Array:

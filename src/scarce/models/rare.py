@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from scarce.errors import DataError, UsageError, refuse_word
+from scarce.errors import DataError, UsageError, refuse_array, refuse_word
 from scarce.losses import LOSSES, Link, loss_of
 from scarce.models import inference
 from scarce.models.firth import FirthFit, fit_firth, flic_intercept
@@ -171,6 +171,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _runtime_params = ("engine", "progress")
+    _may_be_nonfinite = ("shape_",)  # nan for a loss without one
 
     def __init__(
         self,
@@ -485,18 +486,16 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_loaded(self) -> None:
         """Refuse a model file whose parts do not belong together."""
         check_parameters(self)
-        if not hasattr(self, "coef_"):
+        if not hasattr(self, "classes_"):
             return
+        if np.shape(self.classes_) != (2,):
+            raise DataError("classes_ are not two.")
         k = self.n_features_in_
+        refuse_array("coef_", getattr(self, "coef_", None), (1, k))
+        refuse_array("intercept_", getattr(self, "intercept_", None), (1,))
         inference.check_kept_rows(getattr(self, "rows_", None), k)
-        for name, wanted in (("coef_", (1, k)), ("intercept_", (1,)), ("classes_", (2,))):
-            found = getattr(getattr(self, name, None), "shape", None)
-            if found != wanted:
-                raise DataError(f"{name} has shape {found}, where {wanted} is needed.")
-        if not (
-            np.isfinite(self.coef_).all() and 0 <= self.floor_ <= 1 and 0 < self.prevalence_ < 1
-        ):
-            raise DataError("coef_, floor_ or prevalence_ is out of range.")
+        if not (0 <= self.floor_ <= 1 and 0 < self.prevalence_ < 1):
+            raise DataError("floor_ or prevalence_ is out of range.")
         if not all(isinstance(vars(self).get(n), (int, float)) for n in ("shape_", "ridge_")):
             raise DataError("shape_ or ridge_ is not a number.")
         refuse_word("loss_", self.loss_, LOSSES)
