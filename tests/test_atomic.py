@@ -17,7 +17,7 @@ import pytest
 
 from scarce import atomic
 from scarce.atomic import whole_file, write_bytes, write_text
-from scarce.errors import StoreError
+from scarce.errors import StoreError, UsageError
 
 SIZE = 200_000
 
@@ -227,6 +227,70 @@ def test_a_link_is_followed(target: Path) -> None:
     write_bytes(link, b"new")
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_without_force_the_first_of_two_writers_wins(
+    tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    if not links:
+        monkeypatch.setattr(os, "link", fail)
+    target = tmp_path / "model.scarce"
+
+    def overtaken() -> None:
+        with whole_file(target, force=False) as slow:
+            slow.write_bytes(b"slow")
+            write_bytes(target, b"quick", force=False)
+
+    with pytest.raises(UsageError, match=r"exists already and is kept.*force=True"):
+        overtaken()
+    assert target.read_bytes() == b"quick"
+    assert names(tmp_path) == [target.name]
+    with pytest.raises(UsageError, match="exists already"):
+        write_text(target, "late", force=False)
+    write_text(target, "late")
+    assert target.read_bytes() == b"late"
+
+
+def test_of_racing_writers_without_force_exactly_one_wins(tmp_path: Path) -> None:
+    """Each waits for a common moment, so that all find the name free and then write at once."""
+    target = tmp_path / "model.scarce"
+    code = (
+        "import sys, time\n"
+        "from scarce.atomic import whole_file\n"
+        "from scarce.errors import UsageError\n"
+        "try:\n"
+        "    with whole_file(sys.argv[1], force=False) as temporary:\n"
+        "        temporary.write_text(sys.argv[2])\n"
+        "        print('ready', flush=True)\n"
+        "        sys.stdin.read()\n"
+        "except UsageError:\n"
+        "    sys.exit(2)\n"
+    )
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-B", "-c", code, str(target), str(number)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for number in range(4)
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.close()
+    codes = [writer.wait() for writer in writers]
+    for writer in writers:
+        assert writer.stdout is not None
+        writer.stdout.close()
+    assert sorted(codes) == [0, 2, 2, 2]
+    assert target.read_text() == str(codes.index(0))
+    assert names(tmp_path) == [target.name]
 
 
 def orphan(target: Path, process: int, host: str | None = None, age: float = 0.0) -> Path:

@@ -7,7 +7,8 @@ stays what it was until the replacement is complete. A killed writer leaves its 
 the next write to the same target sweeps it away.
 
 Assumes a local file system whose rename is atomic (POSIX, NTFS). Does not lock: of two writers of
-one target, the one that finishes last wins, whole. Does not create folders.
+one target, the one that finishes last wins, whole; with force=False the one that finishes first,
+and the others are refused. Does not create folders.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from scarce.errors import StoreError
+from scarce.errors import StoreError, UsageError
 
 DAY = 86_400.0  # seconds after which a temporary counts as abandoned whoever wrote it
 LONGEST_NAME = (
@@ -37,7 +38,7 @@ NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def whole_file(path: str | os.PathLike[str], *, force: bool = True) -> Iterator[Path]:
     """Write a file whole or not at all.
 
     Yields the path of an empty temporary file in the target's folder. Fill it by any means; when
@@ -49,6 +50,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     path : path-like
         The file to write. A symbolic link is followed, so the file it points to is replaced. An
         existing file keeps its permission bits.
+    force : bool
+        Whether a file that is there already may be replaced, also one that another process wrote
+        meanwhile.
 
     Yields
     ------
@@ -60,6 +64,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     StoreError
         The folder is missing or read-only, the target is a folder or a device, or the disk is full
         (also when the disk fills up inside the block). Other exceptions of the block pass through.
+    UsageError
+        With force=False, a file is there already.
 
     Examples
     --------
@@ -80,6 +86,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     mode = _mode_to_keep(target)
+    if mode is not None and not force:
+        raise _there_already(target)
     _sweep(target)
     temporary = target.parent / f"{_prefix(target)}{_host()}-{os.getpid()}-{secrets.token_hex(4)}~"
     try:
@@ -90,7 +98,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             if error.errno in FULL:
                 raise _refusal(target, error) from error
             raise
-        _put_in_place(temporary, target, mode)
+        _put_in_place(temporary, target, mode, force)
     except BaseException:  # Ctrl-C too: nothing half-written stays
         with contextlib.suppress(OSError):
             temporary.unlink()
@@ -98,8 +106,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     _sync_folder(target)
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write bytes to a file, whole or not at all.
+def write_bytes(path: str | os.PathLike[str], content: bytes, *, force: bool = True) -> None:
+    """Write bytes to a file, whole or not at all; without force, only where there is none yet.
 
     Examples
     --------
@@ -109,11 +117,11 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     ...     Path(folder, "model.bin").read_bytes()
     b'1234'
     """
-    with whole_file(path) as temporary:
+    with whole_file(path, force=force) as temporary:
         temporary.write_bytes(content)
 
 
-def write_text(path: str | os.PathLike[str], content: str) -> None:
+def write_text(path: str | os.PathLike[str], content: str, *, force: bool = True) -> None:
     """Write text to a file as UTF-8, line ends as given, whole or not at all.
 
     Examples
@@ -124,7 +132,7 @@ def write_text(path: str | os.PathLike[str], content: str) -> None:
     ...     Path(folder, "report.html").read_text(encoding="utf-8")
     '<p>fünf</p>'
     """
-    write_bytes(path, content.encode("utf-8"))
+    write_bytes(path, content.encode("utf-8"), force=force)
 
 
 def _mode_to_keep(target: Path) -> int | None:
@@ -162,7 +170,7 @@ def _create(temporary: Path, target: Path, mode: int | None) -> None:
         raise _refusal(target, error) from error
 
 
-def _put_in_place(temporary: Path, target: Path, mode: int | None) -> None:
+def _put_in_place(temporary: Path, target: Path, mode: int | None, force: bool) -> None:
     try:
         descriptor = os.open(temporary, os.O_RDWR)
         try:
@@ -171,9 +179,36 @@ def _put_in_place(temporary: Path, target: Path, mode: int | None) -> None:
             os.close(descriptor)
         if mode is not None:
             temporary.chmod(mode)
-        os.replace(temporary, target)
+        if not force and _linked(temporary, target):
+            temporary.unlink()
+        else:
+            os.replace(temporary, target)
+    except FileExistsError as error:
+        raise _there_already(target) from error
     except OSError as error:
         raise _refusal(target, error) from error
+
+
+def _linked(temporary: Path, target: Path) -> bool:
+    """Give a file its name in one step that fails where the name is taken: of several, one wins.
+
+    Where the file system has no links, take the name with an empty file, to be replaced (False).
+    """
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        return False
+    return True
+
+
+def _there_already(target: Path) -> UsageError:
+    return UsageError(
+        f"{str(target)!r} exists already and is kept. Give another name, or force=True to replace "
+        "it."
+    )
 
 
 def _sync_folder(target: Path) -> None:

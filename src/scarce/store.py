@@ -58,7 +58,11 @@ REGISTRY: dict[str, str] = {
 
 
 def save(
-    model: Any, path: str | os.PathLike[str], *, created: datetime.datetime | None = None
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    created: datetime.datetime | None = None,
+    force: bool = True,
 ) -> None:
     """Write a model to one file, whole or not at all.
 
@@ -72,6 +76,9 @@ def save(
     created : datetime, optional
         Time to note in the file; now by default. With a fixed time, the same model gives the same
         bytes. A time without zone counts as UTC.
+    force : bool
+        Whether an existing file may be replaced. With False a `UsageError` says that there is one,
+        also where another process wrote it meanwhile.
 
     Raises
     ------
@@ -103,7 +110,7 @@ def save(
     state = description["state"]
     for section, names in SECTIONS.items():
         description[section] = {name: state.pop(name) for name in names if name in state}
-    write_bytes(path, pack(description, encoder.tensors, created))
+    write_bytes(path, pack(description, encoder.tensors, created), force=force)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -114,7 +114,16 @@ def correct(
 
         _refuse_table_flags(prob, named, to, formula_safe)
         trained_at = trained_at if _typed("trained_at") else ()
-        correct_model(source, trained_at, now_at, undersample, out=out, dry_run=dry_run, json=json)
+        correct_model(
+            source,
+            trained_at,
+            now_at,
+            undersample,
+            out=out,
+            force=force,
+            dry_run=dry_run,
+            json=json,
+        )
         return
     if not trained_at and not undersample:
         raise UsageError(

@@ -26,6 +26,7 @@ def correct_model(
     undersample: Sequence[str],
     *,
     out: Path | None,
+    force: bool,
     dry_run: bool,
     json: bool,
 ) -> None:
@@ -79,7 +80,7 @@ def correct_model(
         show_plan(result, json=json)
         return
     model = _moved(loaded.model, after) if again else _wrapped(loaded.model, before, after)
-    save(model, str(out))
+    save(model, str(out), force=force)
     if json:
         emit(result, json=True)
         return

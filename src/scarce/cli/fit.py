@@ -250,7 +250,7 @@ def fit(
     fitted = _fit(chosen, rows, settings, seed, engine_of(threads), together)
     from scarce import save
 
-    save(fitted, out)
+    save(fitted, out, force=force)
     result = _result(fitted, rows, counts, out)
     converged = bool(fitted.report_.converged)
     emit(result, json=json, ok=converged, show=lambda: _show(result, fitted))

@@ -313,12 +313,7 @@ class Report:
         pathlib.Path
         """
         target = Path(path)
-        if not force and target.exists():
-            raise UsageError(
-                f"{os.fspath(path)!r} exists already and is kept. Give another name, or "
-                "force=True to replace it."
-            )
-        write_text(target, self.html())
+        write_text(target, self.html(), force=force)
         return target
 
 

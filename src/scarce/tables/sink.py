@@ -140,7 +140,7 @@ def write_tables(
         stream.flush()
         return
     refuse_existing(path, force)
-    with whole_file(path) as temporary, pa.OSFile(str(temporary), "wb") as file:
+    with whole_file(path, force=force) as temporary, pa.OSFile(str(temporary), "wb") as file:
         sink = file if packing is None else pa.CompressedOutputStream(file, packing)
         with _writer(sink, kind, form, formula_safe, piped=False) as write:
             yield write
