@@ -17,6 +17,7 @@ Assumes that the caller checks what the description means. Does not build anythi
 from __future__ import annotations
 
 import datetime
+import errno
 import hashlib
 import importlib.metadata
 import json
@@ -126,6 +127,10 @@ def _bytes_of(path: Path) -> bytes:
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         if path.is_dir():
             raise StoreError("this is a folder. Give the model file inside it.") from None
+        if getattr(error, "errno", None) == errno.ELOOP:
+            raise StoreError(
+                "this is a symbolic link that leads back to itself. Give the file itself."
+            ) from None
         reason = getattr(error, "strerror", None) or error
         raise StoreError(f"it cannot be read ({reason}). Check its permissions.") from error
     if len(content) != seen.st_size:

@@ -1,6 +1,7 @@
 """Rows in files: one reading whatever the format, and one clear sentence for every bad file."""
 
 import gzip
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -9,8 +10,10 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from scarce.errors import DataError, DataWarning, UsageError
+from scarce.errors import DataError, DataWarning, StoreError, UsageError
 from scarce.rows import ArrayRows, CachedRows, PartedRows, Schema, files, open, open_rows, text
+from scarce.store import load
+from scarce.tables import open_table
 from tests.rows import kernels
 
 
@@ -337,6 +340,35 @@ def test_what_settles_the_bad_files_does(tmp_path):
         max_levels=1500,
     )
     assert len(rows.schema.columns[0].levels) == 1500
+
+
+def test_text_that_no_array_can_hold_is_refused(tmp_path, monkeypatch):
+    """A few long values in a dictionary, each repeated, are more than 2 GB when written out."""
+    book = pa.array(["x" * 1000, "b"])
+    long = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1, 0], pa.int32()), book)
+    table = pa.table({"note": long, "a": [1.0, 2.0, 3.0, 4.0]})
+    path = tmp_path / "long.parquet"
+    pq.write_table(table, path)
+    assert len(open_rows(path)) == 4
+    monkeypatch.setattr("scarce.rows.values.MOST_TEXT", 3000)
+    for source in (path, table):
+        with pytest.raises(DataError, match=r"'note' holds over 2 GB .* drop=\['note'\]"):
+            open_rows(source)
+        assert len(open_rows(source, drop="note")) == 4
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs symbolic links")
+def test_links_that_lead_nowhere_are_named(tmp_path):
+    loop, gone = tmp_path / "loop.csv", tmp_path / "gone.csv"
+    loop.symlink_to(loop.name)
+    gone.symlink_to("absent.csv")
+    for open_it in (open_rows, open_table):
+        with pytest.raises(DataError, match=r"loop\.csv is a symbolic link that leads back to it"):
+            open_it(loop)
+        with pytest.raises(DataError, match=r"gone\.csv is a symbolic link to absent\.csv, which"):
+            open_it(gone)
+    with pytest.raises(StoreError, match="leads back to itself"):
+        load(loop)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

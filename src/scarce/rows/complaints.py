@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
+import os
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -91,6 +94,23 @@ class said_well:
         if found is None or int(found[1]) >= len(self.names):
             return text
         return text.replace(found[0], f"column {self.names[int(found[1])]!r}")
+
+
+def no_such_file(path: Path, hint: str = "") -> DataError:
+    """Say that a file is not there, or which symbolic link leads nowhere; `hint` names another."""
+    if not path.is_symlink():
+        return DataError(f"There is no file {path}.{hint} Check the path.")
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return DataError(
+                f"{path} is a symbolic link that leads back to itself. Give the file itself."
+            )
+    return DataError(
+        f"{path} is a symbolic link to {os.readlink(path)}, which is not there. Give the file "
+        "itself."
+    )
 
 
 def with_names(schema: pa.Schema, where: str) -> pa.Schema:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from scarce.errors import DataError, suggest
 from scarce.rows.block import Block, block_rows
-from scarce.rows.complaints import said_well, with_names
+from scarce.rows.complaints import no_such_file, said_well, with_names
 from scarce.rows.engines import Engine
 from scarce.rows.rows import Rows, Ticket
 from scarce.rows.schema import Schema
@@ -208,7 +208,7 @@ def _paths(source: Any) -> list[Path]:
             paths += found
         elif not path.exists():
             near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-            raise DataError(f"There is no file {path}.{suggest(path.name, near)} Check the path.")
+            raise no_such_file(path, suggest(path.name, near))
         else:
             paths.append(path)
     return paths

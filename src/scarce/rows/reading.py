@@ -141,7 +141,7 @@ def distinct(tables: Iterable[pa.Table], names: Sequence[str]) -> dict[str, Coun
     found: dict[str, Counter[Any]] = {name: Counter() for name in names}
     for table in tables:
         for name in names:
-            for held in pc.value_counts(plain(table.column(name))).to_pylist():
+            for held in pc.value_counts(plain(table.column(name), name)).to_pylist():
                 value = held["values"]
                 if value is not None and value == value:
                     found[name][value] += held["counts"]
@@ -152,7 +152,7 @@ def _row_finder(name: str, tables: Walk) -> Callable[[Any], int]:
     def find(value: Any) -> int:
         start = 0
         for table in tables([name]):
-            place = pc.index(plain(table.column(name)), value).as_py()
+            place = pc.index(plain(table.column(name), name), value).as_py()
             if place >= 0:
                 return start + int(place)
             start += table.num_rows

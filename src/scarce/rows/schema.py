@@ -153,7 +153,7 @@ class Schema:
     def _codes(
         self, values: pa.ChunkedArray, name: str, levels: tuple[Any, ...], start: int
     ) -> Array:
-        values = plain(values)
+        values = plain(values, name)
         if any(isinstance(level, str) for level in levels) or pa.types.is_null(values.type):
             values = values.cast(pa.string())  # a later file may hold only levels such as "2"
         book = value_set(levels, values.type)
@@ -167,7 +167,7 @@ class Schema:
 
     def code_labels(self, values: pa.ChunkedArray, start: int = 0) -> Array:
         """Turn label values into positions in `classes`, NaN where not labelled."""
-        values = plain(values)
+        values = plain(values, str(self.label))
         if pa.types.is_boolean(values.type):
             values = values.cast(pa.int8())
         whole, broken = pa.types.is_integer(values.type), pa.types.is_floating(values.type)

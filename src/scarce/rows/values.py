@@ -16,10 +16,12 @@ from scarce.errors import DataError
 from scarce.rows.block import Array
 from scarce.rows.labels import is_number
 
+MOST_TEXT = 2**31 - 1  # bytes that an Arrow array of text can hold
+
 
 def numbers(values: pa.ChunkedArray, name: str, start: int, missing: Sequence[Any]) -> Array:
     """Return a column as float64, NaN where a value is missing or means missing."""
-    values = plain(values)
+    values = plain(values, name)
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
     if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
@@ -77,16 +79,31 @@ def view(numbers: pa.Array) -> Array:
     )
 
 
-def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def plain(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """Undo dictionary encoding and string views, so that one code path serves every source."""
     if pa.types.is_dictionary(values.type):
         kind = values.type.value_type
-        kind = pa.string() if pa.types.is_string_view(kind) else kind
+        text = pa.types.is_string_view(kind) or pa.types.is_large_string(kind)
+        kind = pa.string() if text else kind
         books = [(chunk.indices, chunk.dictionary.cast(kind)) for chunk in values.chunks]
+        for indices, book in books if pa.types.is_string(kind) else ():
+            lengths = pc.binary_length(book)
+            if (pc.sum(lengths.take(indices)).as_py() or 0) > MOST_TEXT:
+                raise _too_long(name, f"a value of {pc.max(lengths).as_py():,} bytes, repeated")
         values = pa.chunked_array([book.take(indices) for indices, book in books], type=kind)
     if pa.types.is_string_view(values.type) or pa.types.is_large_string(values.type):
-        values = values.cast(pa.string())
+        try:
+            values = values.cast(pa.string())
+        except pa.ArrowInvalid as error:
+            raise _too_long(name, str(error)) from error
     return values
+
+
+def _too_long(name: str, seen: str) -> DataError:
+    return DataError(
+        f"Column {name!r} holds over 2 GB of text in one part of the table ({seen}), which is no "
+        f"category. Leave it out with drop=[{name!r}]."
+    )
 
 
 def value_set(values: Sequence[Any], kind: pa.DataType) -> pa.Array:

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from scarce.errors import DataError, UsageError, suggest
-from scarce.rows.complaints import ragged_line, said_well, with_names
+from scarce.rows.complaints import no_such_file, ragged_line, said_well, with_names
 from scarce.rows.sniff import look_at_head
 from scarce.rows.text import TextForm
 from scarce.tables.formats import TEXT, kind_of, nearest_file, packing_of
@@ -90,7 +90,7 @@ def open_table(source: Any, form: TextForm | None = None) -> TableSource:
         if path.is_symlink() and not path.exists():
             raise DataError(f"{path} is a link that leads to no file. Give the file itself.")
         if not path.exists():
-            raise DataError(f"There is no file {path}.{nearest_file(path)} Check the path.")
+            raise no_such_file(path, nearest_file(path))
         if not path.is_file():  # a pipe with a name, such as <(command) in a shell
             stream = path.open("rb")
             table = TableSource(None, stream, form)
