@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -60,7 +61,8 @@ def test_json_form():
     assert result["problems"] == []
     assert result["versions"]["numpy"] == metadata.version("numpy")
     assert result["engines"]["threads"] == usable_cores()
-    assert set(result["optional"]) == {"plot", "console", "raster", "dask"}
+    assert set(result["optional"]) == {need.part for need in LEAST.values() if need.part}
+    assert {"plot", "dask"} <= set(result["optional"])
     assert all(pool["library"] and pool["threads"] >= 1 for pool in result["blas"])
     assert result["data"] == {"folder": None, "sets": dict.fromkeys(DATA_FOLDERS, False)}
 
@@ -97,19 +99,32 @@ def test_an_old_version_is_a_problem_in_core_and_optional_parts(pretend):
 
 
 def test_missing_optional_parts_are_no_problem(pretend):
-    pretend(matplotlib=None, fastapi=None, rasterio=None, distributed=None)
+    pretend(matplotlib=None, distributed=None)
     shown = run()
     assert shown.exit_code == 0
-    for part in ("plot", "console", "raster", "dask"):
+    for part in ("plot", "dask"):
         assert f"pip install 'scarce[{part}]'" in shown.stdout
     assert shown.stdout.count("pip install 'scarce[dask]'") == 2  # the engine and the part
 
 
-def test_a_part_that_is_half_there_is_not_installed(pretend):
-    pretend(fastapi="0.115", uvicorn=None)
-    assert examine()["optional"]["console"]["installed"] is False
-    pretend(fastapi="0.115", uvicorn="0.30")
-    assert examine()["optional"]["console"]["installed"] is True
+def test_a_part_that_is_half_there_is_not_installed(pretend, monkeypatch: pytest.MonkeyPatch):
+    needs = [*(metadata.requires("scarce") or []), "one>=1; extra == 'two'", "two; extra == 'two'"]
+    monkeypatch.setattr(metadata, "requires", lambda name: needs)
+    pretend(one="1.0", two=None)
+    assert examine()["optional"]["two"]["installed"] is False
+    pretend(one="1.0", two="0.30")
+    assert examine()["optional"]["two"]["installed"] is True
+
+
+def test_every_extra_that_is_named_is_used():
+    root = Path(__file__).parents[2]
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    extras = extras["optional-dependencies"]
+    source = "".join(path.read_text() for path in (root / "src").rglob("*.py"))
+    for name in extras.keys() - {"all"}:
+        for need in read_needs(extras[name]):
+            assert need.name in source, need
+    assert extras["all"] == [f"scarce[{','.join(n for n in extras if n != 'all')}]"]
 
 
 @pytest.mark.parametrize("name", ["numba", "rich", "threadpoolctl"])
@@ -154,7 +169,7 @@ def test_needs_are_read_from_metadata_as_builders_write_it():
             "numpy >= 2.0",
             "jinja2",
             "distributed>=2024.8; extra == 'dask'",
-            'uvicorn[standard]>=0.30 ; extra == "console"',
+            'dask[array]>=0.30 ; extra == "cluster"',
             "scarce[plot,dask]; extra == 'all'",
             "distributed>=2024.8; extra == 'all'",
         ]
@@ -163,7 +178,7 @@ def test_needs_are_read_from_metadata_as_builders_write_it():
         ("numpy", "2.0", ""),
         ("jinja2", "", ""),
         ("distributed", "2024.8", "dask"),
-        ("uvicorn", "0.30", "console"),
+        ("dask", "0.30", "cluster"),
     ]
     assert [need.spec for need in needs[:2]] == ["numpy>=2.0", "jinja2"]
 

@@ -107,8 +107,8 @@ def read_needs(requirements: Iterable[str]) -> list[Need]:
 
     Examples
     --------
-    >>> read_needs(["numpy>=2.0", "rasterio>=1.4; extra == 'raster'"])
-    [Need(name='numpy', least='2.0', part=''), Need(name='rasterio', least='1.4', part='raster')]
+    >>> read_needs(["numpy>=2.0", "matplotlib>=3.9; extra == 'plot'"])
+    [Need(name='numpy', least='2.0', part=''), Need(name='matplotlib', least='3.9', part='plot')]
     """
     needs = []
     for requirement in requirements:

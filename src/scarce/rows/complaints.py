@@ -83,9 +83,15 @@ class said_well:
                 f"{self.where}: {self._named(first)}. If the value means missing, pass missing="
                 "[...]; if the column is a category, pass categories=[...]."
             )
+        if self.encoding:
+            return (
+                f"{self.where} cannot be read ({first}). It may be cut short or damaged: copy or "
+                "write it again."
+            )
         return (
-            f"{self.where} cannot be read ({first}). It may be cut short or damaged: copy or write "
-            "it again."
+            f"{self.where} cannot be read (pyarrow {pa.__version__}: {first}). It may be cut short "
+            "or damaged, or in a form that this pyarrow cannot read: copy or write it again, or "
+            "upgrade pyarrow."
         )
 
     def _named(self, text: str) -> str:
