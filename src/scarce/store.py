@@ -49,7 +49,7 @@ REGISTRY: dict[str, str] = {
     "MaxentClassifier": "scarce.models.maxent",
     "RareClassifier": "scarce.models.rare",
     "AutoClassifier": "scarce.models.auto",
-    "SplineLogit": "scarce.models.members",
+    "RidgeLogit": "scarce.models.members",
     "TreeEnsemble": "scarce.models.trees",
     "PriorCorrected": "scarce.prior",
     "ScoreMixture": "scarce.assess.mixture",

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from scarce import DataError
-from scarce.models.stack import choose_stack, fit_stack, nested_scores, row_log_loss
+from scarce.models.stack import choose_stack, combine, fit_stack, floored, row_log_loss
 
 
 def members(n=300, seed=0, m=4):
@@ -21,7 +21,7 @@ def plain_objective(point, odds, y, weight, strength):
     m = odds.shape[1]
     score = np.clip(odds, -15, 15) @ point[:m] + point[m]
     loss = np.sum(weight * (np.logaddexp(0, score) - y * score))
-    return loss + strength / 2 * (np.sum((point[:m] - 1 / m) ** 2) + point[m] ** 2)
+    return loss + strength / 2 * np.sum((point[:m] - 1 / m) ** 2)
 
 
 @pytest.mark.parametrize("strength", [0.01, 1.0, 100.0, 1e5])
@@ -65,7 +65,7 @@ def test_a_strong_pull_is_the_plain_mean():
     odds, y = members()
     stack = fit_stack(odds, y, strength=1e12)
     np.testing.assert_allclose(stack.weights, 0.25, atol=1e-6)
-    assert abs(stack.intercept) < 1e-6
+    assert expit(stack.score(odds)).mean() == pytest.approx(y.mean(), rel=1e-9)
 
 
 def test_weight_two_is_a_row_twice():
@@ -108,17 +108,37 @@ def test_the_strength_is_the_one_with_the_least_left_out_loss():
     assert choose_stack(odds, y, None, np.zeros(200, int), strengths).strength == 1e4
 
 
-def test_nested_scores_do_not_see_the_fold_they_score():
-    odds, y = members(200)
-    folds = np.arange(200) % 4
-    before = nested_scores(odds, y, None, folds)
-    changed = y.copy()
-    changed[folds == 2] = 1 - changed[folds == 2]
-    after = nested_scores(odds, changed, None, folds)
-    np.testing.assert_array_equal(before[folds == 2], after[folds == 2])
-    assert (before[folds != 2] != after[folds != 2]).any()
-    by_hand = choose_stack(odds[folds != 0], y[folds != 0], None, folds[folds != 0])
-    np.testing.assert_array_equal(before[folds == 0], by_hand.score(odds[folds == 0]))
+@pytest.mark.parametrize("strength", [0.1, 1e5])
+def test_the_mean_is_the_observed_share_at_every_strength(strength):
+    odds, y = members()
+    weight = np.random.default_rng(1).random(300)
+    prob = expit(fit_stack(odds, y, weight, strength=strength).score(odds))
+    assert weight @ prob == pytest.approx(weight @ y, rel=1e-7)
+
+
+def test_members_are_combined_in_four_ways():
+    odds, y = members(400)
+    prob, folds = expit(odds.T), np.arange(400) % 4
+    ways, single = combine(prob, y, None, folds, plain=2)
+    assert list(ways) == ["constant", "logit", "best single", "auto"]
+    assert single == 0
+    assert (ways["constant"].weights == 0).all()
+    np.testing.assert_allclose(expit(ways["constant"].score(prob[:, None])), y.mean())
+    assert np.flatnonzero(ways["logit"].weights).tolist() == [2]
+    table = [floored(one, e, y.mean()) for one, e in zip(prob, ways["auto"].floors, strict=True)]
+    by_hand = choose_stack(np.column_stack(table), y, None, folds)
+    np.testing.assert_allclose(ways["auto"].score(prob[:, None]), by_hand.score(np.array(table).T))
+    alone, _ = combine(prob[:1], y, None, folds)
+    assert list(alone) == ["constant", "best single", "auto"]
+    assert alone["auto"] is alone["best single"]
+
+
+def test_several_fits_are_averaged_as_probabilities():
+    odds, y = members(400)
+    ways, _ = combine(expit(odds.T), y, None, np.arange(400) % 4)
+    fits = np.random.default_rng(0).random((4, 3, 7))
+    each = [expit(ways["auto"].score(fits[:, [k]])) for k in range(3)]
+    np.testing.assert_allclose(expit(ways["auto"].score(fits)), np.mean(each, axis=0), rtol=1e-12)
 
 
 def test_a_stack_of_noise_and_signal_is_nearly_the_signal():

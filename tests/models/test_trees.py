@@ -110,6 +110,21 @@ def test_model_file(maker):
     check_round_trip(freeze(MAKERS[maker]().fit(X, np.array(["no", "yes"])[y])), X)
 
 
+@pytest.mark.parametrize("maker", ["boosting", "forest"])
+def test_oracle_the_first_trees_are_a_smaller_fit(maker):
+    X, y = table(holes=0.1)
+    frozen = freeze(MAKERS[maker]().fit(X, y))
+    staged = frozen.staged_prob(X, [1, 7, 30, 31])
+    fewer = MAKERS[maker]()
+    fewer.set_params(**{"max_iter" if maker == "boosting" else "n_estimators": 7})
+    expected = fewer.fit(X, y).predict_proba(X)[:, 1]
+    np.testing.assert_allclose(staged[1], expected, atol=1e-12)
+    np.testing.assert_allclose(frozen.first(7).predict_proba(X)[:, 1], expected, atol=1e-12)
+    # A library may stop before the number that was asked for: then all trees count.
+    np.testing.assert_array_equal(staged[2], staged[3])
+    np.testing.assert_array_equal(frozen.first(99).predict_proba(X)[:, 1], staged[2])
+
+
 def test_a_tree_that_is_a_single_leaf():
     X, y = table(30)
     frozen = freeze(RandomForestClassifier(3, min_samples_leaf=30).fit(X, y))

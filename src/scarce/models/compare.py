@@ -63,16 +63,6 @@ def fold_gain(
     return float(weight @ gain / weight.sum()), _error(gain, weight, folds)
 
 
-def constant_scores(y: Array, weight: Array, folds: Folds) -> Array:
-    """Return each row's log-odds under the prevalence of the other folds."""
-    scores = np.empty(len(y))
-    for fold in np.unique(folds):
-        kept = folds != fold
-        positive = weight[kept] @ y[kept]
-        scores[~kept] = np.log(positive) - np.log(weight[kept].sum() - positive)
-    return scores
-
-
 def text_table(
     comparison: Mapping[str, Mapping[str, float]],
     weights: Mapping[str, float],

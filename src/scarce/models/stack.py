@@ -1,26 +1,29 @@
 """Stacking: how much should each member's log-odds count, without trusting one lucky fold?
 
     prob = expit(intercept + log_odds @ weights),   weights >= 0
-    minimise  sum of log loss + strength/2 * (|weights - 1/m|^2 + intercept^2)
+    minimise  sum of log loss + strength/2 * |weights - 1/m|^2
 
 The pull towards the plain mean of m members is strong when labels are few: its strength is chosen
-by cross-validated log loss. The stack is also the calibrator. Assumes that each log-odds was
-predicted by a fit that had not seen the row. Does not fit the members: see members.py.
+by cross-validated log loss. The intercept is free, so that the mean of the probabilities is the
+observed share of events at every strength: the stack is also the calibrator. Assumes that each
+log-odds was predicted by a fit that had not seen the row. Does not fit the members: see members.py.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, logit, logsumexp
 
 from scarce.errors import DataError
 from scarce.records import FitReport
 from scarce.rows.block import Array
 
+FLOORS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 STRENGTHS = (1.0, 10.0, 100.0, 1e5)
 LARGEST_LOG_ODDS = 15.0
 MOST_STEPS = 200
@@ -75,16 +78,17 @@ def fit_stack(
     >>> good, bad = np.array([-2.0, -1, -2, 2, 1, 2, -1, 1]), np.array([2.0, 1, 2, -1] * 2)
     >>> stack = fit_stack(np.column_stack([good, bad]), [0, 0, 0, 1, 1, 1, 1, 0], strength=1.0)
     >>> stack.weights.round(2), stack.report.converged
-    (array([1.26, 0.83]), True)
+    (array([1.31, 0.96]), True)
     """
     begin = time.perf_counter()
     design, outcome, weight = _checked(log_odds, y, sample_weight)
     m = design.shape[1] - 1
-    centre = np.append(np.full(m, 1.0 / m), 0.0)
+    centre, pull = np.full(m + 1, 1.0 / m), np.full(m + 1, float(strength))
+    centre[m] = pull[m] = 0.0
     point = centre.copy()
     bounded = np.append(np.ones(m, dtype=bool), False)
     total = float(weight.sum())
-    value, slope = _objective(point, design, outcome, weight, strength, centre)
+    value, slope = _objective(point, design, outcome, weight, pull, centre)
     steps, certificate = 0, np.inf
     for steps in range(MOST_STEPS + 1):
         held = bounded & (point <= 0) & (slope > 0)  # at the bound, and the slope keeps it there
@@ -93,12 +97,12 @@ def fit_stack(
             break
         prob = expit(design @ point)
         curvature = (design.T * (weight * prob * expit(-(design @ point)))) @ design
-        curvature += strength * np.eye(m + 1)
+        curvature += np.diag(pull)
         step = _step_inside(point, slope, curvature, held, bounded)
         length = 1.0
         while True:
             trial = np.where(bounded, np.maximum(point + length * step, 0.0), point + length * step)
-            trial_value, trial_slope = _objective(trial, design, outcome, weight, strength, centre)
+            trial_value, trial_slope = _objective(trial, design, outcome, weight, pull, centre)
             # The first order gain along the projected path; rounding decides at the very end.
             gain = float(slope @ (trial - point))
             if trial_value <= value + 1e-4 * gain + 1e-13 * abs(value) or length < 1e-10:
@@ -144,25 +148,111 @@ def choose_stack(
     return fit_stack(members, outcome, weight, strength=best)
 
 
-def nested_scores(
-    log_odds: ArrayLike,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    folds: NDArray[np.intp],
-    strengths: tuple[float, ...] = STRENGTHS,
-) -> Array:
-    """Return each row's stacked log-odds from a stack that was chosen and fitted without its fold.
+class Combination(NamedTuple):
+    """Floors, weights and intercept: from the members' probabilities to one.
 
-    This is what an honest comparison needs: a stack scored on the rows that set its weights would
-    look better than it is.
+    Parameters
+    ----------
+    floors, weights : ndarray of shape (m,)
+    intercept : float
+    prevalence : float
+        What floors are shares of.
+    strength : float
+        Pull of the weights; infinite where there is none to weigh.
+    report : FitReport or None
+        How the fit of the weights ended.
     """
-    design, outcome, weight = _checked(log_odds, y, sample_weight)
-    members, scores = design[:, :-1], np.empty(len(design))
-    for fold in np.unique(folds):
-        out = folds == fold
-        stack = choose_stack(members[~out], outcome[~out], weight[~out], folds[~out], strengths)
-        scores[out] = stack.score(members[out])
-    return scores
+
+    floors: Array
+    weights: Array
+    intercept: float
+    prevalence: float
+    strength: float = np.inf
+    report: FitReport | None = None
+
+    def score(self, prob: Array) -> Array:
+        """Return log-odds of the mean over several fits, from probabilities (m, fits, n).
+
+        Each fit is combined for itself and their probabilities are averaged: the mean is then that
+        of the single fits, and log loss and Brier score are at most theirs, on average.
+        """
+        scores = np.full(prob.shape[1:], self.intercept)
+        for floor, weight, one in zip(self.floors, self.weights, prob, strict=True):
+            if weight > 0:
+                scores += weight * clipped(floored(one, float(floor), self.prevalence))
+        return mean_log_odds(scores)
+
+
+def floored(prob: Array, share: float, prevalence: float) -> Array:
+    """Return log-odds of a probability mixed with a share of the prevalence."""
+    return np.asarray(logit((1.0 - share) * prob + share * prevalence))
+
+
+def mean_log_odds(scores: Array) -> Array:
+    """Return the log-odds of the mean probability over the first axis.
+
+    Examples
+    --------
+    >>> mean_log_odds(np.array([[-1000.0, 0.0], [-1000.0, 0.0]]))
+    array([-1000.,     0.])
+    """
+    return np.asarray(logsumexp(log_expit(scores), axis=0) - logsumexp(log_expit(-scores), axis=0))
+
+
+def combine(
+    prob: Array,
+    y: Array,
+    sample_weight: Array | None,
+    folds: NDArray[np.intp],
+    *,
+    floors: Sequence[float] = FLOORS,
+    plain: int | None = None,
+) -> tuple[dict[str, Combination], int]:
+    """Combine members by their left-out probabilities in each of the ways that are compared.
+
+    Parameters
+    ----------
+    prob : ndarray of shape (m, n)
+        Each member's probability of each row, from a fit that had not seen the row.
+    y : ndarray of shape (n,)
+    sample_weight : ndarray of shape (n,), optional
+    folds : ndarray of int, shape (n,)
+    floors : sequence of float
+        Shares of the prevalence to choose from.
+    plain : int, optional
+        Position of the logit.
+
+    Returns
+    -------
+    ways : dict of Combination
+        "constant", "logit" if there is one, "best single" and "auto".
+    single : int
+        Position of the best single member.
+    """
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    prevalence = float(weight @ y / weight.sum())
+    m = len(prob)
+    trials = [[floored(one, floor, prevalence) for floor in floors] for one in prob]
+    losses = np.array([[weight @ row_log_loss(y, t) for t in tried] for tried in trials])
+    best = losses.argmin(axis=1)
+    log_odds = np.column_stack([tried[at] for tried, at in zip(trials, best, strict=True)])
+    chosen = np.asarray(floors, dtype=np.float64)[best]
+    single = int(losses.min(axis=1).argmin())
+
+    def way(columns: list[int]) -> Combination:
+        stack = choose_stack(log_odds[:, columns], y, sample_weight, folds)
+        weights = np.zeros(m)
+        weights[columns] = stack.weights
+        return Combination(
+            chosen, weights, stack.intercept, prevalence, stack.strength, stack.report
+        )
+
+    ways = {"constant": Combination(chosen, np.zeros(m), float(logit(prevalence)), prevalence)}
+    if plain is not None:
+        ways["logit"] = way([plain])
+    ways["best single"] = ways["logit"] if single == plain else way([single])
+    ways["auto"] = ways["best single"] if m == 1 else way(list(range(m)))
+    return ways, single
 
 
 def _step_inside(
@@ -184,12 +274,12 @@ def _step_inside(
 
 
 def _objective(
-    point: Array, design: Array, y: Array, weight: Array, strength: float, centre: Array
+    point: Array, design: Array, y: Array, weight: Array, pull: Array, centre: Array
 ) -> tuple[float, Array]:
     score = design @ point
     away = point - centre
-    value = float(weight @ row_log_loss(y, score)) + 0.5 * strength * float(away @ away)
-    slope = design.T @ (weight * (expit(score) - y)) + strength * away
+    value = float(weight @ row_log_loss(y, score)) + 0.5 * float(pull @ away**2)
+    slope = design.T @ (weight * (expit(score) - y)) + pull * away
     return value, slope
 
 

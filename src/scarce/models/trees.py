@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,10 +87,21 @@ class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features = validate_data(
             self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
         )
-        return self.scores(features)
+        return np.asarray(self.staged(features, [len(self.roots_)])[0])
 
-    def scores(self, X: Array) -> Array:
-        """Return the scores of a float64 matrix, unchecked: for callers that have checked it."""
+    def staged(self, X: Array, counts: Sequence[int]) -> Array:
+        """Return the scores of a float64 matrix after its first so many trees, unchecked.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features_in_)
+        counts : increasing whole numbers from 1
+            More than there are means all: a library may find no further split and stop.
+
+        Returns
+        -------
+        ndarray of shape (len(counts), n)
+        """
         if self.single_:
             with np.errstate(over="ignore"):
                 X = X.astype(np.float32).astype(np.float64)
@@ -106,10 +117,26 @@ class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.missing_left_,
             self.value_,
             0.0 if self.scale_ != 1.0 else self.offset_,
+            np.asarray(counts, dtype=np.int64),
         )
         if self.link_ == "share":
-            return np.asarray(total / len(self.roots_))
+            return np.asarray(total / np.minimum(counts, len(self.roots_))[:, None])
         return total if self.scale_ == 1.0 else np.asarray(self.scale_ * total + self.offset_)
+
+    def staged_prob(self, X: Array, counts: Sequence[int]) -> Array:
+        """Return probabilities of the second class after the first so many trees, unchecked."""
+        scores = self.staged(X, counts)
+        return scores if self.link_ == "share" else np.asarray(expit(scores))
+
+    def first(self, count: int) -> TreeEnsemble:
+        """Return the ensemble of the first so many trees, or of all if there are fewer."""
+        part = TreeEnsemble()
+        part.__dict__.update(self.__dict__)
+        end = len(self.feature_) if count >= len(self.roots_) else int(self.roots_[count])
+        part.roots_ = self.roots_[:count].copy()
+        for field in Nodes._fields:
+            setattr(part, f"{field}_", getattr(self, f"{field}_")[:end].copy())
+        return part
 
     def predict_proba(self, X: Any) -> Array:
         """Return both classes' probabilities, shape (n, 2)."""
@@ -158,18 +185,24 @@ class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 @njit(nogil=True, cache=True)
-def walk(X, roots, feature, threshold, left, right, missing_left, value, offset):  # type: ignore[no-untyped-def]
-    """Sum the leaves of each row, tree after tree, as the libraries do."""
+def walk(X, roots, feature, threshold, left, right, missing_left, value, offset, counts):  # type: ignore[no-untyped-def]
+    """Sum the leaves of each row, tree after tree as the libraries do, and note some sums."""
     total = np.full(len(X), offset)
-    for root in roots:
+    noted = np.empty((len(counts), len(X)))
+    place = 0
+    for number in range(min(counts[-1], len(roots))):
         for row in range(len(X)):
-            node = root
+            node = roots[number]
             while feature[node] >= 0:
                 x = X[row, feature[node]]
                 go_left = missing_left[node] if np.isnan(x) else x <= threshold[node]
                 node = left[node] if go_left else right[node]
             total[row] += value[node]
-    return total
+        if number + 1 == counts[place]:
+            noted[place] = total
+            place += 1
+    noted[place:] = total
+    return noted
 
 
 def freeze(model: Any) -> TreeEnsemble:

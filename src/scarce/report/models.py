@@ -178,15 +178,14 @@ def _members(page: Report, model: Any) -> None:
     )
     page.text(
         "constant: the same probability for every row. logit: logistic regression. best single: "
-        "the member with the smallest log loss. auto: the stack, in which members speak together "
-        "by their weights."
+        "the member with the smallest log loss, picked without the rows it is scored on. auto: the "
+        "stack, in which members speak together by their weights."
     )
     single = next((line for name, line in compared.items() if name.startswith("best ")), None)
     if chosen == "auto" and single and single["log_loss"] < compared["auto"]["log_loss"]:
         page.text(
-            "The stack predicts although the best single member has the smaller log loss here: "
-            "that member was picked by these very rows, which flatters its figure, while the "
-            f"stack's is from rows that its weights had not seen. "
+            "The stack predicts although the best single member has the smaller log loss here; "
+            "the difference is small beside what folds can tell. "
             f"{RULES.get(getattr(model, 'fallback', 'loss'), '')}"
         )
 
