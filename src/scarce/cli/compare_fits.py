@@ -126,7 +126,7 @@ class ModelFit:
     def __call__(self, rows: Any, groups: Any = None) -> Any:
         """Return the model, fitted to these rows; those of one group are kept together."""
         from scarce.cli.fit import said_clearly
-        from scarce.cli.fit_choices import class_of, fit_in_groups
+        from scarce.cli.fit_choices import class_of
 
         cls = class_of("rare" if self.kind == "logistic" else self.kind)
         arguments = dict(self.settings)
@@ -141,7 +141,7 @@ class ModelFit:
         if self.kind == "maxent" and "default_prevalence" not in arguments:
             arguments |= _labelled_shares(rows)
         with said_clearly(cls.__name__):
-            return fit_in_groups(cls(**arguments), rows, groups)
+            return cls(**arguments).fit(rows, groups=groups)
 
 
 def _labelled_shares(rows: Any) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from scarce.cli.fit_choices import (
     MODELS,
     choose,
     class_of,
-    fit_in_groups,
     identifiers,
     refuse_holes,
     refuse_labels,
@@ -370,7 +369,7 @@ def _fit(
         model = cls(**{**arguments, **settings})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", category=UserWarning)  # they are in the report
-            return fit_in_groups(model, rows, groups)
+            return model.fit(rows, groups=groups)
 
 
 @contextmanager

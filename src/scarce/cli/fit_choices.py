@@ -124,15 +124,6 @@ def class_of(model: str) -> Any:
     }[model]
 
 
-def fit_in_groups(model: Any, rows: Any, groups: Any) -> Any:
-    """Fit a model; what it chooses on left-out rows, it chooses with groups kept together."""
-    from inspect import signature
-
-    if groups is None or "groups" not in signature(model.fit).parameters:
-        return model.fit(rows)
-    return model.fit(rows, groups=groups)
-
-
 class Choice(NamedTuple):
     """A model, its settings, and why."""
 
