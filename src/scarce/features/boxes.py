@@ -9,9 +9,10 @@ n, whose own deviation s is a poor guess and may even be 0 ("shrunk", the defaul
     spread^2 = (n s^2 + 2 S^2) / (n + 2) * (1 + 4 / n)          S over all rows that see the feature
 
 DEVIATION from 000: two labelled rows that happen to be alike would otherwise make the model
-certain. The constants were chosen on simulated classes of known density with 2 to 100 labelled rows
-(tests/models/test_maxent.py holds the outcome). A feature that no labelled row sees has no box: it
-is dropped. Assumes labelled rows are a fair sample of their class. Does not choose width_scale: see
+certain. The constants were chosen among about a dozen settings with two things in view: simulated
+classes of known density with 2 to 100 labelled rows (tests/models/test_maxent.py holds the outcome)
+and the surveys of paper 000, which are no independent check of them therefore. A feature that no
+labelled row sees has no box: it is dropped. Assumes labelled rows are a fair sample of their class. Does not choose width_scale: see
 models/widths.py.
 
 Two floors keep a feature without spread from being held to an exact value. Steps, ramps and
