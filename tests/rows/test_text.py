@@ -10,7 +10,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from scarce.errors import DataError, UsageError
+from scarce.errors import DataError, DataWarning, UsageError
 from scarce.rows import complaints, files, open, open_rows, text
 from scarce.rows.levels import refuse_mixed
 from scarce.rows.progress import Walks
@@ -146,7 +146,7 @@ def test_a_head_cut_within_a_letter_is_no_reason_to_refuse():
 
 def written(words, decimal="."):
     try:
-        refuse_mixed("a", words, lambda word: 0, decimal)
+        refuse_mixed("a", dict.fromkeys(words, 1), lambda word: 0, decimal)
     except DataError as error:
         return str(error)
     return ""
@@ -164,6 +164,38 @@ def test_ways_of_writing_numbers_are_told_apart():
     assert "'red' at row 0 is not a number" in written(["red", "1", "2"])
     assert written(["red", "green", "1"]) == ""
     assert written(["007", "1.5"]) == "", "text columns of Parquet may hold codes"
+
+
+def test_a_column_of_numbers_with_a_typo_is_pointed_out(tmp_path):
+    """One cell 'l' among ones makes two levels, half of which are words: a category, but said."""
+    path = tmp_path / "typo.csv"
+    path.write_text("a,b\n" + "1,0.5\n" * 70 + "l,0.5\n" + "1,0.7\n" * 29)
+    with pytest.warns(DataWarning) as said:
+        rows = open_rows(path)
+    assert rows.schema.columns[0].levels == ("1", "l")
+    (text,) = [str(one.message) for one in said]
+    assert "'l' at row 70 is not a number (1 such cell), while 99 of 100 are" in text
+    assert "missing=['l']" in text
+    assert "categories=['a']" in text
+    assert open_rows(path, missing="l").schema.columns[0].kind == "number"
+    open_rows(path, categories="a")  # as asked for: no word
+    path.write_text("a,b\n" + "0,0.5\n" * 90 + "mild,0.5\n" * 5 + "bad,0.7\n" * 5)
+    open_rows(path)  # a tenth of the cells: words, as a category has them
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_leading_zeros_are_not_lost_without_a_word(tmp_path, small, monkeypatch):
+    path = tmp_path / "codes.csv"
+    path.write_text('zip,"amount, net",share\n10001,1,0.5\n"00501",0,0\n00544,2,0.25\n')
+    if not small:
+        monkeypatch.setattr("scarce.rows.text.WHOLE_TEXT_BYTES", 0)
+    with pytest.warns(DataWarning, match=r"'zip' holds values such as '00501', .*\(501\)") as said:
+        rows = open_rows(path)
+    assert len(said) == 1
+    open_rows(path, categories="zip")
+    open_rows(path, drop="zip")
+    open_rows(path, like=rows.schema)  # settled when the model was made
+    assert rows.schema.columns[0].kind == "number"
 
 
 # --- progress -------------------------------------------------------------------------------------

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from scarce.errors import DataError, DataWarning
+from scarce.errors import DataError, DataWarning, warn_user
 from scarce.rows.labels import brief
 from scarce.rows.schema import Column
 
 MOST_INDICATORS = 100  # levels of a category that becomes columns of 0 and 1
+FEW_WORDS = 0.02  # of the cells: fewer are worth a word, in a column of numbers otherwise
 WIDEST = 5000  # columns of 0 and 1 altogether: rows are dense, 8 bytes a cell
 
 
@@ -89,25 +90,33 @@ _ADVICE = {
 
 
 def refuse_mixed(
-    name: str, levels: Iterable[Any], first_row: Callable[[Any], int], decimal: str = "."
+    name: str, counts: Mapping[Any, int], first_row: Callable[[Any], int], decimal: str = "."
 ) -> None:
     """Refuse a text column that should have been numbers: a stray word, or another spelling.
 
-    `first_row` finds the row of a value; it is called only for the message. `decimal` is the point
-    with which text was read.
+    `counts` is how often each value occurs. `first_row` finds the row of a value; it is called only
+    for the message. `decimal` is the point with which text was read. Where half of the values are
+    words the column is a category; if nearly all of its rows hold numbers, that is said.
     """
-    words = sorted(level for level in levels if isinstance(level, str))
+    words = sorted(level for level in counts if isinstance(level, str))
     ways = {word: way for word in words if (way := _written(word, decimal)) is not None}
     strays = [word for word in words if word not in ways and not _is_number(word, decimal)]
-    if 2 * len(strays) >= len(words):
-        return  # words, as a category has them
+    if not strays and not ways:
+        return
+    rows, odd = (sum(counts[word] for word in some) for some in (words, strays))
     category = f"if the column is a category, pass categories=[{name!r}]."
-    if strays:
-        raise DataError(
-            f"Column {name!r}: {brief(strays[0])} at row {first_row(strays[0]):,} is not a number, "
-            f"while {len(words) - len(strays):,} of its {len(words):,} different values are. If it "
-            f"means missing, pass missing=[{brief(strays[0])}]; {category}"
+    mixed = 2 * len(strays) < len(words)
+    if strays and (mixed or odd <= FEW_WORDS * rows):
+        seen = (
+            f"Column {name!r}: {brief(strays[0])} at row {first_row(strays[0]):,} is not a number "
+            f"({odd:,} such cell{'s' if odd != 1 else ''}), while {rows - odd:,} of {rows:,} are."
         )
+        advice = f"If it means missing, pass missing=[{brief(strays[0])}]; {category}"
+        if mixed:
+            raise DataError(f"{seen} {advice}")
+        warn_user(f"{seen} The column is read as a category of {len(words)} levels. {advice}")
+    if strays:
+        return  # words, as a category has them
     for way, advice in _ADVICE.items():  # 1,234 may be either: other words tell
         word = next((word for word in ways if ways[word] == way), None)
         if word is not None:

@@ -230,6 +230,7 @@ def _open_text(
 ) -> Rows:
     mark = stamp([source.path])
     asked.look_at_levels, asked.decimal = source.refuse_damage, source.form.decimal
+    asked.padded = source.padded
     walks = Walks(progress, source.path.stat().st_size)
     if source.small:
         walks.begin(left=0)

@@ -7,14 +7,14 @@ whole data set. Does not decode features: see schema.py.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scarce.errors import DataError
+from scarce.errors import DataError, warn_user
 from scarce.rows.labels import read_labels
 from scarce.rows.levels import (
     MOST_INDICATORS,
@@ -55,6 +55,7 @@ class Reading:
     like: Schema | None
     decimal: str = "."
     look_at_levels: Callable[[Sequence[Any], str], None] = lambda levels, name: None
+    padded: Mapping[str, str] = field(default_factory=dict)
 
     def schema_of(self, arrow: pa.Schema, tables: Walk) -> Schema:
         """Find the schema; `tables(columns)` walks the table from its beginning."""
@@ -82,11 +83,13 @@ class Reading:
         for name in chosen:
             if kinds[name] == "number":
                 columns.append(Column(name))
+                self._say_if_padded(name)
                 continue
             levels = [level for level in counts[name] if level not in ("", *self.missing)]
             self.look_at_levels(levels, name)
             if name not in by_hand:
-                refuse_mixed(name, levels, _row_finder(name, tables), self.decimal)
+                seen = {level: counts[name][level] for level in levels}
+                refuse_mixed(name, seen, _row_finder(name, tables), self.decimal)
             most = MOST_INDICATORS if name in spread else MOST_LEVELS
             most = most if self.max_levels is None else self.max_levels
             book = code_book(name, levels, most, indicators=name in spread)
@@ -114,6 +117,16 @@ class Reading:
             infinite_is_missing=self.infinite_is_missing,
             unknown=self.unknown,
         )
+
+    def _say_if_padded(self, name: str) -> None:
+        """Warn that a column of codes, such as 00501, is read as numbers."""
+        if name in self.padded:
+            code = self.padded[name]
+            warn_user(
+                f"Column {name!r} holds values such as {code!r}, with leading zeros, and is read "
+                f"as numbers ({float(code):g}). If they are codes, pass categories=[{name!r}], or "
+                f"leave them out with drop=[{name!r}]."
+            )
 
     def _schema_like(self, arrow: pa.Schema, like: Schema) -> Schema:
         pick_columns(arrow.names, label=None, weight=None, columns=like.sources, drop=None)

@@ -8,11 +8,16 @@ those of one byte a letter: they cannot be told apart from bytes alone.
 from __future__ import annotations
 
 import codecs
+import contextlib
+import csv
+import io
 import re
+from collections.abc import Sequence
 
 from scarce.errors import DataError
 
 HEAD_BYTES = 2**16
+PADDED = re.compile(r"0\d+")  # a code, such as 007; numbers are not written so
 
 _FOREIGN = {
     b"\x1f\x8b": "is packed by gzip and its name does not say so. Let the name end in .csv.gz.",
@@ -97,6 +102,27 @@ def look_at_head(
             f"{where} has no rows: its one line is taken for the names of the columns. Check the "
             "filter that it came from; if the line holds values, pass header=False."
         )
+
+
+def padded_columns(
+    head: bytes, delimiter: str, encoding: str, names: Sequence[str], header: bool
+) -> dict[str, str]:
+    r"""Return the columns in whose first rows a number begins with 0, and the first such value.
+
+    Examples
+    --------
+    >>> padded_columns(b"zip,share\n00501,0.5\n10001,0\n", ",", "utf-8", ["zip", "share"], True)
+    {'zip': '00501'}
+    """
+    found: dict[str, str] = {}
+    lines = io.StringIO(_text(head, encoding), newline="")
+    with contextlib.suppress(csv.Error):  # which the parser will say better
+        for number, row in enumerate(csv.reader(lines, delimiter=delimiter)):
+            if len(row) == len(names) and (number > 0 or not header):
+                for name, value in zip(names, row, strict=True):
+                    if PADDED.fullmatch(value):
+                        found.setdefault(name, value)
+    return found
 
 
 def refuse_nul(where: str, content: bytes) -> None:

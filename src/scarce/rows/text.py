@@ -21,7 +21,7 @@ import pyarrow.csv as pacsv
 
 from scarce.errors import DataError, DataWarning, UsageError, suggest
 from scarce.rows.complaints import ragged_line, said_well
-from scarce.rows.sniff import HEAD_BYTES, look_at_head
+from scarce.rows.sniff import HEAD_BYTES, look_at_head, padded_columns
 
 PACKED_ENDINGS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 WHOLE_TEXT_BYTES = 256 * 2**20  # text up to this size is parsed in one go, over all cores
@@ -107,6 +107,9 @@ class TextSource:
         ):
             self._look_at_names(reader.schema.names)  # which may not be UTF-8
             self.arrow_schema = reader.schema
+        self.padded = padded_columns(
+            self._head, self._parse.delimiter, form.encoding, reader.schema.names, form.header
+        )
 
     @property
     def small(self) -> bool:
@@ -167,6 +170,7 @@ class TextSource:
     def _look_at_head(self) -> None:
         with said_well(self.where), self._bytes() as stream:
             head = stream.read(HEAD_BYTES)
+        self._head = head
         look_at_head(
             self.where,
             head,
