@@ -87,8 +87,6 @@ def open_table(source: Any, form: TextForm | None = None) -> TableSource:
             raise DataError("The name of the table is empty. Give a file, or - for standard input.")
         if path.is_dir():
             raise DataError(f"{path} is a folder: give one file with a table.")
-        if path.is_symlink() and not path.exists():
-            raise DataError(f"{path} is a link that leads to no file. Give the file itself.")
         if not path.exists():
             raise no_such_file(path, nearest_file(path))
         if not path.is_file():  # a pipe with a name, such as <(command) in a shell
