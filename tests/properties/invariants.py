@@ -40,6 +40,7 @@ class Data:
     weight: np.ndarray | None = None
     town: np.ndarray | None = None  # (n,) category of each row, and of the new ones
     new_town: np.ndarray | None = None
+    levels: tuple[str, ...] | None = None  # the towns in the order of their codes
     names: tuple[Any, Any] = (0, 1)  # what the classes are called: no event, event
     engine: str | None = None
     starts: tuple[int, ...] | None = None  # where blocks begin
@@ -162,7 +163,12 @@ def fitted(case: Case, data: Data) -> Any:
     if data.town is not None:
         indicators = case.categories == "indicators"
         table = _table(data.X, data.town, data.y)
-        return model.fit(open_rows(table, label="y", indicators=indicators))
+        rows = open_rows(table, label="y", indicators=indicators)
+        if data.levels is not None:
+            town = replace(rows.schema.columns[-1], levels=data.levels)
+            columns = (*rows.schema.columns[:-1], town)
+            rows = open_rows(table, like=replace(rows.schema, columns=columns))
+        return model.fit(rows)
     if data.starts is not None:
         return model.fit(ArrayRows(data.X, data.y, classes=data.names, starts=data.starts))
     return model.fit(data.X, _labels(data), sample_weight=data.weight)
@@ -266,11 +272,18 @@ def absent_column(case: Case, data: Data) -> list[Data]:
 
 
 def category_codes(case: Case, data: Data) -> list[Data]:
-    """Levels of a category renamed, so that their codes are others."""
+    """Levels of a category in another order in the code book."""
+    return [
+        replace(data, levels=held) for held in (("Ulm", "Bonn", "Jena"), ("Jena", "Ulm", "Bonn"))
+    ]
+
+
+def category_names(case: Case, data: Data) -> list[Data]:
+    """Levels of a category renamed."""
     found = []
     for names in (("Ulm", "Bonn", "Jena"), ("Aachen", "Zell", "Erfurt")):
-        code = dict(zip(("Bonn", "Jena", "Ulm"), names, strict=True))
-        towns = (np.array([code[one] for one in held]) for held in (data.town, data.new_town))
+        name_of = dict(zip(("Bonn", "Jena", "Ulm"), names, strict=True))
+        towns = (np.array([name_of[one] for one in held]) for held in (data.town, data.new_town))
         found.append(replace(data, **dict(zip(("town", "new_town"), towns, strict=True))))
     return found
 
@@ -327,6 +340,7 @@ CHANGES: dict[str, Change] = {
     "label order": label_order,
     "absent column": absent_column,
     "category codes": category_codes,
+    "category names": category_names,
     "engine": engine,
     "block size": block_size,
 }
@@ -342,7 +356,7 @@ def deviation(case: Case, change: str) -> float:
     """Return the largest change of a probability under one change of the rows' form."""
     if change in PAIRS:
         return PAIRS[change](case)
-    categories = change == "category codes"
+    categories = change in ("category codes", "category names")
     forms = CHANGES[change](case, plain(case, categories))
     return max(_apart(probabilities(case, form), base(case, categories)) for form in forms)
 
@@ -379,6 +393,14 @@ OTHERWISE: dict[tuple[str, str], float | str] = {
     ("PriorCorrected: logistic", "label order"): "prior= is the share of the second class",
     ("ScoreMixture()", "every row twice"): MORE,
 }
+# These choose on rows left out, and folds are drawn by content, names of levels included.
+for _name in (
+    "RareClassifier()",
+    "AutoClassifier()",
+    "AutoClassifier: trees only",
+    "MaxentClassifier: width chosen",
+):
+    OTHERWISE[_name, "category names"] = "other names of levels are another draw of folds"
 OF_SCORES = ("units", "shifts", "row order", "engine", "every row twice")
 
 
@@ -388,8 +410,10 @@ def promise(case: Case, change: str) -> float | str:
         return "one column of scores, without weights"
     if change == "absent column" and not case.missing:
         return NO_MISSING
-    if change == "category codes" and not case.categories:
+    if change.startswith("category") and not case.categories:
         return NO_CATEGORIES
+    if change == "category codes" and case.categories == "indicators":
+        return "its categories are one-hot columns, without codes"
     if change == "twice: settings" and not case.chooses:
         return NOTHING_CHOSEN
     return OTHERWISE.get((case.name, change), USUAL[change])
