@@ -588,7 +588,7 @@ def test_model_file_needs_no_library(fitted, tmp_path):
         ("columns_", np.array([0, 1, 3]), "columns_ do not fit 3 columns"),
         ("columns_", np.array([0, 1]), "does not fit 2 columns"),
         ("rarer_", 2, "rarer_ is no position"),
-        ("stack_intercept_", np.nan, "not finite"),
+        ("stack_intercept_", np.nan, "stack_intercept_ is nan"),
         ("classes_", np.arange(3), "levels_ or classes_"),
     ],
 )

@@ -12,8 +12,8 @@ DEVIATION from 000: two labelled rows that happen to be alike would otherwise ma
 certain. The constants were chosen among about a dozen settings with two things in view: simulated
 classes of known density with 2 to 100 labelled rows (tests/models/test_maxent.py holds the outcome)
 and the surveys of paper 000, which are no independent check of them therefore. A feature that no
-labelled row sees has no box: it is dropped. Assumes labelled rows are a fair sample of their class. Does not choose width_scale: see
-models/widths.py.
+labelled row sees has no box: it is dropped. Assumes labelled rows are a fair sample of their class.
+Does not choose width_scale: see models/widths.py.
 
 Two floors keep a feature without spread from being held to an exact value. Steps, ramps and
 indicators, of which some are reached by no labelled row at all, get at least the spread that a

@@ -15,7 +15,6 @@ measured to lie.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, Self, cast
@@ -97,7 +96,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     weights_, floors_, choices_ : dict
         Of each member: weight in what predicts, floor, what its own cross-validation chose.
     stack_intercept_, stack_strength_ : float
-        Intercept of what predicts, and the pull of its weights to the plain mean.
+        Intercept of what predicts, and the pull of its weights to the plain mean (0: no weights).
     comparison_ : dict of dict
         Of "constant", "logit", "best single" and "auto": log_loss, brier and total (predicted over
         observed), each with its standard error over folds. Scored on left-out rows, for which
@@ -184,7 +183,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.choices_: dict[str, str] = {}
         self.comparison_: dict[str, dict[str, float]] = {}
         self.fallback_: str | None = None
-        self.stack_intercept_, self.stack_strength_ = 0.0, math.inf
+        self.stack_intercept_, self.stack_strength_ = 0.0, 0.0
         events, total = int(sample.y.sum()), len(sample.y)
         few = self._too_few(events, total, sample)
         if few:

@@ -158,7 +158,7 @@ class Combination(NamedTuple):
     prevalence : float
         What floors are shares of.
     strength : float
-        Pull of the weights; infinite where there is none to weigh.
+        Pull of the weights; 0 where there is nothing to weigh.
     report : FitReport or None
         How the fit of the weights ended.
     """
@@ -167,7 +167,7 @@ class Combination(NamedTuple):
     weights: Array
     intercept: float
     prevalence: float
-    strength: float = np.inf
+    strength: float = 0.0
     report: FitReport | None = None
 
     def score(self, prob: Array) -> Array:
