@@ -103,7 +103,8 @@ ODD_VALUES += ["abc", "id", "prob", "fraud", "é", "a,b", "=", "x=1", "1=2", "-"
 ODD_VALUES += ["auto", "None", "none", "true", "rare", "p.csv", "train.csv", "'", '"', "%", "\\"]
 FIXED_FLAGS = {"--out", "--json", "--force", "--dry-run", "--to", "--help", "--repeats", "--plan"}
 PYTHON = re.compile(
-    r"open_rows|\b(?:numpy|pyarrow|pandas|sklearn)\b|\b[a-z]+_[a-z]+\(|ArrowInvalid|<\w+ object"
+    r"open_rows|\b(?:numpy|pandas|sklearn)\b|\bpyarrow\.[a-z]|\b[a-z]+_[a-z]+\(|ArrowInvalid"
+    r"|<\w+ object"
     r"|(?<![\w-])[a-z_]+=[\['\"\d(TFN.]"
 )
 PLACE = re.compile(r"\{(out:)?([\w.]+)(!?)\}")
