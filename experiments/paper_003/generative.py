@@ -93,7 +93,7 @@ def _why() -> dict[str, str]:
     for world in UNLABELLED:
         for use in ("30 labels alone", "and 2,000 rows without"):
             out[f"{world}, {use}: excess log loss, thousandths"] = (
-                "unlabelled='use' leans on the shape of the classes."
+                "unlabelled='use': left out where labelled rows lose by them."
                 if "and" in use
                 else "GaussianBayes('shared')."
             )
