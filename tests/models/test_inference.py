@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 from sklearn.exceptions import NotFittedError
 
-from scarce import DataError, RareClassifier, UsageError, load, save
+from scarce import DataError, RareClassifier, UsageError, load, open_rows, save
 from scarce.losses import loss_of
 from scarce.models import inference
 from tests.solvers import plain
@@ -455,3 +455,12 @@ def test_summary_says_floor_units_names_and_what_is_fixed():
     assert "warning: Constant, so their coefficient is 0: 'one'." in text
     flic = RareClassifier("logistic", ridge=0, bias_reduction="flic").fit(X, y)
     assert str(flic.summary()).startswith("logistic, bias reduction: flic\n")
+
+
+def test_wald_intervals_of_rows_with_a_missing_value_are_refused(rng):
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    model = RareClassifier("logistic", ridge=0).fit(X, y)
+    X[3, 1] = np.nan
+    with pytest.raises(DataError, match="Row 3 has a missing value"):
+        model.predict_interval(open_rows(X), method="wald")

@@ -250,6 +250,15 @@ def coef_interval(model: Any, level: float, method: str) -> Interval:
     )
 
 
+def refuse_missing(scores: Array, model: str) -> None:
+    """Refuse scores of rows with a missing value."""
+    if np.isnan(scores).any():
+        raise DataError(
+            f"Row {int(np.flatnonzero(np.isnan(scores))[0]):,} has a missing value, and {model} "
+            "needs complete rows. Fill it, or leave the row out."
+        )
+
+
 def predict_interval(model: Any, X: Any, level: float, method: str, offset: Any) -> Array:
     """Return the ends of each row's probability, shape (n, 2)."""
     refuse_tuned(model)
@@ -261,6 +270,7 @@ def predict_interval(model: Any, X: Any, level: float, method: str, offset: Any)
         matrix = model.covariance_at_origin_[np.ix_(own, own)]
         params = (matrix, model.origin_[:k], model.coef_[0], float(model.intercept_[0]))
         score, error = rows.map(score_errors, params, engine=model.engine).T
+        refuse_missing(score, type(model).__name__)
         if offset is not None:
             score = score + finite_vector(offset, len(score))
         wide = ndtri(0.5 + level / 2) * error

@@ -306,11 +306,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = rows_to_predict(self, X, engine=self.engine, holes=False)
         params = (self.coef_[0], float(self.intercept_[0]))
         scores = rows.map(linear_scores, params, engine=self.engine)
-        if np.isnan(scores).any():
-            raise DataError(
-                f"Row {int(np.flatnonzero(np.isnan(scores))[0]):,} has a missing value, and "
-                f"{type(self).__name__} needs complete rows. Fill it, or leave the row out."
-            )
+        inference.refuse_missing(scores, type(self).__name__)
         return scores if offset is None else scores + finite_vector(offset, len(scores))
 
     def decision_function(self, X: Any, offset: Any = None) -> Array:
