@@ -22,7 +22,7 @@ from scarce.rows.engines import Engine
 from scarce.rows.labels import is_number, label_array
 from scarce.rows.profile import profile_rows
 from scarce.rows.recode import recoded
-from scarce.rows.rows import Ticket
+from scarce.rows.rows import WeightedRows
 from scarce.rows.schema import unmasked_weights
 
 WEIGHT_KINDS = ("frequency", "survey")
@@ -161,7 +161,9 @@ def scaled_weights(
         refuse_word("weight_kind", kind, WEIGHT_KINDS)
         return rows, []
     factor, remarks = weight_factor(float(total), int(n_rows), kind)
-    return (rows if factor == 1.0 else _ReweightedRows(rows, factor)), remarks
+    if factor == 1.0:
+        return rows, remarks
+    return WeightedRows(rows, rows.weights(engine=engine) * factor), remarks
 
 
 def _weight_sums(block: Block, labelled: bool) -> tuple[float, int, int]:
@@ -172,37 +174,6 @@ def _weight_sums(block: Block, labelled: bool) -> tuple[float, int, int]:
     if labelled:
         counts &= block.labelled
     return float(block.weight[counts].sum()), int(counts.sum()), 1
-
-
-class _ReweightedRows(Rows):
-    """Rows whose weights are multiplied by a number."""
-
-    def __init__(self, rows: Rows, factor: float) -> None:
-        self.rows, self.factor = rows, factor
-        self.schema, self.starts, self.engine = rows.schema, rows.starts, rows.engine
-
-    def ticket(self, index: int) -> Ticket:
-        """Return the other rows' ticket with what to multiply by."""
-        return _Reweighted(self.rows.ticket(index), self.factor)
-
-    def on_disk(self) -> Rows:
-        """Return the same over rows that other processes can open."""
-        return _ReweightedRows(self.rows.on_disk(), self.factor)
-
-    @property
-    def fingerprint(self) -> str:
-        """That of the rows themselves."""
-        return self.rows.fingerprint
-
-
-class _Reweighted:
-    def __init__(self, ticket: Ticket, factor: float) -> None:
-        self.ticket, self.factor = ticket, factor
-
-    def open(self) -> Block:
-        block = self.ticket.open()
-        weight = None if block.weight is None else block.weight * self.factor
-        return Block(block.X, block.y, weight, block.start, block.index)
 
 
 def positive_remark(classes: Any, weight: Any) -> list[str]:

@@ -484,6 +484,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_parameters(self)
         if not hasattr(self, "classes_"):
             return
+        if not hasattr(self, "loss_"):
+            raise DataError("The file is of an earlier version. Fit the model again.")
         if np.shape(self.classes_) != (2,):
             raise DataError("classes_ are not two.")
         k = self.n_features_in_
