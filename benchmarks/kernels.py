@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from scarce.rows import Block
+from scarce.engine.block import Block
 
 Array = NDArray[np.float64]
 

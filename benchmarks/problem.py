@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from scarce.rows import block_rows
+from scarce.engine.block import block_rows
 
 Array = NDArray[np.float64]
 Answer = dict[str, Array]

@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 import scarce
 from scarce.datasets import make_trial_scores
-from scarce.store import REGISTRY
+from scarce.io.store import REGISTRY
 from tests.properties.store_properties import check_round_trip
 
 ESTIMATORS = [

@@ -30,7 +30,7 @@ def prepared(side: Side, problem: Problem, data: Data) -> Iterator[Callable[[], 
     X, y = data.arrays()
     if side.name == "numpy kernel":
         from benchmarks.kernels import logistic_pass
-        from scarce.rows import Block
+        from scarce.engine.block import Block
 
         yield lambda: logistic_pass(Block(X, y), data.coef)
         return

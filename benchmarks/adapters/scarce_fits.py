@@ -78,7 +78,7 @@ def fit(problem: FitProblem, source: tuple[Any, ...], engine: Any) -> Answer:
 def _file(side: Side, data: Data, engine: Any) -> Iterator[Callable[[], tuple[Any, ...]]]:
     """Yield what opens the file: as by default, decoded on every pass, or through the cache."""
     from scarce import open_rows
-    from scarce.rows import open as door
+    from scarce.io import open as door
 
     held = door.IN_MEMORY_BYTES
     if "streamed" in side.name:
@@ -108,11 +108,11 @@ def _in_turn(X: Array, y: Array) -> Answer:
     As one would write it with the solver alone: from the largest ridge to the smallest, warm.
     """
     from scarce import RareClassifier
-    from scarce.losses import loss_of
-    from scarce.models.search import FLOORS, PAPER_RIDGES, PAPER_SHAPES, Plan, folds_of, mixed
-    from scarce.rows import ArrayRows
-    from scarce.solvers.linear import look
-    from scarce.solvers.regress import Setting, regress
+    from scarce.engine.memory import ArrayRows
+    from scarce.linear.losses import loss_of
+    from scarce.linear.regress import Setting, regress
+    from scarce.linear.selection import FLOORS, PAPER_RIDGES, PAPER_SHAPES, Plan, folds_of, mixed
+    from scarce.linear.sums import look
 
     whole = ArrayRows(X, y, classes=(0.0, 1.0), check=False)
     seen = look(whole)

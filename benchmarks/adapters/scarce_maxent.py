@@ -125,8 +125,8 @@ def _path(
 
     This is what width_scale="auto" does within a fold, with every fit to the end.
     """
-    from scarce.models.maxent_parts import solve_all
-    from scarce.rows.engines import one_blas_thread
+    from scarce.engine.executors import one_blas_thread
+    from scarce.maxent.parts import solve_all
 
     model = _same(scales[0], **settings).fit(X, y)
     ratios, passes = [model.density_ratio(asked)], model.report_.passes
@@ -141,7 +141,7 @@ def _path(
 
 
 def _species(problem: SpeciesProblem, each: list[Any], engine: str | None) -> Answer:
-    from scarce.rows import many
+    from scarce.engine.executors import many
 
     fits = [partial(_one, problem, species) for species in each]
     curves, passes = zip(*many(fits, engine=engine), strict=True)

@@ -48,7 +48,7 @@ def prepared(side: Side, problem: Problem, data: Data) -> Iterator[Callable[[], 
             )
             source: tuple[Any, ...] = (rows,)
         else:
-            from scarce.rows import ArrayRows
+            from scarce.engine.memory import ArrayRows
 
             X, y = data.arrays()
             rows = ArrayRows(X, y, classes=(0.0, 1.0), engine=engine, check=False)
@@ -96,7 +96,7 @@ def _cluster() -> Iterator[Any]:
 
 def _warm_up(problem: Problem, data: Data, engine: Any) -> None:
     """Start the workers and let them import the kernel, on a few rows in many blocks."""
-    from scarce.rows import ArrayRows
+    from scarce.engine.memory import ArrayRows
 
     width = len(data.coef)
     X = np.ones((8 * WORKERS, width))

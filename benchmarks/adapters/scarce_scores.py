@@ -57,7 +57,7 @@ def prepared(side: Side, problem: Problem, data: Data) -> Iterator[Callable[[], 
 def _opened(side: Side, data: Data, engine: Any) -> Iterator[Callable[[], Any]]:
     """Yield what opens the file: as by default, or decoded block by block at any size."""
     from scarce import open_rows
-    from scarce.rows import open as door
+    from scarce.io import open as door
 
     held = door.IN_MEMORY_BYTES
     if "streamed" in side.name:
@@ -77,7 +77,7 @@ def _task(problem: ScoreProblem, engine: Any) -> Callable[..., Answer]:
 
 
 def _digest(given: tuple[Any, ...], engine: Any) -> Answer:
-    from scarce.assess.digest import STATES, ScoreDigest
+    from scarce.missed.digest import STATES, ScoreDigest
 
     if len(given) == 1:
         digest = ScoreDigest.from_rows(given[0], engine=engine)

@@ -51,7 +51,7 @@ def constant(X: Array, y: Array, folds: int) -> Any:
 def tuned_logit(X: Array, y: Array, folds: int) -> Any:
     """Fit logistic regression whose ridge is chosen by cross-validated log loss."""
     from scarce import RareClassifier
-    from scarce.models.search import PAPER_RIDGES
+    from scarce.linear.selection import PAPER_RIDGES
 
     pairs = class_folds(y, folds, 0)
     return RareClassifier("logistic", select_by="log_loss", ridges=PAPER_RIDGES, cv=pairs).fit(X, y)

@@ -98,7 +98,7 @@ def jobs(quick: bool) -> list[Job]:
 
 
 WORK = Work(
-    ("models/auto", "models/members", "models/sample", "models/stack", "models/trees"),
+    ("auto/*",),
     (Path(__file__),),
     do,
     Job,

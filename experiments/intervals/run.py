@@ -19,9 +19,9 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from experiments.frame import Comparison, Progress, over_repeats
-from scarce.models.firth import FirthFit, fit_firth, flic_intercept
-from scarce.models.intervals import laplace_interval, profile_interval, wald_interval
-from scarce.rows import ArrayRows
+from scarce.engine.memory import ArrayRows
+from scarce.linear.firth import FirthFit, fit_firth, flic_intercept
+from scarce.linear.intervals import laplace_interval, profile_interval, wald_interval
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from experiments.frame import Comparison, Progress
 from scarce import choose_labels
-from scarce.assess.audit import count_missed
+from scarce.missed.audit import count_missed
 
 Array = NDArray[np.float64]
 

@@ -30,9 +30,9 @@ from sklearn.preprocessing import StandardScaler
 
 from experiments.auto_rare.data import coded
 from experiments.missed_events.scenarios import Array, Batch
-from scarce.atomic import whole_file
 from scarce.datasets import dataset_names, load_anomaly
-from scarce.machine import cache_folder
+from scarce.engine.machine import cache_folder
+from scarce.io.atomic import whole_file
 
 LEAST_ROWS = 1000
 LEAST_EVENTS = 12

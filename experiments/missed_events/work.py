@@ -8,7 +8,7 @@ from experiments import resume
 from experiments.missed_events import jobs
 from experiments.missed_events.jobs import Job
 
-CODE = ("assess/*", "labelling/*", "solvers/posterior*")
+CODE = ("missed/*", "missed/mixture/*")
 OWN = ("scenarios.py", "keel.py", "designs.py", "jobs.py")
 
 WORK = resume.Work(CODE, tuple(Path(__file__).parent / name for name in OWN), jobs.do, Job)

@@ -17,8 +17,7 @@ from experiments.paper_000 import jobs, methods
 from experiments.paper_000.jobs import Job
 from experiments.paper_000.species import case_of, listed
 
-SOLVER = ("solvers/boxed", "solvers/passes", "solvers/row_sample", "solvers/tilted")
-CODE = ("features/*", *SOLVER, "models/maxent*", "models/widths")
+CODE = ("maxent/*",)
 OWN = ("species.py", "methods.py", "jobs.py")
 TOLERANCE = 1e-6  # duality gap of the timed fits
 

@@ -17,7 +17,7 @@ from scipy.special import gamma
 from experiments.paper_001.jobs import DESIGNS, EVERY, SIZES
 from experiments.paper_001.methods import CONSTANT
 from experiments.paper_001.tables import Cells, case_name, mean_and_error
-from scarce.losses import loss_of
+from scarce.linear.losses import loss_of
 
 SHAPES = (-0.9, -0.2567, 0.0, 0.5)
 PLAIN = ("logistic", "probit", "cloglog")

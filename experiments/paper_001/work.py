@@ -9,7 +9,7 @@ from experiments.paper_001 import jobs
 from experiments.paper_001.jobs import Job
 
 # What decides a fit.
-CODE = ("losses/*", "prior/*", "solvers/*", "models/rare*", "models/se*")
+CODE = ("linear/*", "prior/*")
 OWN = ("methods.py", "jobs.py")
 
 WORK = resume.Work(CODE, tuple(Path(__file__).parent / name for name in OWN), jobs.do, Job)

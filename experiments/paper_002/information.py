@@ -30,9 +30,9 @@ from experiments.paper_002.printed import (
     SHARE_1,
     SHARE_4,
 )
-from scarce.assess.information import information
-from scarce.assess.score_axis import KnownMixture
 from scarce.datasets import ScoreTruth
+from scarce.missed.information import information
+from scarce.missed.score_axis import KnownMixture
 
 ALONE, JOINT = "alone", "joint"
 RANDOM_LABELS, EQUAL = DESIGNS = ("random", "equal-class")

@@ -29,8 +29,8 @@ from experiments.paper_002.methods import (
 )
 from experiments.paper_002.printed import SERIES
 from scarce import choose_labels, estimate_performance
-from scarce.assess.families import family
 from scarce.datasets import load_anomaly
+from scarce.missed.mixture.families import family
 
 SEED = 1002
 SETS = ("annthyroid", "shuttle", "smtp", "satimage2", "pendigits", "wilt")

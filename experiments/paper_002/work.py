@@ -8,13 +8,9 @@ from experiments import resume
 from experiments.paper_002 import jobs
 from experiments.paper_002.jobs import Job
 
-FITS = ("mixture*", "partial_em", "*famil*", "skewed", "digest*", "score_axis", "information")
-ESTIMATES = ("performance", "answers", "tally", "rules", "monotone", "audit")
-READS = ("gather", "intake", "readers", "ledger")
 CODE = (
-    *(f"assess/{name}" for name in (*FITS, *ESTIMATES, *READS)),
-    "solvers/posterior",
-    "labelling/*",
+    "missed/*",
+    "missed/mixture/*",
     "datasets/score_truth",
     "datasets/simulate",
     "datasets/papers",

@@ -27,7 +27,7 @@ from experiments.paper_003.worlds import (
     of_actions,
 )
 from scarce import CostMatrix, RareClassifier, choose_labels, decide, mean_cost
-from scarce.labelling import label_in_rounds
+from scarce.missed.rounds import label_in_rounds
 
 TITLE = "labels chosen by uncertainty"
 POOL, LABELS, ROUNDS, EXPLORE = 2000, 200, 5, 0.3

@@ -17,7 +17,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import BayesianRidge
 
 from experiments.paper_003.worlds import Array
-from scarce import (
+from scarce.amounts import (
     GaussianPredictive,
     Pinball,
     cross_residuals,

@@ -8,9 +8,7 @@ from experiments import resume
 from experiments.paper_004 import jobs
 from experiments.paper_004.jobs import Job
 
-SOLVER = ("solvers/boxed", "solvers/passes", "solvers/row_sample", "solvers/tilted")
-MAXENT = ("features/*", *SOLVER, "models/maxent*", "models/widths")
-CODE = (*MAXENT, "datasets/gibbs", "datasets/hide")
+CODE = ("maxent/*", "datasets/gibbs", "datasets/hide")
 OWN = ("algorithm_1.py", "imputers.py", "jobs.py", "methods.py")
 
 WORK = resume.Work(CODE, tuple(Path(__file__).parent / name for name in OWN), jobs.do, Job)

@@ -1,29 +1,208 @@
-"""What can go wrong, in words a person in a hurry can act on.
+"""What can go wrong, as data: a code, what was seen, and what to do about it.
 
-Every message says what was seen (value, column, row, count), why it cannot work, and what to type
-next. Each class carries the exit code that the command line ends with.
+A `Problem` is a sentence with named places. Its plain text speaks Python; the command line renders
+the same problem with flags. An error carries one, and so may a warning or a remark on a result:
+
+    raise DataError(
+        "Column {column!r} holds {count:,} infinite values (first at row {row:,}).",
+        code="infinite-values", column="income", count=3, row=1812,
+        missing=Argument("missing", "inf"),
+        remedy="Replace them, or read them as missing with {missing}.",
+    )
+
+    Python        ... read them as missing with missing='inf'.
+    command line  ... read them as missing with --missing inf.
+
+Programs and tests ask for `error.code` and `error.fields`, never for words of the sentence. A
+remedy that names an argument which the surface does not have is left out there.
 """
 
 from __future__ import annotations
 
 import difflib
+import string
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Self
+
+_FORMATTER = string.Formatter()
+
+
+class Unset(Enum):
+    """The value of an argument of which only the name is said."""
+
+    UNSET = "unset"
+
+
+UNSET = Unset.UNSET
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument that a sentence names, with the value it has or should be given.
+
+    Parameters
+    ----------
+    name : str
+        As Python spells it, such as "random_state".
+    value : object, optional
+        What it is or should be set to; without one only the name is written. `...` stands for a
+        value of the reader's own.
+    call : str
+        The function that takes it, where the sentence does not say: "open_rows" gives
+        ``open_rows(..., drop=['city'])``.
+
+    Examples
+    --------
+    >>> str(Argument("level")), str(Argument("level", 1.5)), str(Argument("missing", ...))
+    ('level', 'level=1.5', 'missing=...')
+    >>> str(Argument("drop", ["city"], call="open_rows"))
+    "open_rows(..., drop=['city'])"
+    """
+
+    name: str
+    value: Any = UNSET
+    call: str = ""
+
+    def __str__(self) -> str:
+        if self.value is UNSET:
+            return self.name
+        text = f"{self.name}={'...' if self.value is ... else repr(self.value)}"
+        return f"{self.call}(..., {text})" if self.call else text
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """Words that differ between Python and the command line, where an `Argument` is not enough.
+
+    An empty `shell` says that the command line has no such thing: a remedy with it is left out.
+
+    Examples
+    --------
+    >>> str(Phrase("Fit RareClassifier(ridge=0)", "Run `scarce fit --model rare --ridge 0`"))
+    'Fit RareClassifier(ridge=0)'
+    """
+
+    python: str
+    shell: str = ""
+
+    def __str__(self) -> str:
+        return self.python
+
+
+Speaker = Callable[[Argument | Phrase], str | None]  # how a surface writes it; None: not at all
+
+
+class Problem(str):
+    """A sentence with its data: equal to its Python wording, and rendered anew for other surfaces.
+
+    Parameters
+    ----------
+    text : str
+        What was seen and why it cannot work, with named places such as ``{column!r}``. Without
+        fields it is taken as it stands.
+    code : str
+        Stable name of the problem, such as "infinite-values".
+    remedy : str or sequence of str
+        What to do, as sentences of their own with the same places.
+    fields : object
+        Values for the places; an `Argument` or a `Phrase` is written as the surface writes it.
+
+    Examples
+    --------
+    >>> problem = Problem("{level} is not between 0 and 1.", code="level-range",
+    ...                   level=Argument("level", 1.5))
+    >>> problem, problem.code, problem.fields["level"].value
+    ('level=1.5 is not between 0 and 1.', 'level-range', 1.5)
+    >>> problem.render(lambda one: f"--{one.name} {one.value}")
+    '--level 1.5 is not between 0 and 1.'
+    """
+
+    text: str
+    code: str
+    remedy: tuple[str, ...]
+    fields: Mapping[str, Any]
+
+    def __new__(
+        cls, text: str, /, *, code: str = "", remedy: str | Sequence[str] = (), **fields: Any
+    ) -> Self:
+        """Render the Python wording; see the class."""
+        remedies = (remedy,) if isinstance(remedy, str) else tuple(remedy)
+        self = super().__new__(cls, _render(text, remedies, fields, str))
+        self.text, self.code, self.remedy, self.fields = text, code, remedies, fields
+        return self
+
+    def render(self, speaker: Speaker) -> str:
+        """Return the sentence as a surface says it."""
+        return _render(self.text, self.remedy, self.fields, speaker)
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
+        return (self.text,), {"code": self.code, "remedy": self.remedy, **self.fields}
+
+
+def _render(text: str, remedies: Sequence[str], fields: Mapping[str, Any], speaker: Speaker) -> str:
+    """Fill the places of the text and of every remedy that this surface can say."""
+    if not fields:
+        return " ".join([text, *remedies])
+    marks = {name: one for name, one in fields.items() if isinstance(one, (Argument, Phrase))}
+    spoken = {name: speaker(one) for name, one in marks.items()}
+    fallback = {name: str(one) for name, one in marks.items()}
+    values = {**fields, **fallback, **{name: one for name, one in spoken.items() if one}}
+    unsaid = {name for name, one in spoken.items() if not one}
+    sayable = [one for one in remedies if not unsaid & _places(one)]
+    return " ".join(part.format_map(values) for part in [text, *sayable])
+
+
+def _places(text: str) -> set[str]:
+    return {name for _, name, _, _ in _FORMATTER.parse(text) if name}
 
 
 class ScarceError(Exception):
     """Anything that scarce refuses or fails to do; the message is meant for the user.
 
+    Parameters
+    ----------
+    text : str
+        A sentence, or a `Problem` made elsewhere.
+    code, remedy, fields
+        As of `Problem`.
+
     Examples
     --------
-    >>> raise DataError("Column 'age': all 12 values are text.")
+    >>> raise DataError("Column {column!r}: all {count} values are text.", code="text-column",
+    ...                 column="age", count=12)
     Traceback (most recent call last):
     ...
     scarce.errors.DataError: Column 'age': all 12 values are text.
     """
 
     exit_code = 1
+
+    def __init__(
+        self, text: str = "", /, *, code: str = "", remedy: str | Sequence[str] = (), **fields: Any
+    ) -> None:
+        if not isinstance(text, Problem):
+            text = Problem(text, code=code, remedy=remedy, **fields)
+        super().__init__(text)
+
+    @property
+    def problem(self) -> Problem:
+        """The problem as data."""
+        found: Problem = self.args[0]
+        return found
+
+    @property
+    def code(self) -> str:
+        """Stable name of the problem."""
+        return self.problem.code
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """What was seen, by name."""
+        return self.problem.fields
 
 
 class UsageError(ScarceError, ValueError):
@@ -58,12 +237,19 @@ class DataWarning(UserWarning):
     """Something in the data that the reader should know, and that did not stop the work."""
 
 
-def warn_user(message: str) -> None:
-    """Warn with a `DataWarning` that points at the line outside scarce that led here."""
+def warn_user(
+    text: str, /, *, code: str = "", remedy: str | Sequence[str] = (), **fields: Any
+) -> None:
+    """Warn with a `DataWarning` that points at the line outside scarce that led here.
+
+    The warning's only argument is a `Problem`.
+    """
+    if not isinstance(text, Problem):
+        text = Problem(text, code=code, remedy=remedy, **fields)
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("scarce."):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, DataWarning, stacklevel=level + 1)
+    warnings.warn(DataWarning(text), stacklevel=level + 1)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
@@ -108,13 +294,16 @@ def refuse_word(argument: str, word: object, allowed: Sequence[str]) -> None:
     >>> refuse_word("unknown", "mising", ["error", "missing"])
     Traceback (most recent call last):
     ...
-    scarce.errors.UsageError: unknown='mising' is not known. Did you mean 'missing'? Give one of:
+    scarce.errors.UsageError: unknown='mising' is not known. Did you mean 'missing'? Choose one of:
     ...
     """
     if not isinstance(word, str) or word not in allowed:
-        listed = ", ".join(repr(known) for known in allowed)
         raise UsageError(
-            f"{argument}={word!r} is not known.{suggest(str(word), allowed)} Give one of: {listed}."
+            "{argument} is not known.{hint} Choose one of: {allowed}.",
+            code="unknown-word",
+            argument=Argument(argument, word),
+            hint=suggest(str(word), allowed),
+            allowed=", ".join(repr(known) for known in allowed),
         )
 
 

@@ -12,7 +12,7 @@ from benchmarks import measure, run, table
 from benchmarks.adapters import plain_numpy, scarce_fits, sides_of
 from benchmarks.fits import FITS, GRID, GROW, LIMIT, LOSSES, SHAPE
 from benchmarks.problems import PROBLEMS
-from scarce.rows import open as door
+from scarce.io import open as door
 
 NAMES = [problem.name for problem in FITS]
 

@@ -206,7 +206,7 @@ OF_TOML: dict[str, ByteDamage] = {
 
 def resealed(rng: Random, raw: bytes) -> bytes:
     """Change what a model file says and give it the right checksum: a stranger's file."""
-    from scarce.container import pack, unpack
+    from scarce.io.container import pack, unpack
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "m.scarce")

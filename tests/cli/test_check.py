@@ -23,13 +23,13 @@ from scarce import (
     save,
     savings,
 )
-from scarce.assess.at_threshold import at_threshold
-from scarce.assess.comparison import loss_difference
-from scarce.assess.evaluation import evaluate_prob
 from scarce.cli.bounds import BOUNDS, verdict
 from scarce.cli.check import _size
 from scarce.cli.main import scarce
 from scarce.datasets import make_trial_scores
+from scarce.evaluation.at_threshold import at_threshold
+from scarce.evaluation.comparison import loss_difference
+from scarce.evaluation.evaluation import evaluate_prob
 
 
 def run(*args: object) -> Result:

@@ -22,11 +22,11 @@ from scarce import (
     save,
     savings,
 )
-from scarce.assess.comparison import compare_prob
-from scarce.assess.evaluation import evaluate_prob
-from scarce.assess.left_out import folds_of, left_out
 from scarce.cli.compare_text import verdict_words
 from scarce.cli.main import scarce
+from scarce.evaluation.comparison import compare_prob
+from scarce.evaluation.evaluation import evaluate_prob
+from scarce.evaluation.left_out import folds_of, left_out
 
 QUICK = "logistic:ridge=1"
 

@@ -27,7 +27,7 @@ from scarce import (
 )
 from scarce.cli.main import scarce
 from scarce.datasets import make_rare
-from scarce.tables import source as table_source
+from scarce.io import source as table_source
 
 MIX = ("--trained-at", "0.13", "--now-at", "0.015")
 

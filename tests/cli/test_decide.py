@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 
 from scarce import CostMatrix, correct_prior, decide, decide_within, expected_cost
 from scarce.cli.main import scarce
-from scarce.tables import source as table_source
+from scarce.io import source as table_source
 
 COSTS = CostMatrix([[0, 400], [5, 0], [3, 3]], actions=["pass", "act", "abstain"])
 FLAGS = ("--false-alarm", "5", "--miss", "400", "--abstain", "3")

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from scarce.cli import doctor as page
 from scarce.cli.doctor import DATA_FOLDERS, examine, older, read_needs
 from scarce.cli.main import scarce
-from scarce.machine import usable_cores
+from scarce.engine.machine import usable_cores
 
 LEAST = {need.name: need for need in read_needs(metadata.requires("scarce") or [])}
 

@@ -29,15 +29,15 @@ from scarce import (
     save,
     savings,
 )
-from scarce.assess.at_threshold import at_threshold
-from scarce.assess.evaluation import drawn_weights, evaluate_prob
-from scarce.assess.ranking import auc
 from scarce.cli.evaluate import folded
 from scarce.cli.judged import SpeaksFor, read_judged
 from scarce.cli.main import scarce
 from scarce.cli.options import LabelFlags
 from scarce.cli.share_advice import share_advice
-from scarce.rows import TextForm
+from scarce.evaluation.at_threshold import at_threshold
+from scarce.evaluation.evaluation import drawn_weights, evaluate_prob
+from scarce.evaluation.ranking import auc
+from scarce.io.text import TextForm
 
 
 def run(*args: object, stdin: str | bytes | None = None) -> Result:

@@ -366,7 +366,7 @@ def model(folder):
 
 
 def python_probabilities(folder, model):
-    from scarce.rows import Schema
+    from scarce.io.schema import Schema
 
     rows = open_rows(folder / "data.parquet", like=Schema.from_dict(model.schema_))
     return model.predict_proba(rows)[:, 1]
@@ -375,7 +375,7 @@ def python_probabilities(folder, model):
 @pytest.mark.parametrize("data", ["data.csv", "data.parquet"])
 @pytest.mark.parametrize("out", ["p.csv", "p.tsv.gz", "p.parquet", "p.arrow"])
 def test_probabilities_are_python_s_in_every_format(folder, model, data, out):
-    from scarce.tables import open_table
+    from scarce.io.source import open_table
 
     shown = run(folder, "predict", "model.scarce", data, "--id", "id", "--out", out, "--force")
     assert shown.exit_code == 0, shown.stderr

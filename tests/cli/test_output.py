@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from scarce.cli.output import canonical, emit, plain, progress, say, table, terminal_width
-from scarce.records import Estimate, FitReport
+from scarce.results import Estimate, FitReport
 
 NAN, INF = float("nan"), float("inf")
 Captured = pytest.CaptureFixture[str]

@@ -26,7 +26,7 @@ from scarce import (
 from scarce.cli.column_summary import _Column, summarise
 from scarce.cli.main import scarce
 from scarce.cli.report_parts import Page
-from scarce.rows import TextForm
+from scarce.io.text import TextForm
 from tests.report.reading import Seen
 
 N = 600

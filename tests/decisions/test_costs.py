@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scarce import CostMatrix, DataError, DataWarning, UsageError, decide, expected_cost
-from scarce.decisions.amounts import Amount
 from scarce.decisions.cost_checks import order_matters
 from scarce.decisions.costs import as_costs
+from scarce.decisions.row_costs import Amount
 
 WHOLE = st.integers(0, 12)
 

@@ -9,8 +9,9 @@ import pytest
 from scipy.stats import genextreme
 
 from scarce import RareClassifier
-from scarce.losses import GEV, CanonicalLoss, LogLoss, loss_of
-from scarce.losses.links import Logit
+from scarce.linear.extreme import GEV
+from scarce.linear.links import Logit
+from scarce.linear.losses import CanonicalLoss, LogLoss, loss_of
 from tests.oracle import errata_rare as errata
 from tests.oracle.errata_page import measured
 

@@ -8,14 +8,14 @@ import pytest
 from scipy.stats import norm
 
 from scarce import ScoreMixture
-from scarce.assess.information import (
+from scarce.datasets import make_convergence_scores, make_trial_scores
+from scarce.missed.information import (
     class_information,
     information,
     labelled_information,
     unlabelled_information,
 )
-from scarce.assess.score_axis import KnownMixture
-from scarce.datasets import make_convergence_scores, make_trial_scores
+from scarce.missed.score_axis import KnownMixture
 from tests.oracle import errata_scores as errata
 from tests.oracle.errata_page import measured
 

@@ -24,7 +24,8 @@ from sklearn.base import clone
 
 import scarce
 from scarce import open_rows
-from scarce.rows import ArrayRows, Schema
+from scarce.engine.memory import ArrayRows
+from scarce.io.schema import Schema
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "invariants.md"
 BEGIN, END = "<!-- table: make invariants -->", "<!-- end -->"

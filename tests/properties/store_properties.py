@@ -5,7 +5,7 @@
     def test_model_file():
         check_round_trip(GaussianBayes().fit(X, y), X)
 
-The kind must be in `scarce.store.REGISTRY`. X is whatever the model predicts on; give rows that
+The kind must be in `scarce.io.store.REGISTRY`. X is whatever the model predicts on; give rows that
 exercise every branch (missing values, extremes), because equality is checked to the last bit.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from scarce.store import describe, load, save
+from scarce.io.store import describe, load, save
 
 WHEN = datetime.datetime(2024, 2, 29, 12, 0, tzinfo=datetime.UTC)
 PREDICTIONS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform")

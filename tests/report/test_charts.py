@@ -9,8 +9,8 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from scarce.assess import reliability
 from scarce.errors import UsageError
+from scarce.evaluation.reliability import reliability
 from scarce.report import (
     Chart,
     Line,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from scarce.errors import StoreError, UsageError
-from scarce.records import Estimate
 from scarce.report import Line, Report, bar_chart, histogram_chart, line_chart, response_chart
+from scarce.results import Estimate
 from tests.report.reading import Seen
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>`\"'&\x00\ud800"

@@ -25,9 +25,8 @@ from scarce import (
     save,
     savings,
 )
-from scarce.assess import reliability
-from scarce.assess.evaluation import evaluate_prob
-from scarce.records import Estimate, FitReport
+from scarce.evaluation.evaluation import evaluate_prob
+from scarce.evaluation.reliability import reliability
 from scarce.report import (
     Report,
     gain_in_words,
@@ -42,6 +41,7 @@ from scarce.report import (
     show_reliability,
     show_savings,
 )
+from scarce.results import Estimate, FitReport
 
 
 @pytest.fixture(scope="module")

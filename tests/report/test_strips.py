@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from scarce.records import Estimate
 from scarce.report.strips import EDGE, WIDTH, strip
+from scarce.results import Estimate
 
 
 def drawn(text: str) -> dict[str, float]:

@@ -17,8 +17,8 @@ from scarce.cli.next_command import shell_word
 from scarce.errors import DataError
 
 if TYPE_CHECKING:
-    from scarce.rows import TextForm
-    from scarce.tables import TableSource
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
 
 LONGEST = 40  # characters of a cell in a message
 SCANNED_BYTES = 2**28  # text that is read again to find a line: a few seconds

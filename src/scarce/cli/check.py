@@ -38,7 +38,7 @@ from scarce.errors import CheckError, DataError, UsageError, suggest
 
 if TYPE_CHECKING:
     from scarce import Estimate
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
 
 @click.command()
@@ -244,7 +244,7 @@ def _rival(
 ) -> Judged:
     """The same rows as judged by what is in use now."""
     from scarce.cli.scoring import is_model
-    from scarce.tables import open_table
+    from scarce.io.source import open_table
 
     if str(files[0] if files else "") == against or prob == (against,):
         raise UsageError(f"--against {against} is what is judged itself: name what is in use now.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scarce import Estimate, Performance
     from scarce.cli.judged import Judged, SpeaksFor
     from scarce.cli.options import LabelFlags
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
 NAMES = ("recall", "precision", "missed")
 AS_ESTIMATE = ("audit", "id", "auc", "batch", "label_source", "threshold_at", "no_check")
@@ -70,7 +70,7 @@ def walked(
     level, seed
     """
     from scarce.cli.scoring import is_model
-    from scarce.tables import open_table
+    from scarce.io.source import open_table
 
     flag = as_estimate(scores)
     for other in ("--weight", "--groups"):
@@ -112,7 +112,7 @@ def walked(
 def at_hand(judged: Judged, scores: ScoreFlags, threshold: Any, level: float, seed: int) -> Found:
     """Count where every row has a label, else estimate, from rows that are in memory."""
     from scarce import Estimate, estimate_performance
-    from scarce.tables import number_column
+    from scarce.io.table_values import number_column
 
     values = judged.prob
     if scores.score is not None:

@@ -32,8 +32,8 @@ from scarce.cli.row_names import bare, lost_digits
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from scarce.rows import TextForm
-    from scarce.tables import TableSource
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
 
 JOINED = "inclusion of the list"  # a name that no table has
 SAME_SCORE = 1e-6  # relative: spreadsheets round
@@ -70,7 +70,7 @@ class Checklists:
     ) -> None:
         import numpy as np
 
-        from scarce.tables import with_formulas
+        from scarce.io.sink import with_formulas
 
         _refuse_twice_given(paths)
         self._apart, where = reading.apart, source.where

@@ -15,7 +15,7 @@ from scarce.cli.output import say
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
 MOST = 1000  # different labels; a column with more of them holds something else
 

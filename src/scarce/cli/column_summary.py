@@ -23,7 +23,7 @@ def summarise(path: Path, form: Any, progress: Any = None) -> list[dict[str, Any
     progress : callable (done, total), optional
     """
     from scarce import DataError
-    from scarce.tables import open_table
+    from scarce.io.source import open_table
 
     source = open_table(path, form)
     try:

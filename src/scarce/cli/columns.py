@@ -16,7 +16,7 @@ from scarce.cli.output import say
 from scarce.errors import UsageError
 
 if TYPE_CHECKING:
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
 
 class Labels(NamedTuple):
@@ -78,10 +78,10 @@ def read_labels(
 
 
 def number_column(table: Any, name: str, **place: Any) -> Any:
-    """Return a column as float64, NaN where a value is missing; see `scarce.tables`."""
-    from scarce import tables
+    """Return a column as float64, NaN where a value is missing; see `scarce.io`."""
+    from scarce.io import table_values
 
-    return tables.number_column(table, name, **place)
+    return table_values.number_column(table, name, **place)
 
 
 def _without_warnings() -> Any:

@@ -47,7 +47,7 @@ from scarce.cli.output import emit, json_option, progress, say, seed_option
 from scarce.errors import DataError, UsageError, suggest
 
 if TYPE_CHECKING:
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
 LEANS = (
     "the fits are taken as they are: how they would differ on other training rows is not in the "
@@ -260,7 +260,7 @@ def _ask_folds(
     """What models that are fitted to the other folds say of each row with a label."""
     from dataclasses import replace
 
-    from scarce.assess.left_out import folds_of, left_out
+    from scarce.evaluation.left_out import folds_of, left_out
 
     judged = read_judged(
         [data], "compare", labels=labels, speaks=speaks, costs=costs, need_prob=False, form=form,
@@ -312,7 +312,7 @@ def _result(
     fitted: bool,
 ) -> dict[str, Any]:
     """Figures of all models, and their differences."""
-    from scarce.assess.comparison import compare_prob
+    from scarce.evaluation.comparison import compare_prob
 
     rows, weight, groups = judged.speaking()
     found = compare_prob(
@@ -345,7 +345,7 @@ def _given_0(judged: Judged, probs: dict[str, Any], rows: Any, weight: Any) -> d
     """How often each model gave probability 0 to what happened, where it did."""
     import numpy as np
 
-    from scarce.assess.rowwise import row_losses
+    from scarce.evaluation.rowwise import row_losses
 
     place = judged.y[rows].astype(np.intp)
     counted = True if weight is None else weight > 0

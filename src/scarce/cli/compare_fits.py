@@ -18,7 +18,7 @@ from scarce.cli.output import say
 from scarce.errors import DataError
 
 if TYPE_CHECKING:
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
 MODELS = ("logistic", "rare", "maxent", "bayes", "auto")
 SEVERAL = ("bayes", "maxent")  # take more than two classes
@@ -43,7 +43,7 @@ class OpenedRows:
         self, data: Path, labels: LabelFlags, reading: Reading, apart: list[str], form: TextForm
     ) -> None:
         from scarce.cli.fit_choices import identifiers
-        from scarce.tables import open_table
+        from scarce.io.source import open_table
 
         self.source = open_table(data, form)
         self.labels, self.form = labels, form
@@ -90,7 +90,7 @@ class OpenedRows:
         """Return the rows with a label, with labels and weights as judged."""
         from dataclasses import replace
 
-        from scarce.rows import ArrayRows
+        from scarce.engine.memory import ArrayRows
 
         rows, known = self.open(widened), judged.known
         self._refuse_other_length(len(rows), judged)

@@ -1,7 +1,7 @@
 """What a comparison of models comes to, for a reader: a table and a few sentences.
 
 A difference whose interval takes in 0 is called noise, and then the simpler model will do. Computes
-nothing: see compare.py and assess/comparison.py.
+nothing: see compare.py and evaluation/comparison.py.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def verdict_words(
     fitted : bool
         Whether models were fitted here, not read from files.
     """
-    from scarce.records import in_rows  # with numpy, which is heavy
+    from scarce.results import in_rows  # with numpy, which is heavy
 
     best, tied = found.best["log_loss"], [name for name in found.tied() if name != CONSTANT]
     worse = [name for name in found.behind["log_loss"] if name not in found.tied()]

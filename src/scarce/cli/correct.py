@@ -47,8 +47,8 @@ from scarce.cli.shares import (
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from scarce.rows import TextForm
-    from scarce.tables import TableSource
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
 
 
 @click.command()
@@ -105,7 +105,8 @@ def correct(
       scarce correct m.scarce --now-at 0.015 --out m2.scarce
     """
     from scarce.cli.scoring import is_model
-    from scarce.tables import open_table, refuse_existing
+    from scarce.io.sink import refuse_existing
+    from scarce.io.source import open_table
 
     _refuse_flags(trained_at, now_at, undersample)
     refuse_existing(out, force)
@@ -239,7 +240,7 @@ def _write_corrected(
 
     from scarce import correct_prior
     from scarce.cli.typed_parts import as_written
-    from scarce.tables import write_tables
+    from scarce.io.sink import write_tables
 
     rows, old_sums, new_sums = 0, np.zeros(len(names)), np.zeros(len(names))
     shape = as_written(table, out, to, form, (*found.columns, *names))
@@ -276,7 +277,7 @@ def _tell(
     json: bool,
 ) -> None:
     """Say what was moved: the means before and after, beside the share that they should have."""
-    from scarce.records import short
+    from scarce.results import short
 
     rows, old_sums, new_sums = sums
     means = [

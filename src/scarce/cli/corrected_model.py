@@ -16,7 +16,7 @@ from scarce.cli.options import refuse_table_ending, show_plan
 from scarce.cli.output import emit, say
 from scarce.cli.shares import Shares, own_shares, read_shares, shares_of_kept
 from scarce.errors import DataError, UsageError
-from scarce.records import short
+from scarce.results import short
 
 
 def correct_model(

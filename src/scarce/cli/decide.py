@@ -39,8 +39,8 @@ from scarce.errors import DataError, UsageError, suggest
 
 if TYPE_CHECKING:
     from scarce import CostMatrix
-    from scarce.rows import TextForm
-    from scarce.tables import TableSource
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
 
 
 @click.command()
@@ -113,7 +113,8 @@ def decide(
     """
     from scarce.cli.decide_parts import Decider, summary_lines
     from scarce.cli.typed_parts import as_written
-    from scarce.tables import open_table, refuse_existing, write_tables
+    from scarce.io.sink import refuse_existing, write_tables
+    from scarce.io.source import open_table
 
     if not dry_run:
         rows_need_a_file(out, json, "d.csv")

@@ -18,12 +18,12 @@ from scarce.cli.bad_cells import numbers_of, place_of
 from scarce.cli.cost_flags import CostFlags
 from scarce.cli.prob_columns import ProbColumns, prob_values
 from scarce.errors import DataError, DataWarning, warn_user
-from scarce.records import short
+from scarce.results import short
 
 if TYPE_CHECKING:
     from scarce import CostMatrix
-    from scarce.rows import TextForm
-    from scarce.tables import TableSource
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
 
 CERTAIN = 20  # rows, all with probability 0 or 1, before it is said
 

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import click
 
 from scarce.cli.output import emit, json_option, table, write_line
+from scarce.engine.machine import cache_folder, cached_files, usable_cores
 from scarce.errors import CheckError
-from scarce.machine import cache_folder, cached_files, usable_cores
 
 DATA_FOLDERS = ("nceas", "uci", "uci_missing", "anomaly", "bradypus")
 MODULES = {"scikit-learn": "sklearn"}  # where the name to import is not the name to install

@@ -25,7 +25,7 @@ from scarce.cli.prob_columns import table_or_stdin
 from scarce.cli.score_flags import ScoredTable, ScoreFlags, score_options
 
 if TYPE_CHECKING:
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
 
 @click.command()

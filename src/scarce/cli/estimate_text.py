@@ -1,7 +1,7 @@
 """An estimate of performance on the command line: as a record, and for a reader in a hurry.
 
 Warnings first, then what was found and missed and what that leans on, then what to type next, then
-the figures of every threshold and batch. Computes nothing: see assess/performance.py.
+the figures of every threshold and batch. Computes nothing: see missed/performance.py.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def result_of(
         Further thresholds.
     seed : int
     """
-    from scarce.assess.answers import BINNED  # with numpy, which is heavy
+    from scarce.missed.answers import BINNED  # with numpy, which is heavy
 
     others = [found.at(mark) for mark in also]
     result = {
@@ -230,7 +230,7 @@ def leans_on(found: Performance) -> list[str]:
 
 def sentences(found: Performance) -> list[str]:
     """Say what was found and missed in a few sentences."""
-    from scarce.records import short
+    from scarce.results import short
 
     counts = found.counts
     level = f"{100 * found.recall.level:g} %"
@@ -303,7 +303,7 @@ def _recall(found: Performance, level: str) -> str:
 
 
 def _figure(estimate: Estimate) -> str:
-    from scarce.records import short
+    from scarce.results import short
 
     if math.isnan(estimate.value):
         if math.isnan(estimate.low) or estimate.low == estimate.high:
@@ -325,7 +325,7 @@ def _row(record: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _cell(estimate: Estimate) -> str:
-    from scarce.records import short
+    from scarce.results import short
 
     value = "?" if math.isnan(estimate.value) else short(estimate.value)
     if math.isnan(estimate.low) or estimate.low == estimate.high == estimate.value:

@@ -41,7 +41,7 @@ from scarce.cli.share_advice import share_advice
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
 WORTHLESS = "worth less than nothing"  # how `evaluate_prob` says it
 BRIER = ("Brier score", "Brier score (half the sum)")  # of two classes, of several
@@ -132,7 +132,7 @@ def evaluate(
 
 def threshold_figures(judged: Judged, score: Any, threshold: float, level: float) -> Any:
     """Return what a threshold finds among the rows with a label, an `AtThreshold`."""
-    from scarce.assess.at_threshold import at_threshold
+    from scarce.evaluation.at_threshold import at_threshold
 
     if len(judged.classes) != 2:
         raise DataError(

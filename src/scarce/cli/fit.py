@@ -152,7 +152,8 @@ def fit(
     scarce fit train.csv --label fraud --drop id --model rare --ridge 0.01 --out m3.scarce
     scarce fit sightings.csv --label seen --drop site --model maxent --out w.scarce
     """
-    from scarce.tables import open_table, refuse_existing
+    from scarce.io.sink import refuse_existing
+    from scarce.io.source import open_table
 
     labels = with_background(labels, background, model)
     if labels.label is None:
@@ -302,7 +303,7 @@ def open_labelled(
 
 def _named_well(source: Any) -> bool:
     """Whether a file's name says what is inside, which is what `open_rows` goes by."""
-    from scarce.tables import format_of
+    from scarce.io.formats import format_of
 
     try:
         kind, packing = format_of(source.path)

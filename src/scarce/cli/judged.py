@@ -27,7 +27,7 @@ from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from scarce.cli.cost_flags import CostFlags
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
 Command = Callable[..., Any]
 
@@ -159,7 +159,7 @@ class Judged:
         """Return the positions of the rows with a label, their weights and their groups."""
         import numpy as np
 
-        from scarce.assess.evaluation import drawn_weights
+        from scarce.evaluation.evaluation import drawn_weights
 
         rows, weight, groups = np.flatnonzero(self.known), self.sample_weight, self.groups
         if self.inclusion is not None:
@@ -171,7 +171,7 @@ class Judged:
 
     def evaluate(self, level: float) -> Any:
         """Return the figures of the probabilities, an `Evaluation`."""
-        from scarce.assess.evaluation import evaluate_prob
+        from scarce.evaluation.evaluation import evaluate_prob
 
         rows, weight, groups = self.speaking()
         return evaluate_prob(
@@ -185,7 +185,7 @@ class Judged:
 
     def worse_than(self, other: Judged, level: float) -> Any:
         """Return how much more log loss this has than another on the same rows, an `Estimate`."""
-        from scarce.assess.comparison import loss_difference
+        from scarce.evaluation.comparison import loss_difference
 
         rows, weight, groups = self.speaking()
         if (self.y[rows] != other.y[rows]).any():
@@ -272,7 +272,7 @@ def read_judged(
     import pyarrow as pa
 
     from scarce.cli.scoring import is_model, load_model
-    from scarce.tables import open_table
+    from scarce.io.source import open_table
 
     model, data = _model_and_table(files, verb, is_model)
     if model is not None and prob:
@@ -350,7 +350,7 @@ def look_at(
         Of the tables; None and patterns are passed over.
     """
     from scarce.cli.scoring import is_model, load_model
-    from scarce.tables import open_table
+    from scarce.io.source import open_table
 
     for path in files:
         if str(path) == "-":
@@ -366,7 +366,7 @@ def look_at(
 
 def _learnt(loaded: Any, source: Any) -> str:
     """Say that the model learnt from this very file, by the mark that it carries; else nothing."""
-    from scarce.rows.files import stamp
+    from scarce.io.files import stamp
 
     held = loaded.model
     while held is not None and not hasattr(held, "data_fingerprint_"):

@@ -40,9 +40,9 @@ from scarce.cli.row_names import refuse_same, refuse_shared_ids
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from scarce import LabelChoice
-    from scarce.rows import TextForm
-    from scarce.tables import TableSource
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
+    from scarce.missed.choice import LabelChoice
 
 POLICIES = ("audit", "tail", "random", "stratified", "uncertainty", "adaptive")
 
@@ -177,7 +177,8 @@ def label(
       scarce label scores.csv --score score --label label --threshold 2.5 --plan --n 50 --n 200
       scarce label p.csv --prob prob --policy uncertainty --n 50 --id id --out unsure.csv
     """
-    from scarce.tables import open_table, refuse_existing, write_tables
+    from scarce.io.sink import refuse_existing, write_tables
+    from scarce.io.source import open_table
 
     refuse_flags(score, prob, policy, n, plan, width, threshold, by, costs)
     if not (dry_run or plan):

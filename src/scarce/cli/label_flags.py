@@ -17,7 +17,7 @@ from scarce.cli.list_files import ANSWER, ROW
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from scarce.tables import TableSource
+    from scarce.io.source import TableSource
 
 OF_POLICY = {
     "pure": "audit",

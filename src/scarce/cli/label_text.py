@@ -17,7 +17,8 @@ from scarce.cli.output import emit, progress, say, write_line
 from scarce.cli.wording import in_flags
 
 if TYPE_CHECKING:
-    from scarce import AuditPlan, LabelChoice
+    from scarce.missed.choice import LabelChoice
+    from scarce.missed.plan import AuditPlan
 
 BACK = ("audit", "random", "stratified", "tail", "adaptive")  # whose labels an estimate can take
 ALONE = (

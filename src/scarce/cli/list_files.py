@@ -24,8 +24,8 @@ from scarce.cli.row_names import lost_digits
 from scarce.errors import DataError, suggest
 
 if TYPE_CHECKING:
-    from scarce.rows import TextForm
-    from scarce.tables import TableSource
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
 
 ORDERED = ("band", "tail")  # policies that take the greatest scores, all of them
 ROW, CHANCE, POLICY, ANSWER = "row", "inclusion", "policy", "label"
@@ -69,7 +69,7 @@ def read_list(path: Path, asked: ListForm) -> ReadList:
     import numpy as np
     import pyarrow as pa
 
-    from scarce.tables import open_table
+    from scarce.io.source import open_table
 
     form, key = _form_of(path, asked.form), asked.by or ROW
     source = open_table(path, form)
@@ -127,7 +127,7 @@ def read_list(path: Path, asked: ListForm) -> ReadList:
 
 def _names_of(source: TableSource, asked: ListForm) -> list[str]:
     """Return the columns of a list, those that --formula-safe has marked under their own names."""
-    from scarce.tables import with_formulas
+    from scarce.io.sink import with_formulas
 
     wanted = {asked.by, asked.label, asked.score} - set(source.names)
     undone = [with_formulas(name) for name in source.names]
@@ -203,7 +203,7 @@ def _numbers(table: Any, name: str, where: str, form: TextForm) -> Any:
 
 def _form_of(path: Path, form: TextForm) -> TextForm:
     """How a list is written: as `scarce label` writes it, or as a spreadsheet saved it since."""
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
     try:
         head = path.read_bytes()

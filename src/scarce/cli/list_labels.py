@@ -18,7 +18,7 @@ from scarce.cli.options import EXACT, LabelFlags, class_key, typed
 from scarce.errors import DataError
 
 if TYPE_CHECKING:
-    from scarce.tables import TableSource
+    from scarce.io.source import TableSource
 
 MANY = 50  # labels beyond which a column is none of labels, and is not remembered
 FILLED = "was filled in with"

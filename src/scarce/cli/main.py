@@ -38,7 +38,7 @@ from scarce.cli.settings import (
 )
 from scarce.cli.verbs import VERBS
 from scarce.cli.wording import in_flags
-from scarce.errors import DataWarning, ScarceError, UsageError, printable, suggest
+from scarce.errors import DataWarning, Problem, ScarceError, UsageError, printable, suggest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -157,7 +157,9 @@ class VerbGroup(click.Group):
     ) -> None:
         """Write a warning about the data as a sentence; others, about code, with their place."""
         if issubclass(category, DataWarning):
-            say(f"scarce: warning: {_shortened(in_flags(str(message), self._options()))}")
+            said = message.args[0] if isinstance(message, DataWarning) else str(message)
+            mark = f" [{said.code}]" if isinstance(said, Problem) and said.code else ""
+            say(f"scarce: warning: {_shortened(in_flags(said, self._options()))}{mark}")
         elif issubclass(category, RuntimeWarning):
             say(
                 f"scarce: warning: {message}: some numbers are too large or too small to compute "
@@ -187,12 +189,13 @@ def _report(error: BaseException, *, json: bool, options: Sequence[str] = ()) ->
         error = error.__cause__  # click takes a file that ends too early for a typed Ctrl-D
     code = FAILURE
     kind = type(error).__name__
+    name = error.code if isinstance(error, ScarceError) else ""
     ours = isinstance(error, (ScarceError, click.ClickException, click.Abort, KeyboardInterrupt))
     trace = os.environ.get("SCARCE_TRACEBACK", "") not in ("", "0")
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
         code, kind, message = INTERRUPTED, "Interrupted", "interrupted; no file was written"
     elif isinstance(error, ScarceError):
-        code, message = error.exit_code, in_flags(str(error), options)
+        code, message = error.exit_code, in_flags(error.problem, options)
     elif isinstance(error, click.UsageError):
         code, kind, message = UsageError.exit_code, UsageError.__name__, _usage(error)
     elif isinstance(error, click.ClickException):
@@ -217,9 +220,10 @@ def _report(error: BaseException, *, json: bool, options: Sequence[str] = ()) ->
         say("".join(traceback.format_exception(error)).rstrip())
     message = _shortened(message)
     if json:
-        _write_error({"schema": SCHEMA, "ok": False, "error": {"kind": kind, "message": message}})
+        told = {"kind": kind, "code": name, "message": message}
+        _write_error({"schema": SCHEMA, "ok": False, "error": told})
     else:
-        say(f"scarce: {message}", error=code != INTERRUPTED)
+        say(f"scarce: {message}{f' [{name}]' if name else ''}", error=code != INTERRUPTED)
     return code
 
 

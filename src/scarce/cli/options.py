@@ -77,7 +77,7 @@ def _each(value: Any) -> tuple[Any, ...]:
 
 
 def _columns_of(path: Path) -> tuple[str, ...]:
-    from scarce.tables import open_table
+    from scarce.io.source import open_table
 
     try:
         return open_table(path).names
@@ -125,7 +125,7 @@ def text_options(command: Command) -> Command:
         only_empty: bool,
         **more: Any,
     ) -> Any:
-        from scarce.rows import TextForm
+        from scarce.io.text import TextForm
 
         mark = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
         form = TextForm(mark, encoding, decimal, not no_header, missing, only_empty)

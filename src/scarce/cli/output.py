@@ -12,7 +12,7 @@ Python, Number() in JavaScript and as.numeric() in R all read back.
 Text for people is cleaned here, and only here: a name or a cell of somebody's file may hold codes
 that clear the screen, fill the clipboard or turn the direction of writing, and they are shown as
 escapes (``printable``). Every verb prints through this module. JSON is ASCII; rows of a table are
-data, and written as they are wherever stdout is no terminal (see tables/sink.py).
+data, and written as they are wherever stdout is no terminal (see io/sink.py).
 
 numpy and rich are not imported here: arrays are known by their `tolist`, and rich is imported when
 there is something to draw on a terminal.
@@ -142,7 +142,7 @@ def plain(value: Any) -> Any:
 
     Examples
     --------
-    >>> from scarce.records import Estimate
+    >>> from scarce.results import Estimate
     >>> plain(Estimate(0.5, float("nan"), float("inf")))["high"]
     'Infinity'
     """

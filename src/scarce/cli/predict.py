@@ -84,8 +84,8 @@ def predict(
 
     from scarce.cli.scoring import is_model, load_model
     from scarce.cli.typed_parts import as_written
-    from scarce.tables import open_table, refuse_existing, write_tables
-    from scarce.tables.sink import sink_format
+    from scarce.io.sink import refuse_existing, sink_format, write_tables
+    from scarce.io.source import open_table
 
     if not dry_run:
         rows_need_a_file(out, json, "p.csv")

@@ -73,7 +73,7 @@ def ask_background(chosen: str, counts: dict[str, Any], labels: LabelFlags) -> N
 
 def point_out(chosen: str, rows: Any, labels: LabelFlags, *, quiet: bool) -> list[str]:
     """Say which columns may be coordinates or codes before the fit; return it as Python says it."""
-    from scarce.rows.profile import doubtful_columns, profile_rows
+    from scarce.io.profile import doubtful_columns, profile_rows
 
     places = chosen == "maxent" or SIGHTINGS.search(str(labels.label)) is not None
     told = doubtful_columns(profile_rows(rows), rows.schema.columns, places=places)

@@ -20,8 +20,8 @@ from scarce.cli.options import COLUMN
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from scarce.rows import TextForm
-    from scarce.tables import TableSource
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
 
 OLD = "before_"  # begins the name of a column of probabilities as they were before a correction
 USUAL = "prob"  # what `scarce predict` calls its column, or the beginning of its columns
@@ -120,7 +120,7 @@ def number_values(part: Any, name: str, *, where: str, form: TextForm, start: in
     start : int
         Number of the part's first row, for messages.
     """
-    from scarce.tables import number_column
+    from scarce.io.table_values import number_column
 
     return number_column(part, name, where=where, start=start, form=form)
 

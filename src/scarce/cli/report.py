@@ -39,7 +39,7 @@ from scarce.cli.wording import in_flags
 from scarce.errors import DataWarning, UsageError
 
 if TYPE_CHECKING:
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
 
 class AsTyped(click.Command):
@@ -100,7 +100,7 @@ def report(
     scarce report p.csv --prob prob --label fraud --false-alarm 5 --miss 400 --out p.html
     scarce report scores.csv --score score --label label --threshold 2.5 --out missed.html
     """
-    from scarce.tables import refuse_existing
+    from scarce.io.sink import refuse_existing
 
     if out is None or str(out) == "-":
         raise UsageError("The page needs a file to be written to: --out report.html")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scarce.cli.cost_flags import CostFlags
     from scarce.cli.judged import Judged
     from scarce.cli.options import LabelFlags
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
 FAR = 1.25  # times as much given as happened, from which on it is worth a warning
 MOST_COLUMNS = 60
@@ -388,7 +388,7 @@ class Story:
 
 def _learnt_from(model: Any, table: Path) -> bool:
     """Whether a model carries the mark of this very file."""
-    from scarce.rows.files import stamp
+    from scarce.io.files import stamp
 
     held = model
     while held is not None and not hasattr(held, "data_fingerprint_"):
@@ -408,7 +408,7 @@ def _every(name: Any, n: int) -> Any:
 
 
 def _rows(count: int) -> str:
-    from scarce.records import in_rows  # with numpy, which is heavy
+    from scarce.results import in_rows  # with numpy, which is heavy
 
     return in_rows(count)
 

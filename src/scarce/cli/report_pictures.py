@@ -23,7 +23,7 @@ Figure = tuple[Any, str]  # a chart and its caption
 
 def reliabilities(rows: Judged, found: Any, level: float) -> dict[str, Any]:
     """Return probability against frequency for the event, or for the classes with most rows."""
-    from scarce.assess import reliability
+    from scarce.evaluation.reliability import reliability
 
     places = [found.classes.index(name) for name in found.events]
     if len(places) > MOST_SERIES:

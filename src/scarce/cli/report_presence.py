@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def told_apart(judged: Judged, level: float) -> Any:
     """Return the AUC of labelled rows against the rest."""
-    from scarce.assess.ranking import auc
+    from scarce.evaluation.ranking import auc
 
     return auc(judged.known.astype(float), judged.prob, level=level)
 

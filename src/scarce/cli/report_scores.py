@@ -262,7 +262,7 @@ class ScoreStory:
 
     def _why_they_differ(self) -> list[str]:
         """Say why figures of batches, of all together and of the same rows as one are not alike."""
-        from scarce.assess.rules import FEW, MANY
+        from scarce.missed.rules import FEW, MANY
 
         said = ["The figures above are of all batches together."]
         if self.found.method != "audit":

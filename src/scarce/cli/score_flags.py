@@ -28,8 +28,8 @@ from scarce.errors import DataError, UsageError, refuse_word
 
 if TYPE_CHECKING:
     from scarce import Performance
-    from scarce.rows import TextForm
-    from scarce.tables import TableSource
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
 
 METHODS = ("auto", "mixture", "audit")
 
@@ -54,7 +54,7 @@ class ScoreFlags:
 
     def refuse_idle(self) -> None:
         """Refuse families that were typed and would do nothing, or that nobody knows."""
-        from scarce.assess.families import FAMILIES
+        from scarce.missed.mixture.families import FAMILIES
 
         context = click.get_current_context()
         for name in ("background", "foreground"):
@@ -196,7 +196,7 @@ class ScoredTable:
     def __init__(
         self, path: Path | str, flags: ScoreFlags, labels: LabelFlags, form: TextForm
     ) -> None:
-        from scarce.tables import open_table
+        from scarce.io.source import open_table
 
         if flags.score is None or not flags.threshold:
             raise UsageError("Scores need a column and a threshold: --score COLUMN --threshold T")
@@ -311,7 +311,7 @@ class ScoredTable:
 
         from scarce import estimate_performance
         from scarce.cli.columns import label_meanings
-        from scarce.rows.streamed import streamed_rows
+        from scarce.io.streamed import streamed_rows
 
         source, answer = self.source, self.answer
         names = (asked["inclusion"], asked["label_source"], asked["threshold_at_time"])
@@ -341,7 +341,7 @@ class ScoredTable:
 
         from scarce import estimate_performance
         from scarce.cli.columns import number_column, read_labels
-        from scarce.records import in_rows
+        from scarce.results import in_rows
 
         where, answer = self.source.where, self.answer
         table = pa.concat_tables(list(parts), promote_options="permissive")

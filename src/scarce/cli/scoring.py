@@ -75,7 +75,7 @@ class LoadedModel:
         """Return the probability of each class for the rows of an Arrow table: (n, K)."""
         import numpy as np
 
-        from scarce.rows import ArrayRows
+        from scarce.engine.memory import ArrayRows
 
         if table.num_rows == 0:
             return np.empty((0, len(self.classes)))
@@ -198,8 +198,8 @@ def not_converged(path: Path, report: Any) -> str:
 def load_model(path: Path) -> LoadedModel:
     """Load a model file that can give probabilities; warn where its fit had not converged."""
     from scarce import load
-    from scarce.rows import Column, Schema
-    from scarce.rows.profile import ColumnWatch
+    from scarce.io.profile import ColumnWatch
+    from scarce.io.schema import Column, Schema
 
     model = load(path)
     if not hasattr(model, "predict_proba"):

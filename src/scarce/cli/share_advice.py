@@ -17,7 +17,7 @@ from scarce.cli.prob_columns import USUAL
 
 if TYPE_CHECKING:
     from scarce.cli.judged import Judged
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
 FAR = 1.25  # times as much given as happened, or the reverse, from which on it is worth a word
 MENDED = 0.5  # of the gap that may be left by a move that is worth its while
@@ -148,11 +148,11 @@ def text_flags(form: TextForm | None) -> list[str]:
 
     Examples
     --------
-    >>> from scarce.rows import TextForm
+    >>> from scarce.io.text import TextForm
     >>> text_flags(TextForm(delimiter=";", decimal=","))
     ['--delimiter', ';', '--decimal', ',']
     """
-    from scarce.rows import TextForm
+    from scarce.io.text import TextForm
 
     usual = TextForm()
     form = usual if form is None else form

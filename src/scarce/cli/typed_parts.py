@@ -16,8 +16,8 @@ from scarce.cli.prob_columns import number_values
 from scarce.errors import DataError
 
 if TYPE_CHECKING:
-    from scarce.rows import TextForm
-    from scarce.tables import TableSource
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
 
 Shape = Callable[[Any], Any]
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"
@@ -37,8 +37,8 @@ def as_written(
     numbers : collection of str
         Columns that were computed with: numbers, whatever their beginning looks like.
     """
-    from scarce.tables.formats import TEXT
-    from scarce.tables.sink import sink_format
+    from scarce.io.formats import TEXT
+    from scarce.io.sink import sink_format
 
     if sink_format(out, to)[0] in TEXT or not source.is_text:
         return lambda part: part

@@ -12,7 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from scarce.cli.flags import Flags
 from scarce.cli.next_command import shell_word
+from scarce.errors import Problem
 
 CALL = re.compile(r"\b(?:open_rows|estimate_performance|choose_labels)\((?:\.\.\.,\s*)?([^()]*)\)")
 REGRESSION = re.compile(r"\bFit RareClassifier\('(?P<loss>[\w-]+)'(?P<rest>[^()]*)\)")
@@ -64,6 +66,9 @@ def in_flags(message: str, options: Collection[str]) -> str:
     >>> in_flags("Fit RareClassifier('probit', ridge=0, solver='x').", ["loss", "ridge", "set"])
     'Run `scarce fit --model rare --loss probit --ridge 0 --set solver=x`.'
     """
+
+    if isinstance(message, Problem) and message.code:
+        return message.render(Flags(options))
 
     def flag(match: re.Match[str]) -> str:
         if AFTER_FLAG.search(match.string, 0, match.start()):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.rows.block import Array
+from scarce.engine.block import Array
 
 ALL_SETS = 6  # limited actions, up to which every set of them is tried: 63 partitions a round
 ROUNDS = 60

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.assess.readers import column, whole_number
+from scarce.checks import column, whole_number
 from scarce.decisions.cheapest import cheapest, read_prob
 from scarce.decisions.costs import as_costs
 from scarce.decisions.doubt import pieces, same_rows
+from scarce.engine.block import Array
 from scarce.errors import UsageError
-from scarce.records import in_rows, short
-from scarce.rows.block import Array
+from scarce.results import in_rows, short
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from scarce.decisions.cost_checks import Idle, idle_actions
+from scarce.engine.block import Array
 from scarce.errors import UsageError
-from scarce.records import short
-from scarce.rows.block import Array
+from scarce.results import short
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.assess.readers import column, whole_number
+from scarce.checks import column, whole_number
 from scarce.decisions.allotment import allot
 from scarce.decisions.cheapest import expected_cost, read_prob
 from scarce.decisions.costs import CostMatrix, as_costs
 from scarce.decisions.doubt import pieces, same_rows, tally
+from scarce.engine.block import Array
 from scarce.errors import DataError, UsageError, suggest
-from scarce.records import in_rows, short
-from scarce.rows.block import Array
+from scarce.results import in_rows, short
 
 FILLS = 200  # rounds of filling the room that the first row that does not fit leaves over
 

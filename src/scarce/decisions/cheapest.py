@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from scarce.decisions.costs import CostMatrix, as_costs
 from scarce.decisions.prob_table import prob_table
+from scarce.engine.block import Array
 from scarce.errors import DataError, UsageError, refuse_word, warn_user
-from scarce.rows.block import Array
 
 PIECE = 8192  # rows; three classes and the sums of two actions then fit into a near cache
 SEVERAL = 20  # rows that are certain before it is said

@@ -25,18 +25,18 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from scarce.assess.readers import column
-from scarce.decisions.amounts import columns_of
+from scarce.checks import column
 from scarce.decisions.cheapest import cheapest, decide
 from scarce.decisions.cost_checks import order_matters
 from scarce.decisions.costs import CostMatrix, as_costs
 from scarce.decisions.places import places
+from scarce.decisions.row_costs import columns_of
 from scarce.decisions.table import DecisionTable, decision_table
+from scarce.engine.block import Array
+from scarce.engine.rows import Rows
 from scarce.errors import DataError, UsageError, refuse_word, warn_user
-from scarce.rows import Rows
-from scarce.rows.block import Array
-from scarce.rows.labels import label_array
-from scarce.rows.schema import unmasked_weights
+from scarce.io.labels import label_array
+from scarce.io.schema import unmasked_weights
 
 
 class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from scarce.records import short
-from scarce.rows.block import Array
+from scarce.engine.block import Array
+from scarce.results import short
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from scarce.decisions.amounts import Amount, finite_values
 from scarce.decisions.cost_names import place_of
+from scarce.decisions.row_costs import Amount, finite_values
+from scarce.engine.block import Array
 from scarce.errors import DataError, UsageError
-from scarce.rows.block import Array
 
 
 def frame_names(costs: Any) -> dict[str, list[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scarce.records import short
+from scarce.results import short
 
 
 def matrix_text(costs: Any) -> str:

@@ -17,15 +17,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.decisions.amounts import columns_of
 from scarce.decisions.bands import Bands, bands
 from scarce.decisions.cost_checks import Idle, earning_mistakes, idle_actions, nonsense
 from scarce.decisions.cost_entries import abstain_entries, frame_names, read_entries, row_count
 from scarce.decisions.cost_files import read_costs
 from scarce.decisions.cost_names import name_array, place_of, read_names
 from scarce.decisions.cost_text import matrix_text
+from scarce.decisions.row_costs import columns_of
+from scarce.engine.block import Array
 from scarce.errors import UsageError, suggest, warn_user
-from scarce.rows.block import Array
 
 Name = Hashable
 Entry = Any  # a number, an array of one number per row, the name of a column, or an Amount

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.assess.readers import column
+from scarce.checks import column
 from scarce.decisions.cheapest import SUM_TOLERANCE, expected_cost
 from scarce.decisions.costs import CostMatrix, as_costs
 from scarce.decisions.prob_table import prob_table
+from scarce.engine.block import Array
 from scarce.errors import DataError, UsageError, refuse_word
-from scarce.records import in_rows, short
-from scarce.rows.block import Array
+from scarce.results import in_rows, short
 
 RULES = ("regret", "worst")
 ROUNDING = SUM_TOLERANCE  # how far a row of single-precision probabilities may sum from 1

@@ -22,9 +22,9 @@ from scarce.decisions.cheapest import cheapest, read_prob
 from scarce.decisions.cost_names import place_of
 from scarce.decisions.costs import CostMatrix, as_costs
 from scarce.decisions.doubt import pieces, same_rows, tally
+from scarce.engine.block import Array
 from scarce.errors import UsageError
-from scarce.records import in_rows
-from scarce.rows.block import Array
+from scarce.results import in_rows
 
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 

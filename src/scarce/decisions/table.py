@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from scarce.decisions.cheapest import cheapest, expected_cost, read_prob
 from scarce.decisions.costs import CostMatrix, as_costs
-from scarce.records import short
-from scarce.rows.block import Array
+from scarce.engine.block import Array
+from scarce.results import short
 
 SHOWN = 8
 

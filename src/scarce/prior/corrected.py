@@ -23,7 +23,12 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from scarce.engine.block import Array
+from scarce.engine.memory import ArrayRows
+from scarce.engine.rows import Rows
 from scarce.errors import DataError, UsageError, refuse_word
+from scarce.io.labels import label_array
+from scarce.io.schema import unmasked_weights
 from scarce.prior.entropy import (
     density_shares,
     equal_totals,
@@ -39,10 +44,6 @@ from scarce.prior.labels import (
 )
 from scarce.prior.shift import class_shares, correct_prior
 from scarce.prior.weights import by_class, factors, stated_weights, weight_argument
-from scarce.rows import ArrayRows, Rows
-from scarce.rows.block import Array
-from scarce.rows.labels import label_array
-from scarce.rows.schema import unmasked_weights
 
 Shares = Mapping[Any, float]
 

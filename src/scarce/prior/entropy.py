@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from scarce.engine.block import Array
 from scarce.errors import DataError, UsageError
 from scarce.prior.shift import class_shares
 from scarce.prior.weights import weight_argument
-from scarce.rows.block import Array
 
 
 def two_classes(labelled: Any) -> NDArray[Any]:

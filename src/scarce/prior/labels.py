@@ -1,7 +1,7 @@
 """Labels as they come: which rows are not labelled, which classes are there, what do they weigh?
 
 Any value is a class; missing values (NaN, None, pandas NA) mean *not labelled*; see `label_array`
-in rows/labels.py for masked values and empty text. Does not judge
+in io/labels.py for masked values and empty text. Does not judge
 whether the classes suffice for a fit.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from scarce.engine.block import Array
 from scarce.errors import DataError
-from scarce.rows.block import Array
 
 
 def unlabelled_rows(labels: NDArray[Any]) -> NDArray[np.bool_]:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
+from scarce.engine.block import Array
 from scarce.errors import DataError, UsageError
-from scarce.rows.block import Array
 
 
 def correct_prior(prob: ArrayLike, trained_at: ArrayLike, now_at: ArrayLike) -> Array:

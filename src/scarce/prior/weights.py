@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
+from scarce.engine.block import Array
 from scarce.errors import UsageError
-from scarce.rows.block import Array
 
 PARAMETERS = (
     "class_weight",

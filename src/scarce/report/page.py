@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from scarce.atomic import write_text
 from scarce.errors import UsageError
-from scarce.records import Estimate
+from scarce.io.atomic import write_text
 from scarce.report.canvas import Chart
 from scarce.report.marked import inline, typed
 from scarce.report.strips import strip
 from scarce.report.values import Unit, cell, embedded, is_number, limits, number, plain, words
+from scarce.results import Estimate
 
 SCHEMA = 1  # of the JSON; raised when a key changes its meaning or goes away
 MOST_ROWS = 500  # of a table; more belong in a data file

@@ -1,7 +1,7 @@
 """Of the rows that were given 2 %, did 2 % happen? A picture of the answer, bin by bin.
 
-Draws a table that was computed elsewhere (`scarce.assess.reliability`): a point per bin with its
-interval, the line on which points of right probabilities lie, and bars for the rows behind each.
+Draws a table computed by `scarce.evaluation.reliability`: a point per bin with its interval,
+the line on which points of right probabilities lie, and bars for the rows behind each.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def reliability_chart(
     predicted, observed, low, high : array-like of shape (n_bins,)
         Mean probability, share of events and its interval in each bin.
     series : mapping of str to record, optional
-        Several of these side by side, as records with those fields (`scarce.assess.Reliability`).
+        Several of these side by side, as records with those fields (`Reliability`).
     edges : array-like of shape (n_bins + 1,), optional
         Ends of the bins, for the words of the tips.
     rows : array-like of shape (n_bins,), optional

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from scarce.records import Estimate, in_rows
 from scarce.report.bars import bar_chart
 from scarce.report.lines import Line, line_chart
 from scarce.report.page import Report
 from scarce.report.reliability import reliability_chart
 from scarce.report.values import ROUNDING, cell, number, sentence
+from scarce.results import Estimate, in_rows
 
 MEANT = {
     "log_loss": ("log loss", "mean surprise at what happened, in nats; smaller is better"),
@@ -68,7 +68,7 @@ def show_evaluation(page: Report, found: Any) -> Report:
 
     Examples
     --------
-    >>> from scarce.assess.evaluation import evaluate_prob
+    >>> from scarce.evaluation.evaluation import evaluate_prob
     >>> page = show_evaluation(Report("May"), evaluate_prob([0, 0, 1] * 9, [0.1, 0.3, 0.7] * 9))
     >>> [row["name"] for row in page.to_dict()["sections"][0]["parts"][0]["rows"]][:2]
     ['log loss', 'Brier score']
@@ -127,7 +127,7 @@ def gain_in_words(found: Any) -> str:
 
     Examples
     --------
-    >>> from scarce.assess.evaluation import evaluate_prob
+    >>> from scarce.evaluation.evaluation import evaluate_prob
     >>> gain_in_words(evaluate_prob([0, 1] * 50, [0.5] * 100))
     'no gain over the constant forecast in log loss; the difference is within the noise.'
     """
@@ -158,7 +158,7 @@ def show_reliability(page: Report, tables: Mapping[str, Any]) -> Report:
 
     Examples
     --------
-    >>> from scarce.assess import reliability
+    >>> from scarce.evaluation.reliability import reliability
     >>> table = reliability([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.8], bins=2)
     >>> page = show_reliability(Report("May"), {"fraud": table})
     >>> page.to_dict()["sections"][0]["parts"][0]["kind"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from scarce.records import Estimate
 from scarce.report.canvas import Sheet
+from scarce.results import Estimate
 
 WIDTH, HEIGHT, EDGE = 132.0, 28.0, 9.0
 PRESSED = 0.15  # of the distance from 0, below which a comparison leaves 0 out

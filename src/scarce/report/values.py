@@ -17,7 +17,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from scarce.errors import UsageError
-from scarce.records import Estimate, short
+from scarce.results import Estimate, short
 
 # Control characters but for tab and line ends, halves of surrogate pairs, and what no HTML may hold
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from scarce.atomic import write_text
 from scarce.cli.output import canonical
 from scarce.errors import UsageError
+from scarce.io.atomic import write_text
 
 RECORD = "demo.json"
 
@@ -67,7 +67,7 @@ class Folder:
         """Write columns as a table, in the format that the name says."""
         import pyarrow as pa
 
-        from scarce.tables import write_tables
+        from scarce.io.sink import write_tables
 
         arrays = {key: pa.array(values, from_pandas=True) for key, values in columns.items()}
         with write_tables(self.file(name), force=True) as write:

@@ -159,7 +159,7 @@ def _listed(month: Month, keep: Any = slice(None)) -> dict[str, Any]:
 def _worth(folder: Folder, test: Month, prob: dict[str, Any]) -> dict[str, Any]:
     """Return scores of the probabilities, and what decisions by them cost."""
     from scarce import CostMatrix, decide, expected_cost, mean_cost
-    from scarce.assess import brier_score, log_loss
+    from scarce.evaluation.scores import brier_score, log_loss
 
     asking = CostMatrix.read(folder.file("costs.toml"))
     alone = CostMatrix.binary(false_alarm=5, miss=400)
@@ -202,7 +202,7 @@ def _worth(folder: Folder, test: Month, prob: dict[str, Any]) -> dict[str, Any]:
 def _reliability(test: Month, prob: dict[str, Any]) -> dict[str, Any]:
     import numpy as np
 
-    from scarce.assess import reliability
+    from scarce.evaluation.reliability import reliability
 
     edges = np.geomspace(1e-4, 1.0, 13)
     edges[0] = 0.0

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from scarce.cli.output import write_line
 
 if TYPE_CHECKING:
-    from scarce.records import FitReport
     from scarce.report import Report
+    from scarce.results import FitReport
 
 
 @dataclass(frozen=True)

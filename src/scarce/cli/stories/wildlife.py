@@ -61,8 +61,8 @@ def tell(folder: Folder, *, rows: int, seed: int, engine: Any = None, exact: boo
     import pyarrow as pa
 
     from scarce import MaxentClassifier, correct_prior, open_rows
-    from scarce.assess import log_loss
-    from scarce.assess.ranking import auc
+    from scarce.evaluation.ranking import auc
+    from scarce.evaluation.scores import log_loss
 
     rng = np.random.default_rng([seed, 2])
     known, other, survey = (_draw(n, rng) for n in (rows, rows, SURVEYED))

@@ -1,0 +1,408 @@
+"""Which quantiles may the number have? Grids of quantiles, and the models that predict them.
+
+    quantile(u) = value_j + (u - level_j) / (level_j+1 - level_j) * (value_j+1 - value_j)
+
+`fit_quantiles` fits one clone of a quantile regressor per level; `gaussian_from` reads mean and
+spread of a regressor that knows them; `residuals_from` adds held-out errors to predictions. Assumes
+that rows to come are like those fitted to. Fits nothing of its own: scikit-learn does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import exprel, logsumexp
+
+from scarce.amounts.law_readers import (
+    agree,
+    finite,
+    matrix,
+    read_each,
+    read_grid,
+    read_levels,
+    refuse_negative,
+)
+from scarce.amounts.predictive import EmpiricalPredictive, GaussianPredictive, count
+from scarce.amounts.quadrature import SCAN, ByNodes, finer, panels, with_cuts
+from scarce.amounts.regressors import (
+    as_long_as,
+    level_parameter,
+    refuse_no_regressor,
+    routed_weights,
+)
+from scarce.engine.block import Array
+from scarce.errors import DataError, UsageError, refuse_word, warn_user
+
+TAIL_EDGES = np.array([0.0, 2.0, 5.0, 10.0, 20.0, 37.0])  # exp(-37) is nothing
+SAME_LEVEL = 1e-12
+
+
+class QuantilePredictive(ByNodes):
+    """A grid of quantiles for each row, straight lines in between.
+
+    Parameters
+    ----------
+    levels : array-like of shape (q,)
+        Increasing, inside (0, 1).
+    values : array-like of shape (q,) or (n, q)
+        Quantiles. Where they cross, the row's values are sorted, which never takes them further
+        from the true ones (Chernozhukov, Fernandez-Val, Galichon 2010); a warning says how often.
+    tails : {"exponential", "flat", "refuse"}
+        Beyond the outermost levels: an exponential tail with the density of the outermost segment
+        where they meet (warns when a quantile out there is asked for), all mass on the outermost
+        value, or an error for whatever depends on it. The mean and every expected cost do, and are
+        the tail's guess in part: `tail_share` and `mean_from_tails()` say how much, and the mean
+        warns when most of the probability lies out there. One level alone has no segment: what
+        depends on its tails is refused unless they are "flat".
+
+    Attributes
+    ----------
+    rearranged : int
+        Rows whose quantiles crossed.
+    tail_share : float
+        Probability beyond the outermost levels.
+
+    Examples
+    --------
+    >>> demand = QuantilePredictive([0.1, 0.5, 0.9], [[60.0, 100.0, 150.0]])
+    >>> demand.quantile(0.7), demand.cdf(80.0), demand.mean()
+    (array([125.]), array([0.3]), array([103.25]))
+    """
+
+    whole = False
+
+    def __init__(self, levels: ArrayLike, values: ArrayLike, *, tails: str = "exponential") -> None:
+        refuse_word("tails", tails, ("exponential", "flat", "refuse"))
+        grid, held = read_grid(levels), matrix(values, "values")
+        if held.shape[1] != len(grid):
+            raise DataError(
+                f"values has {held.shape[1]} columns and there are {len(grid)} levels: give one "
+                "column per level."
+            )
+        crossed = (np.diff(held, axis=1) < 0).any(axis=1)
+        if crossed.any():
+            warn_user(
+                f"Quantiles cross in {crossed.sum():,} of {len(held):,} rows (first at row "
+                f"{np.argmax(crossed):,}): they were sorted there. Fewer levels cross less."
+            )
+            held = np.sort(held, axis=1)
+        self._settle(grid, held, tails, int(crossed.sum()))
+
+    def _settle(self, levels: Array, values: Array, tails: str, rearranged: int) -> None:
+        self.levels, self.values, self.tails, self.rearranged = levels, values, tails, rearranged
+        self.n_rows, self.scan = len(values), np.clip(SCAN, levels[0], levels[-1])
+        self.node_count = self.cells = 8 * (len(levels) + 2 * len(TAIL_EDGES) + 2)
+        self.tail_share = float(levels[0] + (1 - levels[-1]))
+
+    def __repr__(self) -> str:
+        span = f"{self.levels[0]:g}"
+        if len(self.levels) > 1:
+            span += f" to {self.levels[-1]:g}"
+        grid = f"{count(len(self.levels), 'level')} {span}"
+        return f"{type(self).__name__}({count(self.n_rows)}, {grid}, {self.tails} tails)"
+
+    def mean(self) -> Array:
+        """Return the mean of each row, shape (n,), tails included: see `mean_from_tails`."""
+        if self.tails == "exponential" and self.tail_share > 0.5 and len(self.levels) > 1:
+            warn_user(
+                f"{100 * self.tail_share:.3g} % of the probability lies beyond the levels given, "
+                f"{self.levels[0]:g} to {self.levels[-1]:g}: an exponential tail is assumed there, "
+                "and the mean is mostly its. Fit levels on both sides of the middle."
+            )
+        return self._mean()
+
+    def mean_from_tails(self) -> Array:
+        """Return by how much the assumed tails move each row's mean, against flat ones."""
+        low, high = self._scales()
+        return np.asarray((1 - self.levels[-1]) * high - self.levels[0] * low)
+
+    def _mean(self) -> Array:
+        ends = self.levels[0] * self.values[:, 0] + (1 - self.levels[-1]) * self.values[:, -1]
+        middles = (self.values[:, 1:] + self.values[:, :-1]) / 2
+        return np.asarray(self.mean_from_tails() + ends + middles @ np.diff(self.levels))
+
+    def quantile(self, level: ArrayLike) -> Array:
+        """Return the quantile at a level, shape (n,)."""
+        wanted = read_levels(level, self.n_rows)
+        first, last = self.levels[0], self.levels[-1]
+        beyond = (wanted < first - SAME_LEVEL) | (wanted > last + SAME_LEVEL)
+        inner = np.clip(wanted, first, last)
+        place = np.searchsorted(self.levels[1:-1], inner, "right")
+        width = np.diff(self.levels, append=1.0)[place]  # a single level is met at its start
+        rest = (inner - self.levels[place]) / width
+        here, following = self._ends(place)
+        # Both ends of a segment are met exactly.
+        value = np.where(rest == 1, following, here + rest * (following - here))
+        if not beyond.any():
+            return np.atleast_1d(value)
+        seen = float(np.atleast_1d(wanted)[np.atleast_1d(beyond)][0])
+        low, high = self._scales(f"The quantile at {seen:g}")
+        if self.tails == "exponential":
+            warn_user(
+                f"The quantile at {seen:g} lies beyond the levels given, {first:g} to {last:g}: it "
+                "is an exponential tail's. Fit that level too."
+            )
+        value = value + low * np.minimum(np.log(wanted / first), 0)
+        return np.atleast_1d(value - high * np.minimum(np.log1p(-wanted) - np.log1p(-last), 0))
+
+    def cdf(self, y: ArrayLike) -> Array:
+        """Return the probability that the truth is at most y, shape (n,); NaN where y is NaN."""
+        wanted = read_each(y, "y", self.n_rows)
+        level = self._inner_cdf(wanted)
+        left, right = wanted - self.values[:, 0], wanted - self.values[:, -1]
+        if (left < 0).any() or (right > 0).any():
+            low, high = self._scales("A cdf beyond the outermost quantiles")
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                under = self.levels[0] * np.exp(np.minimum(left, 0) / low)
+                over = (1 - self.levels[-1]) * np.exp(-np.maximum(right, 0) / high)
+            level = np.where(left < 0, under, np.where(right > 0, 1 - over, level))
+        return np.where(np.isnan(wanted), np.nan, level)
+
+    def _inner_cdf(self, y: Array) -> Array:
+        """Return the cdf between the outermost levels, and those levels beyond."""
+        below = (self.values <= np.reshape(y, (-1, 1))).sum(axis=1)
+        place = np.clip(below - 1, 0, max(len(self.levels) - 2, 0))
+        here, following = self._ends(place)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rest = np.clip(np.nan_to_num((y - here) / (following - here)), 0, 1)
+        level = self.levels[place] + rest * np.diff(self.levels, append=1.0)[place]
+        return np.asarray(np.where(below == len(self.levels), self.levels[-1], level))
+
+    def _ends(self, place: Any) -> tuple[Array, Array]:
+        rows = np.arange(self.n_rows) if self.n_rows > 1 else 0
+        following = np.minimum(place + 1, len(self.levels) - 1)
+        return self.values[rows, place], self.values[rows, following]
+
+    def _scales(self, what: str = "The mean, or an expected cost,") -> tuple[Array, Array]:
+        """Return the mean length of both tails of each row; 0 for flat ones."""
+        if self.tails == "flat":
+            return np.zeros(self.n_rows), np.zeros(self.n_rows)
+        if self.tails == "refuse" or len(self.levels) == 1:
+            raise UsageError(
+                f"{what} depends on what lies beyond the {len(self.levels)} level(s) given, "
+                f"{self.levels[0]:g} to {self.levels[-1]:g}: give more levels, or tails='flat' "
+                "(with two levels or more also tails='exponential')."
+            )
+        slope = np.diff(self.values, axis=1)[:, [0, -1]] / np.diff(self.levels)[[0, -1]]
+        return self.levels[0] * slope[:, 0], (1 - self.levels[-1]) * slope[:, 1]
+
+    def take(self, rows: Any) -> Self:
+        """Return the predictive of these rows."""
+        part = object.__new__(type(self))
+        part._settle(self.levels, self.values[rows], self.tails, self.rearranged)
+        return part
+
+    def cumulant(self, rate: Array) -> Array:
+        """Return log E exp(rate (y - mean))."""
+        low, high = self._scales()
+        if (rate * high >= 1).any() or (rate * low <= -1).any():
+            raise UsageError(
+                f"Linex(rate={np.abs(rate).max():g}) has no mean under exponential tails as wide "
+                f"as {max(low.max(), high.max()):.3g}: give a rate below their inverse, or "
+                'tails="flat".'
+            )
+        y = self.values - self._mean()[:, None]
+        slope = np.reshape(rate, (-1, 1))
+        tops = np.maximum(slope * y[:, 1:], slope * y[:, :-1])
+        width = np.log(exprel(-np.abs(slope * np.diff(y, axis=1))))
+        ends = [
+            rate * y[:, 0] - np.log1p(rate * low) + np.log(self.levels[0]),
+            rate * y[:, -1] - np.log1p(-rate * high) + np.log1p(-self.levels[-1]),
+        ]
+        terms = [tops + width + np.log(np.diff(self.levels)), np.stack(ends, axis=1)]
+        small = np.abs(rate) * np.sqrt(self.variance()) < 1e-3  # where the logarithm would cancel
+        whole = logsumexp(np.concatenate(terms, axis=1), axis=1)
+        return np.where(small, super().cumulant(rate), whole)
+
+    def nodes(self, splits: Array, fine: int = 1) -> tuple[Array, Array]:
+        """Return points and weights of a quadrature whose panels end at the splits (n, s)."""
+        low, high = self._scales()
+        first, last = self.values[:, :1], self.values[:, -1:]
+        parts = []
+        if len(self.levels) > 1:
+            cuts = np.clip(splits, first, last)
+            # Values and levels grow together: sorted apart they stay in step, ties too.
+            edges = np.sort(np.concatenate([self.values, cuts], axis=1), axis=1)
+            known = np.array([self._inner_cdf(cut) for cut in cuts.T]).T.reshape(cuts.shape)
+            mass = np.diff(with_cuts(self.levels, known), axis=1)
+            if fine > 1:
+                edges = np.sort(np.concatenate([edges, edges[:, 1:] - np.diff(edges) / 2], axis=1))
+                mass = np.repeat(mass / 2, 2, axis=1)
+            parts.append(panels(edges, mass))
+        for start, scale, sign, share in (
+            (first, low, -1, self.levels[0]),
+            (last, high, 1, 1 - self.levels[-1]),
+        ):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                cuts = np.nan_to_num(sign * (splits - start) / scale[:, None])
+            tail = finer(TAIL_EDGES, fine)
+            t, weight = panels(with_cuts(tail, np.clip(cuts, 0, tail[-1])))
+            parts.append((start + sign * scale[:, None] * t, share * weight * np.exp(-t)))
+        y, weight = (np.concatenate(some, axis=1) for some in zip(*parts, strict=True))
+        return y, weight
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileModels:
+    """One fitted regressor per level, in the order of the levels; made by `fit_quantiles`."""
+
+    levels: Array
+    models: tuple[Any, ...]
+
+    def predictive(self, X: Any, *, tails: str = "exponential") -> QuantilePredictive:
+        """Return the distribution of each row of X."""
+        values = np.stack([model.predict(X) for model in self.models], axis=1)
+        return QuantilePredictive(self.levels, values, tails=tails)
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{level:g}" for level in self.levels)
+        return f"{len(self.models)} x {type(self.models[0]).__name__} at levels {shown}"
+
+
+def fit_quantiles(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    levels: ArrayLike,
+    sample_weight: Any = None,
+    parameter: str | None = None,
+) -> QuantileModels:
+    """Fit a clone of a quantile regressor at each level.
+
+    Parameters
+    ----------
+    estimator : regressor, or Pipeline that ends in one
+        QuantileRegressor(), GradientBoostingRegressor(loss="quantile"),
+        HistGradientBoostingRegressor(loss="quantile"), or one with a parameter of your naming.
+    X, y : array-like
+        Rows and what they turned out to be, all known.
+    levels : array-like of shape (q,)
+        Increasing, inside (0, 1); best with the one you act on, `Pinball(...).level`, among them.
+    sample_weight : array-like of shape (n,), optional
+    parameter : str, optional
+        Name of the parameter that sets the level, where it is not `quantile` or `alpha`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import QuantileRegressor
+    >>> X, y = np.arange(40.0)[:, None], np.arange(40.0) + np.tile([-2, -1, 1, 2], 10)
+    >>> models = fit_quantiles(QuantileRegressor(alpha=0), X, y, levels=[0.1, 0.5, 0.9])
+    >>> models.predictive([[10.0]]).quantile(0.9).round(1)
+    array([12.])
+    """
+    from sklearn.base import clone
+
+    grid, name = read_grid(levels), level_parameter(estimator, parameter)
+    truth = as_long_as(X, y, "y")
+    passed = routed_weights(estimator, X, sample_weight)
+    fits = [clone(estimator).set_params(**{name: float(level)}) for level in grid]
+    return QuantileModels(grid, tuple(model.fit(X, truth, **passed) for model in fits))
+
+
+def gaussian_from(regressor: Any, X: Any, *, noise: ArrayLike = 0.0) -> GaussianPredictive:
+    """Return mean and spread that a fitted regressor predicts with ``return_std=True``.
+
+    Parameters
+    ----------
+    regressor : fitted BayesianRidge, ARDRegression, GaussianProcessRegressor, or Pipeline with one
+    X : array-like of shape (n, k)
+    noise : float or array-like of shape (n,)
+        Standard deviation of the outcome around the curve, where the regressor's own spread is the
+        curve's alone: a GaussianProcessRegressor without WhiteKernel. BayesianRidge has it in.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import BayesianRidge
+    >>> X = np.arange(8.0)[:, None]
+    >>> forecast = gaussian_from(BayesianRidge().fit(X, 2 * X[:, 0] + [1, -1] * 4), [[8.0]])
+    >>> forecast.mean().round(1), forecast.sd.round(1)
+    (array([15.5]), array([1.3]))
+    """
+    final = regressor
+    while hasattr(final, "steps"):
+        final = final.steps[-1][1]
+    known = inspect.signature(final.predict).parameters if hasattr(final, "predict") else {}
+    if "return_std" not in known:
+        raise UsageError(
+            f"{type(final).__name__} predicts no spread (return_std): use BayesianRidge() or "
+            "GaussianProcessRegressor(), or residuals_from(regressor, X, X_held_out, y_held_out)."
+        )
+    extra = finite(noise, "noise")
+    refuse_negative(extra, "noise", "a standard deviation is 0 or above")
+    mean, sd = regressor.predict(X, return_std=True)
+    if hasattr(final, "X_offset_") and _forgets_to_centre():
+        inner = regressor[:-1].transform(X) if final is not regressor else np.asarray(X)
+        sd = final.predict(inner - final.X_offset_, return_std=True)[1]
+    agree({"return_std": len(sd), "noise": len(extra)})
+    return GaussianPredictive(mean, np.hypot(finite(sd, "return_std"), extra))
+
+
+def _forgets_to_centre() -> bool:
+    """Whether BayesianRidge and ARDRegression take spreads around 0, not around the rows' mean.
+
+    scikit-learn did before 1.9: too wide a spread for columns whose mean is far from 0.
+    """
+    import sklearn
+    from sklearn.utils.fixes import parse_version
+
+    return bool(parse_version(sklearn.__version__) < parse_version("1.9"))
+
+
+def residuals_from(
+    regressor: Any, X: Any, X_held_out: Any, y_held_out: Any, *, sample_weight: Any = None
+) -> EmpiricalPredictive:
+    """Return predictions plus the errors made on rows that the regressor was not fitted to.
+
+    **Assumes** errors of one law for all rows, small predictions and large ones alike; where the
+    spread grows, fit quantiles. Rows that were fitted to have errors that are too small.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> line = LinearRegression().fit([[0.0], [1.0]], [0.0, 2.0])
+    >>> residuals_from(line, [[5.0]], [[2.0], [3.0], [4.0]], [3.0, 6.0, 10.0]).quantile(0.9)
+    array([12.])
+    """
+    refuse_no_regressor(regressor, "LinearRegression().fit(X, y)")
+    truth = as_long_as(X_held_out, y_held_out, "y_held_out", "X_held_out")
+    # A regressor fitted to a column predicts one: (n, 1) less (n,) would be a table.
+    errors = truth - finite(regressor.predict(X_held_out), "predict(X_held_out)")
+    return EmpiricalPredictive(errors, sample_weight, shift=regressor.predict(X))
+
+
+def cross_residuals(
+    regressor: Any, X: Any, y: Any, X_new: Any, *, cv: Any = 5, sample_weight: Any = None
+) -> EmpiricalPredictive:
+    """Return predictions of a fit to all rows plus errors of cross-validated fits.
+
+    As `residuals_from`, without rows set aside: each error is of a model fitted without its fold
+    (so of slightly fewer rows: the spread is on the safe side). `cv` as scikit-learn takes it; rows
+    in time order need a splitter of their own and `residuals_from`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = np.arange(20.0)[:, None], np.arange(20.0) + np.tile([-1.0, 1.0], 10)
+    >>> cross_residuals(LinearRegression(), X, y, [[20.0]]).cdf(20.0).round(1)
+    array([0.5])
+    """
+    from sklearn.base import clone
+    from sklearn.model_selection import cross_val_predict
+
+    refuse_no_regressor(regressor, "LinearRegression()")
+    truth = as_long_as(X, y, "y")
+    if isinstance(cv, int) and cv > len(truth):
+        raise DataError(
+            f"There are {count(len(truth))} and cv={cv}: each fold needs one. Give cv={len(truth)} "
+            "or fewer, or more rows."
+        )
+    passed = routed_weights(regressor, X, sample_weight)
+    held_out = finite(cross_val_predict(regressor, X, truth, cv=cv, params=passed), "predict(X)")
+    fitted = clone(regressor).fit(X, truth, **passed)
+    weight = next(iter(passed.values()), None)
+    return EmpiricalPredictive(truth - held_out, weight, shift=fitted.predict(X_new))

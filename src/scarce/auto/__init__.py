@@ -1,0 +1,1 @@
+"""A stack of models that is judged as it predicts: `AutoClassifier`."""

@@ -1,0 +1,448 @@
+"""The members of a stack: which models look at the same rows, and how does each stay honest?
+
+    left_out[i] = probability of row i from a fit that had not seen its fold
+
+Linear logit, logit on splines, histogram boosting, a random forest; CatBoost and LightGBM where
+they are installed. A member is fitted once without each fold, and these very fits predict: no fit
+of all rows follows, for its log-odds would be of another size than those that were judged. Each
+chooses its ridge or its number of trees by left-out log loss.
+
+The choice is judged too: without each fold in turn, the whole procedure is done again on the other
+folds (fits without two folds, each of which serves both). Trees are grown on ranks of the columns,
+so that units change nothing, and kept as plain arrays. Does not weigh members: see stack.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import accumulate
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import BSpline
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from threadpoolctl import threadpool_limits
+
+from scarce.auto.sample import Sample
+from scarce.auto.trees import LARGEST, TreeEnsemble, freeze
+from scarce.engine.block import Array
+from scarce.engine.executors import Engine, Progress, many
+from scarce.errors import DataError
+from scarce.linear.grid import Part, solve_grid
+from scarce.linear.losses import loss_of
+from scarce.linear.regress import Setting
+from scarce.linear.sums import Look
+
+PACKAGES = {"catboost": "catboost", "lightgbm": "lightgbm"}
+FEW_VALUES = 5  # a column with fewer different values has nothing to bend between
+CUTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+DEGREE = 3
+RIDGES = (1e-4, 1e-3, 0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
+SMALLEST = 1e-12  # keeps a choice by log loss finite; the floor comes later
+FOREST_TREES = 60  # without each fold; together they are as many as there are folds times that
+AT_ONCE, PATIENCE = 4, 8  # settings that are added, and that may bring nothing before it ends
+BOOST_EVERY, BOOST_MOST = 5, 200  # a setting is so many trees more, up to so many
+# Rough times of a fit, in units of the logit's.
+FIT_COSTS = {"logit": 1, "spline": 4, "boosting": 4, "forest": 8, "catboost": 20, "lightgbm": 6}
+
+Rows = tuple[Array, Array, Array | None]
+Step = Callable[[], None]
+
+
+class Trial(NamedTuple):
+    """The member's procedure without one part of the folds.
+
+    Parameters
+    ----------
+    part : frozenset of int
+        The folds that are judged; empty for the procedure on all rows.
+    left_out : ndarray of shape (n,)
+        Probability of each row outside the part, from a fit without its fold and the part.
+    judged : ndarray of shape (folds outside the part, rows inside the part)
+        Probabilities of the part's rows from each of these fits.
+    """
+
+    part: frozenset[int]
+    left_out: Array
+    judged: Array
+
+
+class Fitted(NamedTuple):
+    """One model per fold, fitted without it; the procedure on all rows, and without each part."""
+
+    models: list[Any]
+    whole: Trial
+    trials: list[Trial]
+    chosen: str
+
+
+class Path(Protocol):
+    """A fit with several settings: ridges, or numbers of trees."""
+
+    prob: Array  # (settings so far, rows): probabilities of rows that the fit had not seen
+
+    def reach(self, length: int) -> int:
+        """Go on to so many settings, as far as there are; return how many of them there are."""
+
+    def model(self, setting: int) -> Any:
+        """Return the model of one setting, as plain arrays."""
+
+    def told(self, setting: int) -> str:
+        """Return a setting in words."""
+
+
+def usable() -> list[str]:
+    """Return the members that can be fitted here: optional packages count when installed."""
+    return [n for n in MEMBERS if n not in PACKAGES or find_spec(PACKAGES[n]) is not None]
+
+
+def fit_member(name: str, sample: Sample, step: Step = lambda: None) -> Fitted:
+    """Fit one member without each fold, and again without each part that is judged.
+
+    `step` is called after each fit.
+    """
+    paths: dict[frozenset[int], Path] = {}
+
+    def path(left_out: frozenset[int]) -> Path:
+        if left_out not in paths:
+            seen = sample.without(left_out)
+            paths[left_out] = MEMBERS[name](seen, sample.X[sample.inside(left_out)], sample.seed)
+            step()
+        return paths[left_out]
+
+    # One thread each: several members run side by side, and the bits do not depend on the cores.
+    with threadpool_limits(1, user_api="openmp"):
+        nobody: frozenset[int] = frozenset()
+        whole, setting = _trial(sample, nobody, path)
+        alone = [path(frozenset([fold])) for fold in np.unique(sample.folds).tolist()]
+        models = [one.model(setting) for one in alone]
+        chosen = alone[0].told(setting)
+        return Fitted(models, whole, [_trial(sample, p, path)[0] for p in sample.parts()], chosen)
+
+
+def fits_needed(sample: Sample) -> int:
+    """Return the number of fits of each member."""
+    folds = np.unique(sample.folds).tolist()
+    parts = [frozenset[int](), *sample.parts()]
+    return len({part | {fold} for part in parts for fold in folds if fold not in part})
+
+
+def fit_members(
+    names: Sequence[str], sample: Sample, engine: Engine, progress: Progress | None
+) -> list[Fitted]:
+    """Fit several members. In this process, progress is told after every fit of each."""
+    tasks = [partial(fit_member, name, sample) for name in names]
+    if engine is not None or progress is None:
+        return many(tasks, engine, progress=progress)
+    costs = [FIT_COSTS[name] for name in names for _ in range(fits_needed(sample))]
+    done, total = accumulate(costs), sum(costs)
+    return many([partial(task, step=lambda: progress(next(done), total)) for task in tasks])
+
+
+def _trial(
+    sample: Sample, part: frozenset[int], path: Callable[[frozenset[int]], Path]
+) -> tuple[Trial, int]:
+    """Do the procedure on the rows outside a part: choose a setting, predict with each fit."""
+    folds = [fold for fold in np.unique(sample.folds).tolist() if fold not in part]
+    paths = [path(part | {fold}) for fold in folds]
+    places = [np.flatnonzero(sample.inside(part | {fold})) for fold in folds]
+    own = [sample.folds[place] == fold for fold, place in zip(folds, places, strict=True)]
+    length = best = 0
+    while (longer := min(one.reach(length + AT_ONCE) for one in paths)) > length:
+        length = longer
+        losses = np.zeros(length)
+        for one, place, mine in zip(paths, places, own, strict=True):
+            event, prob = sample.y[place[mine]] == 1, one.prob[:length, mine]
+            happened = np.maximum(np.where(event, prob, 1.0 - prob), SMALLEST)
+            losses -= np.log(happened) @ sample.weights[place[mine]]
+        best = int(np.argmin(losses))
+        if best + PATIENCE < length:
+            break
+    left_out = np.full(len(sample.y), np.nan)
+    for one, place, mine in zip(paths, places, own, strict=True):
+        left_out[place[mine]] = one.prob[best, mine]
+    judged = [one.prob[best, ~mine] for one, mine in zip(paths, own, strict=True)]
+    return Trial(part, left_out, np.array(judged)), best
+
+
+# --- logit and splines ----------------------------------------------------------------------------
+
+
+class RidgeLogit(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted logit on columns and, where it has knots, on their cubic B-splines: predicts only.
+
+    Attributes
+    ----------
+    classes_, n_features_in_
+    knots_ : list of ndarray
+        Knots of each column, empty where only the column itself counts.
+    coef_ : ndarray
+        Of the columns, then of the splines of each column in turn.
+    intercept_ : float
+
+    **Assumes** complete numeric columns. Beyond the range of the fit splines stay constant and the
+    linear term goes on.
+
+    Examples
+    --------
+    >>> X = np.linspace(-2, 2, 200)[:, None]
+    >>> path = logit_path((X, (np.abs(X[:, 0]) > 1) * 1.0, None), X[[0, 100, 199]], 0, bent=True)
+    >>> path.model(3).predict_proba(X[[0, 100, 199]])[:, 1].round(1)
+    array([1., 0., 1.])
+    """
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return both classes' probabilities, shape (n, 2)."""
+        wide = widened(np.asarray(X, dtype=np.float64), self.knots_)
+        score = wide @ self.coef_ + self.intercept_
+        return np.column_stack([expit(-score), expit(score)])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the more probable class of each row."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def _check_loaded(self) -> None:
+        if not hasattr(self, "knots_"):
+            return
+        k = self.n_features_in_
+        if len(self.knots_) != k or np.shape(self.classes_) != (2,):
+            raise DataError(f"knots_ do not fit {k} columns, or classes_ are not two.")
+        for knots in self.knots_:
+            if len(knots) and (len(knots) < 2 * DEGREE + 2 or not (np.diff(knots) > 0).all()):
+                raise DataError("knots_ are not increasing, or too few for a cubic.")
+        wide = k + sum(len(knots) - DEGREE - 1 for knots in self.knots_ if len(knots))
+        if self.coef_.shape != (wide,):
+            raise DataError(f"coef_ has shape {self.coef_.shape}, not {(wide,)}.")
+        if not np.isfinite([*self.coef_, self.intercept_]).all():
+            raise DataError("coef_ or intercept_ is not finite.")
+
+
+class LogitPath:
+    """The same logit at every ridge."""
+
+    def __init__(self, coef: Array, knots: list[Array], new: Array) -> None:
+        self.coef, self.knots = coef, knots
+        wide = widened(new, knots)
+        self.prob = expit(coef[:, :-1] @ wide.T + coef[:, -1:])
+
+    def reach(self, length: int) -> int:
+        """Return the number of ridges."""
+        return len(RIDGES)
+
+    def model(self, setting: int) -> RidgeLogit:
+        """Return the logit at one ridge."""
+        model = RidgeLogit()
+        model.classes_ = np.array([0, 1])
+        model.n_features_in_, model.knots_ = len(self.knots), self.knots
+        model.coef_, model.intercept_ = self.coef[setting, :-1], float(self.coef[setting, -1])
+        return model
+
+    def told(self, setting: int) -> str:
+        """Return the ridge in words."""
+        return f"ridge {RIDGES[setting]:.3g}"
+
+
+def logit_path(seen: Rows, new: Array, seed: int, *, bent: bool = False) -> LogitPath:
+    """Fit the logit at every ridge; the ridge applies to standardised columns."""
+    X, y, weight = seen
+    places = [knots(column) if bent else np.empty(0) for column in X.T]
+    wide = widened(X, places)
+    share = np.ones(len(y)) if weight is None else weight
+    largest = np.maximum(np.abs(wide).max(axis=0), np.finfo(float).tiny)  # squares stay finite
+    mean = largest * (share @ (wide / largest)) / share.sum()
+    spread = largest * np.sqrt(share @ ((wide - mean) / largest) ** 2 / share.sum())
+    spread = np.where(np.ptp(wide / largest, axis=0) > 0, spread, 0.0)
+    standard = (wide - mean) / np.where(spread > 0, spread, np.inf)
+    events = np.array([share[y == 0].sum(), share[y == 1].sum()])
+    count = np.array([np.sum(y == 0), np.sum(y == 1)], dtype=np.float64)
+    look = Look(events, count, 0, np.zeros(len(mean)), np.where(spread > 0, 1.0, 0.0))
+    part, loss = Part(standard, y, share, True), loss_of("logistic")
+    coef = solve_grid(part, look, [loss], RIDGES, Setting()).coef
+    coef[..., :-1] /= np.where(spread > 0, spread, 1.0)
+    coef[..., -1] -= coef[..., :-1] @ mean
+    return LogitPath(coef[0], places, new)
+
+
+def widened(X: Array, knots: list[Array]) -> Array:
+    """Return the columns, and beside them the splines of those that have knots."""
+    parts = [X]
+    for column, places in zip(X.T, knots, strict=True):
+        if len(places):
+            inside = np.clip(column, places[DEGREE], places[-DEGREE - 1])
+            parts.append(BSpline.design_matrix(inside, places, DEGREE).toarray())
+    return np.ascontiguousarray(np.hstack(parts))
+
+
+def knots(column: Array) -> Array:
+    """Knots at the quartiles, evenly continued by three on each side."""
+    values = np.unique(column)
+    if len(values) < FEW_VALUES:
+        return np.empty(0)
+    inner = np.unique(np.quantile(column, CUTS))
+    if len(inner) < 3:  # most rows share a value: cut the different values instead
+        inner = np.unique(np.quantile(values, CUTS))
+    first, last = inner[1] - inner[0], inner[-1] - inner[-2]
+    steps = np.arange(1, DEGREE + 1)
+    with np.errstate(over="ignore"):
+        whole = np.concatenate([inner[0] - first * steps[::-1], inner, inner[-1] + last * steps])
+    # Values next to each other in floating point, or near the largest ones, leave no room.
+    return whole if np.isfinite(whole).all() and (np.diff(whole) > 0).all() else np.empty(0)
+
+
+# --- trees ----------------------------------------------------------------------------------------
+
+
+class Ranks:
+    """Values of each column as ranks 1, 2, ..., and thresholds between ranks as values again.
+
+    Libraries bin, round to single precision or treat 0 specially; ranks leave them nothing to
+    depend on but the order of the values.
+
+    Examples
+    --------
+    >>> ranks = Ranks(np.array([[1e9], [3e9], [1e9]]))
+    >>> ranks.coded(np.array([[3e9], [np.nan]])).ravel(), ranks.value(np.array([1.5]), [0])
+    (array([ 2., nan]), array([2.e+09]))
+    """
+
+    def __init__(self, X: Array) -> None:
+        self.values = [np.unique(column[~np.isnan(column)]) for column in X.T]
+
+    def coded(self, X: Array) -> Array:
+        """Return the ranks of values that are among those of the fit."""
+        codes = np.empty_like(X)
+        for j, values in enumerate(self.values):
+            codes[:, j] = np.searchsorted(values, X[:, j]) + 1.0
+            codes[np.isnan(X[:, j]), j] = np.nan if len(values) > 1 else 1.0
+        return codes
+
+    def value(self, threshold: Array, feature: Any) -> Array:
+        """Return thresholds in units of the columns, from thresholds between ranks."""
+        found = np.empty(len(threshold))
+        for j in np.unique(feature):
+            mine, values = np.flatnonzero(feature == j), self.values[j]
+            at = np.clip(threshold[mine] - 1.0, -1.0, len(values))
+            low = np.clip(np.floor(at), 0, len(values) - 1).astype(np.intp)
+            high = np.minimum(low + 1, len(values) - 1)
+            between = values[low] * (1.0 - (at - low)) + values[high] * (at - low)
+            # Not below the lower value, and below the upper one, whatever the rounding.
+            between = np.clip(between, values[low], np.nextafter(values[high], -np.inf))
+            between = np.where(at >= len(values) - 1, LARGEST, between)
+            found[mine] = np.where(at < 0, -LARGEST, between)
+        return found
+
+    def freeze(self, grown: Any) -> TreeEnsemble:
+        """Return trees that were grown on ranks, with thresholds in units of the columns."""
+        frozen = freeze(grown)
+        inner = np.flatnonzero(frozen.feature_ >= 0)
+        frozen.threshold_[inner] = self.value(frozen.threshold_[inner], frozen.feature_[inner])
+        frozen.single_, frozen.tiny_ = False, 0.0
+        return frozen
+
+
+class TreePath:
+    """The same trees, cut after one number or another; boosting may be grown further."""
+
+    def __init__(
+        self,
+        grow: Callable[[int, Array, Array, Array | None], Any],
+        counts: Sequence[int],
+        seen: Rows,
+        new: Array,
+        *,
+        further: bool = False,
+    ) -> None:
+        X, y, weight = seen
+        self.grow, self.counts, self.new, self.further = grow, tuple(counts), new, further
+        self.ranks = Ranks(X)
+        self.seen = (self.ranks.coded(X), y, weight)
+        self.prob = np.empty((0, len(new)))
+
+    def reach(self, length: int) -> int:
+        """Grow the trees of so many settings; without `further`, all of them at once."""
+        length = min(length, len(self.counts)) if self.further else len(self.counts)
+        if len(self.prob) < length:
+            ahead = min(max(length, 2 * len(self.prob)), len(self.counts))  # going on has a cost
+            self.trees = self.ranks.freeze(self.grow(self.counts[ahead - 1], *self.seen))
+            self.prob = self.trees.staged_prob(self.new, self.counts[:ahead])
+        return length
+
+    def model(self, setting: int) -> TreeEnsemble:
+        """Return the first so many trees."""
+        return self.trees.first(self.counts[setting])
+
+    def told(self, setting: int) -> str:
+        """Return the number of trees in words."""
+        return f"{self.counts[setting]} trees"
+
+
+def _boosting(seen: Rows, new: Array, seed: int) -> TreePath:
+    model = HistGradientBoostingClassifier(early_stopping=False, warm_start=True, random_state=seed)
+
+    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> Any:
+        return model.set_params(max_iter=trees).fit(X, y, weight)
+
+    counts = range(BOOST_EVERY, BOOST_MOST + 1, BOOST_EVERY)
+    return TreePath(grow, counts, seen, new, further=True)
+
+
+def _forest(seen: Rows, new: Array, seed: int) -> TreePath:
+    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> Any:
+        # Half of the rows a tree: as good on average over folds, and half the time and file.
+        model = RandomForestClassifier(
+            trees, min_samples_leaf=3, max_samples=0.5, random_state=seed
+        )
+        return model.fit(X, y, weight)
+
+    return TreePath(grow, [FOREST_TREES], seen, new)
+
+
+def _catboost(seen: Rows, new: Array, seed: int) -> TreePath:
+    CatBoostClassifier = import_module("catboost").CatBoostClassifier
+
+    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> Any:
+        model = CatBoostClassifier(
+            iterations=trees,
+            random_seed=seed,
+            thread_count=1,
+            verbose=False,
+            allow_writing_files=False,
+        )
+        return model.fit(X, y, sample_weight=weight)
+
+    return TreePath(grow, range(20, 301, 20), seen, new)
+
+
+def _lightgbm(seen: Rows, new: Array, seed: int) -> TreePath:
+    LGBMClassifier = import_module("lightgbm").LGBMClassifier
+
+    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> Any:
+        model = LGBMClassifier(
+            n_estimators=trees,
+            num_leaves=15,
+            learning_rate=0.08,
+            random_state=seed,
+            n_jobs=1,
+            verbose=-1,
+            deterministic=True,
+            force_row_wise=True,
+        )
+        return model.fit(X, y, sample_weight=weight)
+
+    return TreePath(grow, range(10, 201, 10), seen, new)
+
+
+MEMBERS: dict[str, Callable[[Rows, Array, int], Path]] = {
+    "logit": logit_path,
+    "spline": partial(logit_path, bent=True),
+    "boosting": _boosting,
+    "forest": _forest,
+    "catboost": _catboost,
+    "lightgbm": _lightgbm,
+}

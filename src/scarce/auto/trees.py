@@ -1,0 +1,387 @@
+"""Fitted trees as plain arrays: how does a boosted model outlive the library that grew it?
+
+    score(x) = offset + sum over trees of value[leaf of x]        link "logit": prob = expit(score)
+    leaf: from the root, left where x[feature] <= threshold, right otherwise; NaN as the node says
+
+`freeze` copies a fitted binary classifier of scikit-learn (histogram boosting, random forest, extra
+trees), LightGBM or CatBoost. The arrays go into a model file, which then needs neither pickle nor
+the library, and predictions are the same bits before and after. Assumes numeric columns. Does not
+grow trees, and refuses splits on categories.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import validate_data
+
+from scarce.engine.block import Array
+from scarce.errors import DataError, UsageError
+
+LARGEST = np.finfo(np.float64).max
+LINKS = ("logit", "share")
+LIGHTGBM_ZERO = float(np.float32(1e-35))  # its kZeroThreshold: smaller values are read as 0
+
+
+class Nodes(NamedTuple):
+    """The nodes of one tree, root first, children after their parent; feature -1 marks a leaf."""
+
+    feature: NDArray[np.int32]
+    threshold: Array
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    missing_left: NDArray[np.bool_]
+    value: Array
+
+
+class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A frozen binary tree ensemble: predicts, goes into a model file, cannot be fitted.
+
+    Made by `freeze`. Its probabilities are those of the library that grew the trees, to 1e-12.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    n_features_in_ : int
+    roots_ : ndarray of shape (n_trees,)
+        Where each tree begins in the node arrays.
+    feature_, threshold_, left_, right_, missing_left_, value_ : ndarray of shape (n_nodes,)
+        Column that a node asks for (-1 in a leaf), its threshold, its children, where a missing
+        value goes, and what a leaf adds to the score.
+    offset_, scale_ : float
+        score = offset + scale * sum of the leaves.
+    link_ : {"logit", "share"}
+        Whether the score is log-odds, or already a probability (forests).
+    single_ : bool
+        Whether the library compares in single precision, as forests and CatBoost do.
+    tiny_ : float
+        Values up to this size count as 0: 1e-35 in LightGBM, elsewhere 0.
+
+    **Assumes** columns in the order of the fit; NaN is a missing value.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = np.arange(20.0)[:, None], np.arange(20) > 12
+    >>> forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    >>> frozen = freeze(forest)
+    >>> frozen
+    TreeEnsemble()
+    >>> bool((frozen.predict_proba(X) == forest.predict_proba(X)).all())
+    True
+    """
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the score of each row: log-odds or share, as `link_` says."""
+        if not hasattr(self, "roots_"):
+            raise UsageError("This TreeEnsemble holds no trees. Make one with freeze(model).")
+        features = validate_data(
+            self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
+        )
+        return np.asarray(self.staged(features, [len(self.roots_)])[0])
+
+    def staged(self, X: Array, counts: Sequence[int]) -> Array:
+        """Return the scores of a float64 matrix after its first so many trees, unchecked.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features_in_)
+        counts : increasing whole numbers from 1
+            More than there are means all: a library may find no further split and stop.
+
+        Returns
+        -------
+        ndarray of shape (len(counts), n)
+        """
+        if self.single_:
+            with np.errstate(over="ignore"):
+                X = X.astype(np.float32).astype(np.float64)
+        if self.tiny_ > 0:
+            X = np.where(np.abs(X) <= self.tiny_, 0.0, X)
+        total = walk(
+            np.ascontiguousarray(X),
+            self.roots_,
+            self.feature_,
+            self.threshold_,
+            self.left_,
+            self.right_,
+            self.missing_left_,
+            self.value_,
+            0.0 if self.scale_ != 1.0 else self.offset_,
+            np.asarray(counts, dtype=np.int64),
+        )
+        if self.link_ == "share":
+            return np.asarray(total / np.minimum(counts, len(self.roots_))[:, None])
+        return total if self.scale_ == 1.0 else np.asarray(self.scale_ * total + self.offset_)
+
+    def staged_prob(self, X: Array, counts: Sequence[int]) -> Array:
+        """Return probabilities of the second class after the first so many trees, unchecked."""
+        scores = self.staged(X, counts)
+        return scores if self.link_ == "share" else np.asarray(expit(scores))
+
+    def first(self, count: int) -> TreeEnsemble:
+        """Return the ensemble of the first so many trees, or of all if there are fewer."""
+        part = TreeEnsemble()
+        part.__dict__.update(self.__dict__)
+        end = len(self.feature_) if count >= len(self.roots_) else int(self.roots_[count])
+        part.roots_ = self.roots_[:count].copy()
+        for field in Nodes._fields:
+            setattr(part, f"{field}_", getattr(self, f"{field}_")[:end].copy())
+        return part
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return both classes' probabilities, shape (n, 2)."""
+        score = self.decision_function(X)
+        if self.link_ == "share":
+            return np.column_stack([1.0 - score, score])
+        return np.column_stack([expit(-score), expit(score)])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the more probable class of each row."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def _check_loaded(self) -> None:
+        """Refuse arrays on which a walk could leave the tree, never end, or give no number."""
+        if not hasattr(self, "roots_"):
+            return
+        n = len(self.feature_)
+        kinds = {"feature_": "i", "left_": "i", "right_": "i", "missing_left_": "b"}
+        for name in ("feature_", "threshold_", "left_", "right_", "missing_left_", "value_"):
+            array = getattr(self, name)
+            if array.shape != (n,) or array.dtype.kind != kinds.get(name, "f"):
+                raise DataError(f"{name} is {array.dtype} {array.shape}, where {n} are needed.")
+        for name in ("threshold_", "value_"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise DataError(f"{name} holds a value that is not finite.")
+        numbers = [self.offset_, self.scale_, self.tiny_]
+        if not np.isfinite(numbers).all() or self.link_ not in LINKS:
+            raise DataError("offset_, scale_, tiny_ or link_ is not one that an ensemble has.")
+        if type(self.single_) is not bool or np.shape(self.classes_) != (2,):
+            raise DataError("single_ is no truth value, or classes_ are not two.")
+        roots = self.roots_
+        if roots.ndim != 1 or roots.dtype.kind != "i" or len(roots) == 0:
+            raise DataError("roots_ is not a list of node numbers.")
+        if roots.min() < 0 or roots.max() >= n:
+            raise DataError(f"A tree begins at node {roots.max()} of {n}.")
+        if (self.feature_ < -1).any() or (self.feature_ >= self.n_features_in_).any():
+            raise DataError(
+                f"A node asks for column {self.feature_.max()} of {self.n_features_in_}."
+            )
+        here = np.flatnonzero(self.feature_ >= 0)
+        for name in ("left_", "right_"):
+            child = getattr(self, name)[here]
+            # Children after their parent: every walk goes forward, so it ends.
+            if (child <= here).any() or (child >= n).any():
+                raise DataError(f"{name} leads back or out of the {n} nodes.")
+
+
+@njit(nogil=True, cache=True)
+def walk(X, roots, feature, threshold, left, right, missing_left, value, offset, counts):  # type: ignore[no-untyped-def]
+    """Sum the leaves of each row, tree after tree as the libraries do, and note some sums."""
+    total = np.full(len(X), offset)
+    noted = np.empty((len(counts), len(X)))
+    place = 0
+    for number in range(min(counts[-1], len(roots))):
+        for row in range(len(X)):
+            node = roots[number]
+            while feature[node] >= 0:
+                x = X[row, feature[node]]
+                go_left = missing_left[node] if np.isnan(x) else x <= threshold[node]
+                node = left[node] if go_left else right[node]
+            total[row] += value[node]
+        if number + 1 == counts[place]:
+            noted[place] = total
+            place += 1
+    noted[place:] = total
+    return noted
+
+
+def freeze(model: Any) -> TreeEnsemble:
+    """Copy a fitted binary tree ensemble into plain arrays.
+
+    Parameters
+    ----------
+    model : fitted HistGradientBoostingClassifier, RandomForestClassifier, ExtraTreesClassifier,
+            LGBMClassifier or CatBoostClassifier
+        Of two classes, on numeric columns.
+
+    Returns
+    -------
+    TreeEnsemble
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> X, y = np.arange(90.0)[:, None], np.arange(90) > 60
+    >>> len(freeze(HistGradientBoostingClassifier(max_iter=7).fit(X, y)).roots_)
+    7
+    """
+    name = type(model).__name__
+    if name not in READERS:
+        raise UsageError(
+            f"{name} cannot be frozen: these can: {', '.join(READERS)}. Give one of them, fitted "
+            "on two classes."
+        )
+    classes = np.asarray(getattr(model, "classes_", ()))
+    if classes.shape != (2,):
+        raise UsageError(
+            f"{name} has {len(classes)} classes, and a frozen ensemble holds two. Fit it on a "
+            "label of two classes."
+        )
+    trees, settings = READERS[name](model)
+    starts = np.cumsum([0, *(len(tree.feature) for tree in trees)])
+    frozen = TreeEnsemble()
+    frozen.classes_ = classes
+    frozen.n_features_in_ = int(model.n_features_in_)
+    frozen.roots_ = starts[:-1].astype(np.int32)
+    for field in Nodes._fields:
+        parts = [getattr(tree, field) for tree in trees]
+        if field in ("left", "right"):
+            parts = [part + first for part, first in zip(parts, starts[:-1], strict=True)]
+        joined = np.concatenate(parts)
+        if field == "threshold":  # "always left" of a finite number, in a form a file may hold
+            joined = np.clip(joined, -LARGEST, LARGEST)
+        kind = {"threshold": np.float64, "value": np.float64, "missing_left": np.bool_}
+        setattr(frozen, f"{field}_", joined.astype(kind.get(field, np.int32)))
+    frozen.offset_, frozen.scale_, frozen.link_, frozen.single_, frozen.tiny_ = settings
+    frozen._check_loaded()
+    return frozen
+
+
+Settings = tuple[float, float, str, bool, float]  # offset, scale, link, single, tiny
+Reader = Callable[[Any], tuple[list[Nodes], Settings]]
+
+
+def _histogram_boosting(model: Any) -> tuple[list[Nodes], Settings]:
+    trees = []
+    for [predictor] in model._predictors:
+        nodes = predictor.nodes
+        if nodes["is_categorical"].any():
+            raise UsageError(
+                "The model splits on categories, which plain thresholds cannot hold. Turn them "
+                "into columns of 0 and 1 before the fit."
+            )
+        leaf = nodes["is_leaf"].astype(bool)
+        trees.append(
+            Nodes(
+                np.where(leaf, -1, nodes["feature_idx"]),
+                np.where(leaf, 0.0, nodes["num_threshold"]),
+                np.where(leaf, 0, nodes["left"]),
+                np.where(leaf, 0, nodes["right"]),
+                nodes["missing_go_to_left"].astype(bool),
+                np.where(leaf, nodes["value"], 0.0),
+            )
+        )
+    return trees, (float(np.ravel(model._baseline_prediction)[0]), 1.0, "logit", False, 0.0)
+
+
+def _forest(model: Any) -> tuple[list[Nodes], Settings]:
+    trees = []
+    for grown in model.estimators_:
+        tree = grown.tree_
+        nodes = tree.__getstate__()["nodes"]
+        leaf = tree.children_left < 0
+        trees.append(
+            Nodes(
+                np.where(leaf, -1, tree.feature),
+                np.where(leaf, 0.0, tree.threshold),
+                np.where(leaf, 0, tree.children_left),
+                np.where(leaf, 0, tree.children_right),
+                nodes["missing_go_to_left"].astype(bool),
+                np.where(leaf, tree.value[:, 0, 1], 0.0),
+            )
+        )
+    return trees, (0.0, 1.0, "share", True, 0.0)
+
+
+def _lightgbm(model: Any) -> tuple[list[Nodes], Settings]:
+    dump = model.booster_.dump_model()
+    if not str(dump["objective"]).startswith("binary sigmoid:1"):
+        raise UsageError(
+            f"LightGBM was fitted with objective {dump['objective']!r}; only its own binary "
+            "objective is known here. Fit with objective='binary'."
+        )
+    trees = [_lightgbm_tree(tree["tree_structure"]) for tree in dump["tree_info"]]
+    return trees, (0.0, 1.0, "logit", False, LIGHTGBM_ZERO)
+
+
+def _lightgbm_tree(root: dict[str, Any]) -> Nodes:
+    rows: list[list[Any]] = []
+
+    def add(node: dict[str, Any]) -> int:
+        here = len(rows)
+        if "split_feature" not in node:
+            rows.append([-1, 0.0, 0, 0, False, node["leaf_value"]])
+            return here
+        if node["decision_type"] != "<=" or node["missing_type"] == "Zero":
+            raise UsageError(
+                "LightGBM splits on categories or treats 0 as missing, which plain thresholds "
+                "cannot hold. Turn categories into columns of 0 and 1, and leave zero_as_missing."
+            )
+        # Where no value was missing in training, LightGBM reads a missing one as 0.
+        missing = node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0
+        rows.append([node["split_feature"], node["threshold"], 0, 0, bool(missing), 0.0])
+        rows[here][2] = add(node["left_child"])
+        rows[here][3] = add(node["right_child"])
+        return here
+
+    add(root)
+    return Nodes(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def _catboost(model: Any) -> tuple[list[Nodes], Settings]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.json")
+        model.save_model(str(path), format="json")
+        dump = json.loads(path.read_text())
+    columns = {
+        column["feature_index"]: (column["flat_feature_index"], column["nan_value_treatment"])
+        for column in dump["features_info"].get("float_features", [])
+    }
+    if "oblivious_trees" not in dump or dump["features_info"].get("categorical_features"):
+        raise UsageError(
+            "CatBoost was fitted with categories or with trees that are not symmetric, which are "
+            "not known here. Turn categories into columns of 0 and 1, and leave grow_policy."
+        )
+    trees = [_catboost_tree(tree, columns) for tree in dump["oblivious_trees"]]
+    scale, bias = dump["scale_and_bias"]
+    return trees, (float(np.ravel(bias)[0]), float(scale), "logit", True, 0.0)
+
+
+def _catboost_tree(tree: dict[str, Any], columns: dict[int, tuple[int, str]]) -> Nodes:
+    """Spell out a symmetric tree: level d asks split depth - 1 - d, so that leaves keep order."""
+    splits = (tree.get("splits") or [])[::-1]
+    inner, leaves = 2 ** len(splits) - 1, 2 ** len(splits)
+    level = np.repeat(np.arange(len(splits)), 2 ** np.arange(len(splits)))
+    known = [columns[split["float_feature_index"]] for split in splits]
+    feature = np.full(inner + leaves, -1)
+    threshold, value = np.zeros((2, inner + leaves))
+    left, right = np.zeros((2, inner + leaves), dtype=np.int64)
+    missing_left = np.zeros(inner + leaves, dtype=bool)
+    if splits:
+        borders = np.array([split["border"] for split in splits], dtype=np.float32)
+        feature[:inner] = np.array([column for column, _ in known])[level]
+        threshold[:inner] = borders.astype(np.float64)[level]
+        missing_left[:inner] = np.array([treated != "AsTrue" for _, treated in known])[level]
+        left[:inner] = 2 * np.arange(inner) + 1  # heap order: "above the border" is the right one
+        right[:inner] = 2 * np.arange(inner) + 2
+    value[inner:] = tree["leaf_values"]
+    return Nodes(feature, threshold, left, right, missing_left, value)
+
+
+READERS: dict[str, Reader] = {
+    "HistGradientBoostingClassifier": _histogram_boosting,
+    "RandomForestClassifier": _forest,
+    "ExtraTreesClassifier": _forest,
+    "LGBMClassifier": _lightgbm,
+    "CatBoostClassifier": _catboost,
+}

@@ -1,0 +1,52 @@
+"""How does a problem that names arguments of Python read to someone who types flags?
+
+    Argument("drop", ["city"])  ->  --drop city        Argument("header", False)  ->  --no-header
+
+Only arguments that are options of the verb at hand have a flag; a remedy with another is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from scarce.cli.next_command import shell_word
+from scarce.errors import UNSET, Argument, Phrase
+
+RENAMED = {"categorical": "categories", "random_state": "seed", "header": "no-header"}
+
+
+class Flags:
+    """Writes arguments as options of a verb.
+
+    Parameters
+    ----------
+    options : collection of str
+        Names of the verb's options without dashes, such as "no-header".
+
+    Examples
+    --------
+    >>> speak = Flags(["drop", "seed", "no-header", "missing"])
+    >>> speak(Argument("drop", ["city", "my town"])), speak(Argument("random_state"))
+    ("--drop city --drop 'my town'", '--seed')
+    >>> speak(Argument("header", False)), speak(Argument("missing", ...))
+    ('--no-header', '--missing VALUE')
+    >>> speak(Argument("alpha", 3)) is None, speak(Phrase("fit again", "run `scarce fit`"))
+    (True, 'run `scarce fit`')
+    """
+
+    def __init__(self, options: Collection[str]) -> None:
+        self.options = options
+
+    def __call__(self, one: Argument | Phrase) -> str | None:
+        """Return the flag with its value, or None where the verb has none."""
+        if isinstance(one, Phrase):
+            return one.shell or None
+        name = RENAMED.get(one.name, one.name).replace("_", "-")
+        if name not in self.options:
+            return None
+        if one.value is UNSET or isinstance(one.value, bool):
+            return f"--{name}"
+        if one.value is ... or one.value == [...]:
+            return f"--{name} VALUE"
+        values = one.value if isinstance(one.value, (list, tuple)) else [one.value]
+        return " ".join(f"--{name} {shell_word(str(value))}" for value in values)

@@ -1,0 +1,1 @@
+"""How good are probabilities, and what do decisions cost, on rows whose outcome is known?"""

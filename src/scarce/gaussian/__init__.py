@@ -1,0 +1,1 @@
+"""Generative classes (paper 003): densities with missing values, EM, `GaussianBayes`."""

@@ -1,0 +1,278 @@
+"""How probable is a row under each class, when some of its values are missing?
+
+    log p(seen | y) = -1/2 [ (x - mean)' C^-1 (x - mean) + log det C + k log 2 pi ]      (003 1.5)
+
+with mean and C = covariance of class y cut to the k values that were seen: leaving the others out
+is integrating them out, exactly. Rows are grouped by which values they miss; each pattern costs one
+Cholesky factor per class, d^3 / 3, then each row d^2: r rows with p patterns cost about
+classes * (p d^3 + r d^2). Assumes covariances that are not singular (see shrinkage.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincc, gammaln
+
+from scarce.engine.block import PIECE_ROWS, Array, Block
+
+Mask = NDArray[np.bool_]
+FACTOR_CELLS = 2**18  # 2 MB of factors at a time: LAPACK without a Python loop, still in cache
+LONG = 12  # rows of a pattern from which a matrix product of its own is quicker
+LOG_2PI = float(np.log(2 * np.pi))
+FARTHEST = 1e140  # a distance beyond is cut: its square would not be a number
+LARGEST = 1e300  # squares of gaps are cut there, in whatever unit; variances are below 1e290
+
+
+class Classes(NamedTuple):
+    """The classes as the kernels need them."""
+
+    mean: Array  # (classes, features)
+    covariance: Array  # (classes, features, features); (1, ...) where all classes share one
+    used: Mask  # (features,): columns not used count as missing
+
+
+class Factors(NamedTuple):
+    """The inverse Cholesky factor of a covariance, for each of some patterns of holes."""
+
+    half: Array  # (patterns, features, features): |half @ gap|^2 is the squared distance
+    log_det: Array  # (patterns,)
+
+
+def patterns(seen: Mask) -> tuple[Mask, NDArray[np.intp], NDArray[np.intp]]:
+    """Group rows by which values they show.
+
+    Returns
+    -------
+    masks : ndarray of bool, shape (p, d)
+        The patterns that occur.
+    order : ndarray of shape (n,)
+        Rows, those of the first pattern first.
+    ends : ndarray of shape (p + 1,)
+        Rows of pattern i are order[ends[i]:ends[i + 1]].
+
+    Examples
+    --------
+    >>> masks, order, ends = patterns(np.array([[True, False], [True, True], [True, False]]))
+    >>> masks[0], order[ends[0]:ends[1]]
+    (array([ True, False]), array([0, 2]))
+    """
+    n = len(seen)
+    if seen.all():
+        return seen[:1], np.arange(n), np.array([0, n])
+    packed = np.packbits(seen, axis=1)
+    words = -(-packed.shape[1] // 8)
+    keys = np.zeros((n, 8 * words), dtype=np.uint8)
+    keys[:, : packed.shape[1]] = packed
+    whole = keys.view(np.uint64)
+    if words == 1:
+        code = whole[:, 0]
+        order = np.argsort(code, kind="stable")
+        new = np.flatnonzero(code[order][1:] != code[order][:-1]) + 1
+    else:
+        order = np.lexsort(whole.T)
+        in_order = whole[order]
+        new = np.flatnonzero((in_order[1:] != in_order[:-1]).any(axis=1)) + 1
+    ends = np.concatenate([[0], new, [n]])
+    return seen[order[ends[:-1]]], order, ends
+
+
+def factor(covariance: Array, masks: Mask) -> Factors:
+    """Return the factors of one covariance cut to each pattern, all patterns at once.
+
+    A missing value becomes a coordinate of its own with variance 1, which adds 0 to the log
+    determinant, and 0 to the distance when its gap is set to 0.
+    """
+    cut = covariance * masks[:, :, None] * masks[:, None, :]
+    diagonal = np.arange(masks.shape[1])
+    cut[:, diagonal, diagonal] = np.where(masks, np.diag(covariance), 1.0)
+    spread = np.sqrt(cut[:, diagonal, diagonal])
+    cut /= spread[:, :, None] * spread[:, None, :]
+    lower = np.linalg.cholesky(cut)
+    log_det = 2.0 * (np.log(lower[:, diagonal, diagonal]) + np.log(spread)).sum(axis=1)
+    return Factors(np.linalg.inv(lower) / spread[:, None, :], log_det)
+
+
+class Run(NamedTuple):
+    """Some rows of a block in the order of their patterns: group i has mask i."""
+
+    rows: NDArray[np.intp]  # (r,) positions in the block
+    masks: Mask  # (p, features)
+    ends: NDArray[np.intp]  # (p + 1,): rows of pattern i are rows[ends[i]:ends[i + 1]]
+
+
+def runs(seen: Mask) -> Iterator[Run]:
+    """Walk rows by pattern, few enough at a time for rows and factors to stay in cache."""
+    masks, order, ends = patterns(seen)
+    most = max(8, FACTOR_CELLS // max(1, seen.shape[1]) ** 2)
+    start = 0
+    while start < len(order):
+        first = int(np.searchsorted(ends, start, side="right")) - 1
+        stop = min(start + PIECE_ROWS, int(ends[min(first + most, len(masks))]))
+        last = int(np.searchsorted(ends, stop, side="left"))
+        inner = np.clip(ends[first : last + 1], start, stop) - start
+        yield Run(order[start:stop], masks[first:last], inner)
+        start = stop
+
+
+def turn(matrices: Array, gap: Array, ends: NDArray[np.intp]) -> Array:
+    """Return matrix i times each row of group i, for all groups: (r, d).
+
+    Long groups are one matrix product each, short ones go together: with values missing at random
+    nearly every row is a group of its own, and a Python loop over rows would cost the most.
+    """
+    if len(matrices) == 1:
+        return np.asarray(gap @ matrices[0].T)
+    out = np.empty_like(gap)
+    sizes = np.diff(ends)
+    for i in np.flatnonzero(sizes > LONG):
+        out[ends[i] : ends[i + 1]] = gap[ends[i] : ends[i + 1]] @ matrices[i].T
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    short = np.flatnonzero(sizes[group] <= LONG)
+    step = max(64, 2 * FACTOR_CELLS // gap.shape[1] ** 2)
+    for first in range(0, len(short), step):
+        rows = short[first : first + step]
+        out[rows] = (matrices[group[rows]] @ gap[rows][:, :, None])[:, :, 0]
+    return out
+
+
+def squared_distances(block: Block, classes: Classes) -> tuple[Array, Array, Array]:
+    """Return squared distances (n, K), log determinants (n, K) and values seen (n,)."""
+    n, n_classes = len(block), len(classes.mean)
+    distance, log_det, count = np.empty((n, n_classes)), np.empty((n, n_classes)), np.empty(n)
+    seen = ~np.isnan(block.X)
+    seen &= classes.used
+    for run in runs(seen):
+        group = np.repeat(np.arange(len(run.masks)), np.diff(run.ends))
+        count[run.rows] = run.masks.sum(axis=1)[group]
+        X, hidden = block.X[run.rows], None if run.masks.all() else ~seen[run.rows]
+        half, logs = np.empty(0), np.empty(0)
+        for label in range(n_classes):
+            with np.errstate(over="ignore"):
+                gap = X - classes.mean[label]
+            if hidden is not None:
+                gap[hidden] = 0.0
+            if label < len(classes.covariance):
+                half, logs = factor(classes.covariance[label], run.masks)
+            distance[run.rows, label] = _lengths(gap, half, run.ends)
+            log_det[run.rows, label] = logs[group]
+    return distance, log_det, count
+
+
+def _lengths(gap: Array, half: Array, ends: NDArray[np.intp]) -> Array:
+    """Return the squared length of each turned row, finite whatever the gap."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        turned = turn(half, gap, ends)
+        length = np.einsum("ij,ij->i", turned, turned)
+        wild = ~(length < FARTHEST**2)
+        if wild.any():
+            scale = np.where(wild, np.abs(gap).max(axis=1), 1.0)
+            turned = turn(half, gap / scale[:, None], ends)
+            least = np.minimum(np.abs(turned).max(axis=1) * scale, FARTHEST) ** 2
+            length = np.where(wild, least, length)
+    return np.asarray(length)
+
+
+def joint_of_covariances(block: Block, params: tuple[Array, Classes]) -> Array:
+    """Kernel of the map: log prior plus log density of what was seen, (n, K)."""
+    log_prior, classes = params
+    distance, log_det, count = squared_distances(block, Classes(*classes))
+    distance += log_det
+    distance += (count * LOG_2PI)[:, None]
+    distance *= -0.5
+    distance += log_prior
+    return distance
+
+
+def nearest_of_covariances(block: Block, classes: Classes) -> Array:
+    """Kernel of the map: least squared distance over the classes, and values seen, (n, 2)."""
+    distance, _, count = squared_distances(block, Classes(*classes))
+    return np.column_stack([distance.min(axis=1), count])
+
+
+# --- features independent within a class ----------------------------------------------------------
+
+
+def joint_of_variances(block: Block, params: tuple[Array, Array, Array, Array]) -> Array:
+    """Kernel of the map: log prior plus the log density of what was seen, (n, K)."""
+    log_prior, mean, precision, constant = params
+    out = np.empty((len(block), len(log_prior)))
+    for piece in block.pieces():
+        part = out[piece.start - block.start :][: len(piece)]
+        for label, (distance, unseen) in enumerate(_piece_distances(piece, mean, precision)):
+            part[:, label] = distance
+            part[:, label] += constant[label].sum() if unseen is None else ~unseen @ constant[label]
+        part *= -0.5
+        part += log_prior
+    return out
+
+
+def nearest_of_variances(block: Block, params: tuple[Array, Array, Mask]) -> Array:
+    """Kernel of the map: least squared distance over the classes, and values seen, (n, 2)."""
+    mean, precision, used = params
+    out = np.empty((len(block), 2))
+    for piece in block.pieces():
+        part = out[piece.start - block.start :][: len(piece)]
+        found = [distance for distance, _ in _piece_distances(piece, mean, precision)]
+        part[:, 0] = np.min(found, axis=0)
+        part[:, 1] = (~np.isnan(piece.X) & used).sum(axis=1)
+    return out
+
+
+def _piece_distances(
+    piece: Block, mean: Array, precision: Array
+) -> Iterator[tuple[Array, Mask | None]]:
+    """Yield the squared distances to each class, and which values are missing if any are."""
+    unseen = np.isnan(piece.X)
+    holes = bool(unseen.any())
+    known = np.where(unseen, 0.0, piece.X) if holes else piece.X
+    for label in range(len(mean)):
+        with np.errstate(over="ignore"):
+            gap = np.subtract(known, mean[label])
+            np.square(gap, out=gap)
+        np.minimum(gap, LARGEST, out=gap)
+        if holes:
+            gap[unseen] = 0.0
+        with np.errstate(over="ignore"):
+            distance = gap @ precision[label]
+        yield np.minimum(distance, FARTHEST**2), unseen if holes else None
+
+
+# --- how far out ----------------------------------------------------------------------------------
+
+
+def log_tail(distance: Array, count: Array) -> Array:
+    """Return log P(chi-square with `count` degrees of freedom > distance), also far out.
+
+    Examples
+    --------
+    >>> log_tail(np.array([0.0, 9.21034, 4000.0]), np.array([2.0, 2.0, 2.0])).round(3)
+    array([    0.   ,    -4.605, -2000.   ])
+    """
+    half, at = count / 2.0, distance / 2.0
+    with np.errstate(divide="ignore"):
+        tail = np.log(gammaincc(np.maximum(half, 0.5), at))
+    far = np.flatnonzero(tail < -600.0)
+    if len(far):
+        tail[far] = _log_tail_far(half[far], at[far])
+    return np.asarray(np.where(count > 0, tail, 0.0))
+
+
+def _log_tail_far(half: Array, at: Array) -> Array:
+    """Log of the upper incomplete gamma ratio by its continued fraction (modified Lentz)."""
+    below = at + 1.0 - half
+    c, d = np.full_like(at, 1e300), 1.0 / below
+    fraction = d.copy()
+    for step in range(1, 500):
+        above = step * (half - step)
+        below = below + 2.0
+        d = 1.0 / (below + above * d)
+        c = below + above / c
+        change = c * d
+        fraction *= change
+        if np.abs(change - 1.0).max() < 1e-15:
+            break
+    return np.asarray(half * np.log(at) - at - gammaln(half) + np.log(fraction))

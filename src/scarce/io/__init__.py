@@ -1,0 +1,1 @@
+"""Tables and arrays in, whole files out: readers, schema, labels, model files."""

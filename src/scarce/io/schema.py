@@ -1,0 +1,417 @@
+"""What the columns mean: numbers, categories with a code book, labels in three states, weights.
+
+    number    -> float64, NaN where missing
+    category  -> position in the code book (sorted levels of the whole data set), NaN where missing
+    indicator -> 1 at its level, 0 at the other levels of its source, NaN where that is missing
+    label     -> position in the class list, NaN where *not labelled*
+
+The code book is a property of the data, not of the block that happened to be read first, so that
+codes are stable across blocks, engines and files. Which label values mean what is never guessed
+where two readings exist: the error names both, and the argument that settles it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from scarce.engine.block import PIECE_ROWS, Array
+from scarce.errors import DataError, suggest
+from scarce.io.labels import brief
+from scarce.io.values import floats, nothing, numbers, plain, value_set
+
+MOST_LEVELS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One feature: a number, a category with its code book in `levels`, or an indicator.
+
+    An indicator is 1 at one level of the category `source` and 0 at its others; `levels` are the
+    level that has no column of its own, and the one that is meant.
+    """
+
+    name: str
+    kind: str = "number"
+    levels: tuple[Any, ...] = ()
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The meaning of a table's columns.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        The features, in order.
+    label, weight : str or None
+        Names of those columns.
+    classes : tuple
+        Class values; a label is stored as its position here. Two classes: negative, positive.
+    unlabelled : tuple
+        Label values that mean *not labelled*, beside missing ones.
+    coded_as : tuple of tuple
+        The values that each class is written as (several spellings may mean one class).
+    missing : tuple
+        Values that mean missing in any column, beside missing ones: -999, "unknown".
+    infinite_is_missing : bool
+        Read infinities as missing instead of refusing them.
+    unknown : {"error", "missing"}
+        What to do with a level that the code book does not have.
+
+    Examples
+    --------
+    >>> schema = Schema((Column("age"), Column("city", "category", ("Bonn", "Ulm"))))
+    >>> X, y, weight = schema.code(pa.table({"age": [44, None], "city": ["Ulm", "Bonn"]}))
+    >>> X
+    array([[44.,  1.],
+           [nan,  0.]])
+    >>> schema = Schema((Column("city=Ulm", "indicator", ("Bonn", "Ulm"), source="city"),))
+    >>> schema.code(pa.table({"city": ["Ulm", "Bonn", None]}))[0].ravel()
+    array([ 1.,  0., nan])
+    """
+
+    columns: tuple[Column, ...]
+    label: str | None = None
+    weight: str | None = None
+    classes: tuple[Any, ...] = ()
+    unlabelled: tuple[Any, ...] = ()
+    coded_as: tuple[tuple[Any, ...], ...] = ()
+    missing: tuple[Any, ...] = ()
+    infinite_is_missing: bool = False
+    unknown: str = "error"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the columns that features are made of, each once."""
+        return tuple(dict.fromkeys(c.name if c.source is None else c.source for c in self.columns))
+
+    @property
+    def needed(self) -> list[str]:
+        """Every column that must be read."""
+        extra = [name for name in (self.label, self.weight) if name is not None]
+        return [*self.sources, *extra]
+
+    @property
+    def indicators(self) -> dict[str, tuple[Any, ...]]:
+        """The levels of each category that became columns of 0 and 1; first the one without one.
+
+        Examples
+        --------
+        >>> columns = [Column(f"n={n}", "indicator", (2, n), source="n") for n in (1, 3)]
+        >>> Schema(tuple(columns)).indicators
+        {'n': (2, 1, 3)}
+        """
+        books: dict[str, tuple[Any, ...]] = {}
+        for column in self.columns:
+            if column.source is not None:
+                reference, level = column.levels
+                books[column.source] = (*books.get(column.source, (reference,)), level)
+        return books
+
+    def code(self, table: pa.Table, start: int = 0) -> tuple[Array, Array | None, Array | None]:
+        """Turn part of a table, whose first row has number `start`, into X, y and weight."""
+        n = table.num_rows
+        X = np.empty((n, len(self.columns)))
+        books = self.indicators
+        codes = {name: self._codes(table.column(name), name, books[name], start) for name in books}
+        plan: list[tuple[Array, float | None]] = []  # values, and the code that becomes 1
+        for c in self.columns:
+            if c.source is None:
+                plan.append((self._feature(table.column(c.name), c, start), None))
+            else:
+                plan.append((codes[c.source], float(books[c.source].index(c.levels[1]))))
+        for first in range(0, n, PIECE_ROWS):  # in pieces: columns to rows within the cache
+            piece = X[first : first + PIECE_ROWS]
+            for j, (column, code) in enumerate(plan):
+                part = column[first : first + PIECE_ROWS]
+                piece[:, j] = part if code is None else np.where(part == part, part == code, part)
+        refuse_infinities(X, self.names, start, missing_instead=self.infinite_is_missing)
+        y = None if self.label is None else self.code_labels(table.column(self.label), start)
+        weight = None
+        if self.weight is not None:
+            weight = numbers(table.column(self.weight), self.weight, start, ())
+            check_weights(weight, self.weight, start)
+        return X, y, weight
+
+    def _feature(self, values: pa.ChunkedArray, column: Column, start: int) -> Array:
+        if column.kind == "number":
+            return numbers(values, column.name, start, self.missing)
+        return self._codes(values, column.name, column.levels, start)
+
+    def _codes(
+        self, values: pa.ChunkedArray, name: str, levels: tuple[Any, ...], start: int
+    ) -> Array:
+        values = plain(values, name)
+        if any(isinstance(level, str) for level in levels) or pa.types.is_null(values.type):
+            values = values.cast(pa.string())  # a later file may hold only levels such as "2"
+        book = value_set(levels, values.type)
+        codes = pc.index_in(values, value_set=book, skip_nulls=True)
+        if self.unknown == "error" and codes.null_count > values.null_count:
+            strangers = pc.and_(pc.is_null(codes), pc.invert(nothing(values, self.missing)))
+            first = pc.index(strangers, True).as_py()
+            if first >= 0:
+                raise refuse_level(name, values[first].as_py(), start + first, levels)
+        return floats(codes)
+
+    def code_labels(self, values: pa.ChunkedArray, start: int = 0) -> Array:
+        """Turn label values into positions in `classes`, NaN where not labelled."""
+        values = plain(values, str(self.label))
+        if pa.types.is_boolean(values.type):
+            values = values.cast(pa.int8())
+        whole, broken = pa.types.is_integer(values.type), pa.types.is_floating(values.type)
+        if self.coded_as == ((0,), (1,)) and (whole or broken):
+            y = floats(values)  # NaN where null
+            if not ((y * y != y) & (y == y)).any():  # 0 and 1 are their own squares
+                return y
+        names = [(value, code) for code, group in enumerate(self.coded_as) for value in group]
+        known = value_set([value for value, _ in names], values.type)
+        code_of = np.array([code for _, code in names], dtype=np.float64)
+        position = floats(pc.index_in(values, value_set=known, skip_nulls=True))
+        y = np.full(len(position), np.nan)
+        found = ~np.isnan(position)
+        if len(code_of):
+            y[found] = code_of[position[found].astype(np.intp)]
+        stray = np.flatnonzero(
+            ~found & (floats(nothing(values, self.unlabelled).cast(pa.int8())) == 0)
+        )
+        if len(stray):
+            first = int(stray[0])
+            raise DataError(
+                f"Column {self.label!r}: {brief(values[first].as_py())} at row {start + first:,} "
+                f"is none of the classes {list(self.classes)}. Name it with positive=, negative= "
+                "or unlabelled=."
+            )
+        return y
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema as plain lists and dictionaries, for a model file."""
+        return {
+            "columns": [
+                [c.name, c.kind, list(c.levels), *([] if c.source is None else [c.source])]
+                for c in self.columns
+            ],
+            "label": self.label,
+            "weight": self.weight,
+            "classes": list(self.classes),
+            "unlabelled": list(self.unlabelled),
+            "coded_as": [list(group) for group in self.coded_as],
+            "missing": list(self.missing),
+            "infinite_is_missing": self.infinite_is_missing,
+            "unknown": self.unknown,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Schema:
+        """Rebuild a schema from `to_dict`.
+
+        Examples
+        --------
+        >>> schema = Schema((Column("city", "category", ("Bonn", "Ulm")),))
+        >>> Schema.from_dict(schema.to_dict()) == schema
+        True
+        """
+        return cls(
+            columns=tuple(
+                Column(name, kind, tuple(levels), *source)
+                for name, kind, levels, *source in fields["columns"]
+            ),
+            label=fields["label"],
+            weight=fields["weight"],
+            classes=tuple(fields["classes"]),
+            unlabelled=tuple(fields["unlabelled"]),
+            coded_as=tuple(tuple(group) for group in fields["coded_as"]),
+            missing=tuple(fields["missing"]),
+            infinite_is_missing=fields["infinite_is_missing"],
+            unknown=fields["unknown"],
+        )
+
+
+# --- which columns are features -------------------------------------------------------------------
+
+
+def pick_columns(
+    names: Sequence[str],
+    *,
+    label: str | None,
+    weight: str | None,
+    columns: Sequence[str] | None,
+    drop: Sequence[str] | None,
+) -> list[str]:
+    """Return the feature names: those asked for, or all but label, weight and dropped ones.
+
+    Examples
+    --------
+    >>> pick_columns(["id", "age", "fraud"], label="fraud", weight=None, columns=None, drop=["id"])
+    ['age']
+    """
+    doubled = sorted({name for name in names if list(names).count(name) > 1})
+    if doubled and not doubled[0]:
+        raise DataError(
+            f"{list(names).count('')} columns have no name: a column is known by its name. Name "
+            "them in the first line of the file, or in the table."
+        )
+    if doubled:
+        raise DataError(
+            f"Column name {doubled[0]!r} appears {list(names).count(doubled[0])} times: a column "
+            "is known by its name. Rename the columns in the file."
+        )
+    for what, asked in (
+        ("label", [label] if label is not None else []),
+        ("weight", [weight] if weight is not None else []),
+        ("columns", columns or []),
+        ("drop", drop or []),
+    ):
+        for name in asked:
+            refuse_absent(name, names, what)
+    apart = {label, weight, *(drop or ())}
+    chosen = [name for name in (columns if columns is not None else names) if name not in apart]
+    if not chosen:
+        raise DataError(
+            f"No feature column is left of the {len(names)} columns once label, weight and dropped "
+            "ones are taken out. Check columns= and drop=."
+        )
+    return chosen
+
+
+def refuse_absent(name: str, names: Sequence[str], what: str) -> None:
+    """Refuse a name that no column has, with the nearest one and the argument it came from."""
+    if name not in names:
+        near = suggest(str(name), names)
+        listed = ", ".join(repr(known) for known in names[:12])
+        raise DataError(
+            f"There is no column {name!r} (from {what}=).{near} The columns are: {listed}"
+            f"{', ...' if len(names) > 12 else ''}."
+        )
+
+
+def column_kind(name: str, kind: pa.DataType, *, as_category: bool) -> str:
+    """Return "number" or "category" for an Arrow type, or refuse it in one sentence."""
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    text = pa.types.is_string(inner) or pa.types.is_large_string(inner)
+    text = text or pa.types.is_string_view(inner)
+    number = pa.types.is_integer(inner) or pa.types.is_floating(inner) or pa.types.is_decimal(inner)
+    if text or (as_category and (number or pa.types.is_boolean(inner))):
+        return "category"
+    if number or pa.types.is_boolean(inner) or pa.types.is_null(inner):
+        return "number"
+    if pa.types.is_binary(inner) or pa.types.is_large_binary(inner):
+        raise DataError(
+            f"Column {name!r} holds bytes that are not UTF-8 text. Pass the file's encoding, such "
+            f"as encoding='latin-1', or leave the column out with drop=[{name!r}]."
+        )
+    raise DataError(
+        f"Column {name!r} is of type {kind}: features are numbers, true/false or categories. Leave "
+        f"it out with drop=[{name!r}], or turn it into a number first."
+    )
+
+
+def check_label_type(name: str, kind: pa.DataType) -> None:
+    """Refuse a label column that cannot hold classes."""
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_nested(inner) or pa.types.is_temporal(inner) or pa.types.is_binary(inner):
+        raise DataError(
+            f"Column {name!r} is of type {kind}: labels are numbers, true/false or text. Name the "
+            "column with the classes in label=."
+        )
+
+
+def code_book(
+    name: str, values: Iterable[Any], most: int = MOST_LEVELS, *, indicators: bool = False
+) -> tuple[Any, ...]:
+    """Return the sorted levels of a category, refusing what is no category.
+
+    Examples
+    --------
+    >>> code_book("city", ["Ulm", None, "Bonn", "Ulm"])
+    ('Bonn', 'Ulm')
+    """
+    levels = sorted({value for value in values if value is not None})
+    if len(levels) > most:
+        what = f"{len(levels) - 1:,} columns of 0 and 1" if indicators else "a category"
+        wanted = "they are wanted" if indicators else "it is a category"
+        raise DataError(
+            f"Column {name!r} holds {len(levels):,} different values (such as {brief(levels[0])} "
+            f"and {brief(levels[-1])}): too many for {what}. Leave it out with drop=[{name!r}], "
+            "and where rows of one value belong together (a patient, a card) pass its values to "
+            f"fit as groups; if {wanted} all the same, pass max_levels={len(levels)}."
+        )
+    return tuple(levels)
+
+
+# --- small things ---------------------------------------------------------------------------------
+
+
+def refuse_infinities(
+    X: Array, names: Sequence[str], start: int = 0, *, missing_instead: bool = False
+) -> None:
+    """Refuse infinities, naming column, count and first row; or turn them into missing values."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        if np.isfinite(X.sum()):
+            return
+    infinite = np.isinf(X)
+    if not infinite.any():
+        return
+    if missing_instead:
+        X[infinite] = np.nan
+        return
+    column = int(np.flatnonzero(infinite.any(axis=0))[0])
+    rows = np.flatnonzero(infinite[:, column])
+    raise DataError(
+        f"Column {names[column]!r}: {len(rows):,} infinite value{'s' if len(rows) > 1 else ''} "
+        f"(first at row {start + int(rows[0]):,}). Replace them, or read them as missing with "
+        'open_rows(..., missing="inf").'
+    )
+
+
+def refuse_level(name: str, value: Any, row: int, levels: Sequence[Any]) -> DataError:
+    """Return the error for a level that the code book does not have."""
+    known = ", ".join(brief(level) for level in levels[:8])
+    return DataError(
+        f"Column {name!r}: {brief(value)} at row {row:,} is not in the code book "
+        f"({known}{', ...' if len(levels) > 8 else ''}). Read unknown levels as missing with "
+        "open_rows(..., unknown='missing')."
+    )
+
+
+def unmasked_weights(weight: Any, name: str = "sample_weight") -> Any:
+    """Refuse weights of which some are masked; return the others as they are.
+
+    Examples
+    --------
+    >>> unmasked_weights(np.ma.array([1.0, 2.0], mask=False))
+    array([1., 2.])
+    """
+    if not isinstance(weight, np.ma.MaskedArray):
+        return weight
+    hidden = np.flatnonzero(np.ma.getmaskarray(weight))
+    if len(hidden):
+        raise DataError(
+            f"{name} is masked at row {int(hidden[0]):,} ({len(hidden):,} such rows): a weight is "
+            f"a known number. Use 0 for a row that should not count: {name}.filled(0)."
+        )
+    return weight.data
+
+
+def check_weights(weight: Array, name: str = "weight", start: int = 0) -> None:
+    """Refuse weights that are missing, infinite or negative."""
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        first = int(bad[0])
+        value = weight[first]
+        seen = "a missing value" if np.isnan(value) else repr(float(value))
+        raise DataError(
+            f"Weight {name!r}: {seen} at row {start + first:,}. A weight is a finite number >= 0; "
+            "use 0 for a row that should not count."
+        )

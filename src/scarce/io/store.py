@@ -1,0 +1,331 @@
+"""How does a model outlive the process that fitted it, without trusting the file it comes from?
+
+    estimator -> kind, parameters, fitted attributes -> JSON and tensors (codec.py) -> file
+    (container.py), and back
+
+`load` runs nothing that the file says: no pickle, no import by a name in the file, no attribute
+that the class would refuse. Sizes, the container, the format, the checksum, kind, names, types and
+shapes are checked before anything is built, and a classifier has to give the probabilities of one
+row. The checksum finds damage; it does not prove who wrote the file. `save` makes the same checks
+first, so that whatever it writes can be loaded.
+
+How a new estimator joins
+-------------------------
+1. One line in REGISTRY: class name -> module.
+2. Everything that prediction needs is a constructor parameter or an instance attribute that ends in
+   "_" and does not begin with "_", of the types that codec.py lists. A new kind of record joins
+   through one line in codec.RECORDS, one of an upper room through codec.RECORD_HOMES.
+3. `_runtime_params = ("engine",)` on the class names parameters that say how to run, not what was
+   learnt. They are not saved; the loaded model has their defaults.
+4. Numbers in fitted attributes must be finite. `_may_be_nonfinite = ("weights_",)` on the class
+   names attributes in which nan or infinity means something; records may hold them anyway.
+5. `_check_loaded(self)`, optional, is called after the attributes are set: raise ValueError or a
+   ScarceError when shapes disagree or a number is out of range; rebuild private caches here.
+6. tests/properties/store_properties.py: call `check_round_trip(fitted_model, X)`.
+A later version may add parameters with defaults without a new format: older files load with them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import inspect
+import os
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+
+from scarce.errors import ScarceError, StoreError, WorkerError
+from scarce.io.atomic import write_bytes
+from scarce.io.codec import Decoder, Encoder, Parts
+from scarce.io.container import AGAIN, SECTIONS, pack, unpack
+from scarce.results import FitReport
+
+REGISTRY: dict[str, str] = {
+    "GaussianBayes": "scarce.gaussian.classifier",
+    "MaxentClassifier": "scarce.maxent.classifier",
+    "RareClassifier": "scarce.linear.rare",
+    "AutoClassifier": "scarce.auto.classifier",
+    "RidgeLogit": "scarce.auto.members",
+    "TreeEnsemble": "scarce.auto.trees",
+    "PriorCorrected": "scarce.prior",
+    "ScoreMixture": "scarce.missed.mixture.estimator",
+    "CostSensitiveClassifier": "scarce.decisions.classifier",
+}
+
+
+def save(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    created: datetime.datetime | None = None,
+    force: bool = True,
+) -> None:
+    """Write a model to one file, whole or not at all.
+
+    Parameters
+    ----------
+    model : estimator of scarce
+        Fitted or not: of an unfitted one, the file holds the parameters only. Parameters that say
+        how to run (such as `engine`) are not saved, private attributes neither.
+    path : path-like
+        The file; ".scarce" is the usual ending. An existing file is replaced in one step.
+    created : datetime, optional
+        Time to note in the file; now by default. With a fixed time, the same model gives the same
+        bytes. A time without zone counts as UTC.
+    force : bool
+        Whether an existing file may be replaced. With False a `UsageError` says that there is one,
+        also where another process wrote it meanwhile.
+
+    Raises
+    ------
+    StoreError
+        The model is not one of scarce's, holds something that a file cannot hold or that `load`
+        would refuse (numbers that are not finite, after a fit that failed), or the file cannot be
+        written. A file that was there before is then still there, unchanged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from scarce.gaussian.classifier import GaussianBayes
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> save(GaussianBayes(), Path(folder.name, "bayes.scarce"))
+    >>> type(load(Path(folder.name, "bayes.scarce"))).__name__
+    'GaussianBayes'
+    >>> folder.cleanup()
+    """
+    encoder = Encoder(_take_apart)
+    description = encoder.encode_model(model)
+    try:
+        _try_out(Decoder(dict(encoder.tensors), _put_together).decode_model(description))
+    except _Invalid as error:
+        raise StoreError(
+            f"This {type(model).__name__} cannot be saved: {error.reason}. {_how_it_ended(model)}"
+            "Nothing was written."
+        ) from error
+    state = description["state"]
+    for section, names in SECTIONS.items():
+        description[section] = {name: state.pop(name) for name in names if name in state}
+    write_bytes(path, pack(description, encoder.tensors, created), force=force)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` wrote; its predictions are the same to the last bit.
+
+    Parameters
+    ----------
+    path : path-like
+        The model file. It need not be trusted: nothing in it is run.
+
+    Returns
+    -------
+    estimator
+        Of the class that was saved, with its parameters and fitted attributes.
+
+    Raises
+    ------
+    StoreError
+        The file is missing, not a model file, damaged, of a kind that this version does not know,
+        or written in a newer format.
+
+    Examples
+    --------
+    >>> load("no-such-model.scarce")
+    Traceback (most recent call last):
+    ...
+    scarce.errors.StoreError: 'no-such-model.scarce': there is no such file. ...
+    """
+    try:
+        description, tensors = unpack(path)
+        decoder = Decoder(tensors, _put_together)
+        node = {key: description[key] for key in ("kind", "parameters", "state")}
+        for section in SECTIONS:
+            node["state"] = node["state"] | description[section]
+        model = decoder.decode_model(node)
+        if decoder.tensors:
+            raise StoreError(
+                f"damaged or not written by scarce: {len(decoder.tensors)} tensors belong to "
+                f"nothing (first: {min(decoder.tensors)[:80]!r}). {AGAIN}"
+            )
+        _try_out(model)
+    except StoreError as error:
+        raise StoreError(f"{os.fspath(path)!r}: {error}") from error.__cause__
+    return model
+
+
+def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a model file says about itself, as stored, without building the model.
+
+    The container, the format and the digest are checked; the values are in the encoded form of
+    codec.py. Keys: format, kind, parameters, columns, classes, data, certificate, state, versions,
+    created, digest.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from scarce.gaussian.classifier import GaussianBayes
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(GaussianBayes(), Path(folder, "bayes.scarce"))
+    ...     note = describe(Path(folder, "bayes.scarce"))
+    >>> note["kind"], note["format"], note["state"]
+    ('GaussianBayes', 1, {})
+    """
+    try:
+        return unpack(path)[0]
+    except StoreError as error:
+        raise StoreError(f"{os.fspath(path)!r}: {error}") from error.__cause__
+
+
+def _take_apart(model: Any, place: str) -> Parts:
+    kind = type(model).__name__
+    if kind not in REGISTRY or type(model) is not _class_of(kind):
+        at = f"{place} is" if place else "This is"
+        raise StoreError(
+            f"{at} a {type(model).__module__}.{type(model).__qualname__}, which has no place in a "
+            f"model file: these have one: {_listed(REGISTRY)}. Save one of them, or keep the code "
+            "and the data that fit yours."
+        )
+    runtime = _runtime_params(type(model))
+    parameters = model.get_params(deep=False).items()
+    state = {name: value for name, value in vars(model).items() if _is_fitted_name(name)}
+    _check_columns(state)
+    return kind, {name: value for name, value in parameters if name not in runtime}, state
+
+
+def _put_together(kind: str, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
+    if kind not in REGISTRY:
+        raise StoreError(
+            f"kind {kind[:80]!r} is not known here (known: {_listed(REGISTRY)}). If a newer scarce "
+            "wrote it, upgrade: pip install --upgrade scarce."
+        )
+    cls = _class_of(kind)
+    accepted = set(inspect.signature(cls).parameters) - _runtime_params(cls)
+    for name in parameters:
+        if name not in accepted:
+            raise StoreError(
+                f"{kind} takes no parameter {name[:80]!r} to be loaded ({_listed(accepted)}). If a "
+                "newer scarce wrote it, upgrade: pip install --upgrade scarce."
+            )
+    for name in state:
+        own = inspect.getattr_static(cls, name, None)
+        if not _is_fitted_name(name) or callable(own) or hasattr(own, "__set__"):
+            raise StoreError(
+                f"damaged or not written by scarce: {name[:80]!r} is no fitted attribute of {kind}."
+                f" {AGAIN}"
+            )
+    _check_columns(state)
+    try:
+        for name, value in state.items():
+            if name not in getattr(cls, "_may_be_nonfinite", ()):
+                _check_finite(value, name)
+        model = cls(**parameters)
+        vars(model).update(state)
+        if hasattr(model, "_check_loaded"):
+            model._check_loaded()
+    except (ScarceError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as e:
+        raise _Invalid(kind, str(e).rstrip(".")) from e
+    return model
+
+
+class _Invalid(StoreError):
+    """Parts that do not make a valid estimator."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(f"what it holds is no valid {kind}: {reason}. {AGAIN}")
+        self.reason = reason
+
+
+def _check_finite(value: Any, place: str) -> None:
+    """Refuse nan and infinities, also inside lists, tuples and dictionaries, not in records."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _check_finite(item, f"{place}[{key!r:.40}]")
+    elif isinstance(value, (list, tuple)):
+        for number, item in enumerate(value):
+            _check_finite(item, f"{place}[{number}]")
+    elif isinstance(value, (float, np.floating)) and not np.isfinite(value):
+        raise ValueError(f"{place} is {float(value)}")
+    elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        bad = np.argwhere(~np.isfinite(value))
+        if len(bad):
+            first = tuple(bad[0].tolist())
+            raise ValueError(
+                f"{place} holds a value that is not finite ({len(bad)} of {value.size}; first: "
+                f"{float(value[first])} at {list(first)})"
+            )
+
+
+def _try_out(model: Any) -> None:
+    """Refuse a classifier that cannot give the probabilities of one row, a row of zeros.
+
+    What it refuses in words of its own (a missing offset, a class without rows so far) is no fault
+    of the file.
+    """
+    width = getattr(model, "n_features_in_", None)
+    if width is None or not hasattr(model, "predict_proba"):
+        return
+    kind = type(model).__name__
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            prob = np.asarray(model.predict_proba(np.zeros((1, width))))
+        except Exception as error:
+            own_words = isinstance(error, (ScarceError, NotFittedError))
+            if own_words and not isinstance(error, WorkerError):
+                return
+            raise _Invalid(kind, f"it cannot predict ({type(error).__name__}: {error})") from error
+    if not ((prob >= 0) & (prob <= 1)).all() or not abs(prob.sum() - 1) < 1e-6:
+        raise _Invalid(kind, f"it predicts the probabilities {prob.ravel().tolist()}")
+
+
+def _how_it_ended(model: Any) -> str:
+    """Say that a fit failed, where that is why a model cannot be saved."""
+    report = getattr(model, "report_", None)
+    if not isinstance(report, FitReport) or (report.converged and np.isfinite(report.objective)):
+        return "Fit it again. "
+    return (
+        f"Its fit failed ({str(report).partition(chr(10))[0]}): look for extreme values in the "
+        "columns, and fit it again. "
+    )
+
+
+def _class_of(kind: str) -> Any:
+    """Return a registered class; the module's name comes from REGISTRY, never from a file."""
+    return getattr(importlib.import_module(REGISTRY[kind]), kind)
+
+
+def _runtime_params(cls: type) -> set[str]:
+    return set(getattr(cls, "_runtime_params", ()))
+
+
+def _is_fitted_name(name: str) -> bool:
+    return name.isidentifier() and name.endswith("_") and not name.startswith("_")
+
+
+def _check_columns(state: dict[str, Any]) -> None:
+    """Check what every estimator says about its columns in the same way."""
+    count, names = state.get("n_features_in_"), state.get("feature_names_in_")
+    if not isinstance(state.get("report_"), (FitReport, type(None))):
+        raise StoreError("report_ is not the report of a fit. Fit it again.")
+    if count is not None and (not isinstance(count, (int, np.integer)) or count < 0):
+        raise StoreError(f"n_features_in_ is {count!r:.40}, not a number of columns. Fit it again.")
+    profile = state.get("column_profile_")
+    if profile is not None and (
+        type(profile).__name__ != "ColumnProfile" or (count is not None and len(profile) != count)
+    ):
+        raise StoreError(f"column_profile_ does not describe {count} columns. Fit it again.")
+    if names is not None:
+        text = isinstance(names, np.ndarray) and all(isinstance(n, str) for n in names.flat)
+        if not text or names.ndim != 1 or (count is not None and len(names) != count):
+            raise StoreError(
+                f"feature_names_in_ is not one name for each of {count} columns. Fit it again."
+            )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"

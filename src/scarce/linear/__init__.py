@@ -1,0 +1,1 @@
+"""Rare classes (paper 001): links, losses, solvers and `RareClassifier`."""

@@ -1,0 +1,19 @@
+"""Links from scores to probabilities, and the losses made of them, for those who build on them."""
+
+from scarce.linear.extreme import GEV, CLogLog, LogLog
+from scarce.linear.links import Link, Logit, Probit
+from scarce.linear.losses import LOSSES, CanonicalLoss, LogLoss, Loss, loss_of
+
+__all__ = [
+    "Link",
+    "Logit",
+    "Probit",
+    "CLogLog",
+    "LogLog",
+    "GEV",
+    "Loss",
+    "CanonicalLoss",
+    "LogLoss",
+    "LOSSES",
+    "loss_of",
+]

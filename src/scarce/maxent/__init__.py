@@ -1,0 +1,1 @@
+"""Maxent for labels revealed at an unknown rate (papers 000 and 004): `MaxentClassifier`."""

@@ -1,0 +1,253 @@
+"""What is counted, what is drawn from a model, and what an audit says, at one threshold.
+
+    total events = seen above + open above + known below + missed and unknown below
+
+The first and third are counts; the others come as draws, one number of events per draw of a
+precision curve (the share of events at each score), so that every figure made of them keeps its
+spread. Assumes the curve; the counts assume nothing. Decides nothing: see rules.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from scarce.engine.block import Array
+from scarce.missed.audit import AuditCount, count_missed
+from scarce.missed.provenance import Intake
+from scarce.missed.score_table import Ledger, grid_of, labelled_of
+
+DRAWS = 800
+
+
+class CurveDraws(Protocol):
+    """Draws of the share of events at any score, for each batch."""
+
+    def share_of_events(self, intake: Intake, index: int, score: Array, place: Array) -> Array:
+        """Return (draws, scores)."""
+        ...  # pragma: no cover
+
+
+class Tally(NamedTuple):
+    """Counts and draws at one threshold, over one or several batches."""
+
+    rows: float
+    alerts: float
+    alerts_labelled: float
+    seen: float  # labelled events among the alerts
+    known: float  # labelled events below, audited ones too
+    outside: float  # events below that are known from outside
+    audit: AuditCount
+    open_above: Array  # draws: events among alerts without a label
+    missed: Array  # draws: all events below
+    margin: Array  # draws: share of events right at the threshold
+    best: tuple[float, float] | None  # found and missed events of the best single curve
+    band: tuple[float, float]  # events and rows of the labelled stretch right below
+    spoken_for: float = 1.0  # rows that the audit's probabilities speak for, per row of the frame
+
+    @property
+    def found(self) -> Array:
+        """Draws of the events among the alerts."""
+        return self.seen + self.open_above
+
+    @property
+    def recall(self) -> Array:
+        """Draws of recall; NaN where there is no event at all."""
+        total = self.found + self.missed
+        return np.asarray(
+            np.divide(self.found, total, np.full_like(total, np.nan), where=total > 0)
+        )
+
+    @property
+    def least_missed(self) -> float:
+        """Events below that are certain, by label or from outside."""
+        return self.known + self.outside
+
+
+def tally_at(
+    intakes: Sequence[Intake],
+    which: Sequence[int],
+    thresholds: Sequence[float],
+    curves: CurveDraws | None,
+    rng: np.random.Generator,
+    *,
+    level: float,
+) -> Tally:
+    """Count and draw over some of the batches, at a threshold for each of them."""
+    parts = [
+        _one(intakes[index], mark, curves, index, rng)
+        for index, mark in zip(which, thresholds, strict=True)
+    ]
+    labels = np.concatenate([part.labels for part in parts])
+    chances = np.concatenate([part.chances for part in parts])
+    frame = round(sum(part.frame for part in parts))
+    if frame == int(
+        (chances < 1.0).sum()
+    ):  # every row below has a label: nothing stands for others
+        chances, frame = np.ones(len(chances)), 0
+    audit = count_missed(labels, chances, frame, level=level)
+    drawn = chances[chances < 1.0]
+    spoken_for = float((1.0 / drawn).sum()) / frame if len(drawn) >= 20 else 1.0
+    alerts = sum(part.counts[1] for part in parts)
+    rows, _, labelled, seen, known, outside = (
+        float(sum(part.counts[k] for part in parts)) for k in range(6)
+    )
+    margin = sum(part.margin * part.counts[0] for part in parts) / rows
+    band = (float(sum(p.band[0] for p in parts)), float(sum(p.band[1] for p in parts)))
+    return Tally(
+        rows,
+        float(alerts),
+        labelled,
+        seen,
+        known,
+        outside,
+        audit,
+        _sum([part.open_above for part in parts]),
+        _sum([part.missed for part in parts]),
+        np.asarray(margin),
+        _sum_of_best([part.best for part in parts]),
+        band,
+        spoken_for,
+    )
+
+
+def _sum(parts: list[Array]) -> Array:
+    """Sum over batches; one without draws counts the same in every draw."""
+    return np.asarray(sum(parts[1:], start=parts[0]))
+
+
+def _sum_of_best(parts: list[tuple[float, float] | None]) -> tuple[float, float] | None:
+    held = [part for part in parts if part is not None]
+    if len(held) < len(parts):
+        return None
+    return sum(part[0] for part in held), sum(part[1] for part in held)
+
+
+class _Part(NamedTuple):
+    counts: tuple[float, float, float, float, float, float]
+    labels: Array  # of the labelled rows below
+    chances: Array
+    frame: float
+    open_above: Array
+    missed: Array
+    margin: Array
+    best: tuple[float, float] | None
+    band: tuple[float, float]
+
+
+def _one(
+    intake: Intake,
+    threshold: float,
+    curves: CurveDraws | None,
+    index: int,
+    rng: np.random.Generator,
+) -> _Part:
+    ledger = intake.ledger
+    cut = ledger.above(threshold)
+    seen, known = float(ledger.events[:cut].sum()), float(ledger.events[cut:].sum())
+    below_labelled = float((ledger.events + ledger.others)[cut:].sum())
+    labelled = float((ledger.events + ledger.others)[:cut].sum())
+    here = intake.audited.score < threshold
+    labels, chances = intake.audited.label[here], intake.audited.probability[here]
+    certain_events = known - float(labels.sum())
+    certain = below_labelled - len(labels)
+    outside_below = float((intake.outside < threshold).sum())
+    outside_above = len(intake.outside) - outside_below
+    none = np.zeros(1)
+    open_above, missed, margin, best = none, none + known, none + np.nan, None
+    if curves is not None:
+        grid = grid_of(ledger, intake.threshold, threshold)
+        share = curves.share_of_events(intake, index, grid.score, grid.place)
+        events = rng.binomial(np.round(grid.unlabelled).astype(np.int64), share)
+        open_above = np.maximum(events[:, grid.beyond].sum(axis=1), outside_above) * 1.0
+        # Events from outside are some of the unlabelled ones, not more of them.
+        missed = known + np.maximum(events[:, ~grid.beyond].sum(axis=1), outside_below) * 1.0
+        if hasattr(curves, "best_guess"):  # the single curve that figures are to be read off
+            expected = grid.unlabelled * curves.best_guess(intake, index, grid.score)
+            best = (
+                seen + float(expected[grid.beyond].sum()),
+                known + float(expected[~grid.beyond].sum()),
+            )
+        place = np.array([ledger.place_at(threshold)])
+        margin = curves.share_of_events(intake, index, np.array([threshold]), place)[:, 0]
+    elif labelled < ledger.rows[:cut].sum():
+        # No curve: alerts without a label are like the labelled ones (Jeffreys).
+        share = rng.beta(seen + 0.5, labelled - seen + 0.5, DRAWS)
+        open_alerts = round(float(ledger.unlabelled[:cut].sum()))
+        open_above = np.maximum(rng.binomial(open_alerts, share), outside_above) * 1.0
+    return _Part(
+        (
+            ledger.n,
+            float(ledger.rows[:cut].sum()),
+            labelled,
+            seen,
+            known,
+            outside_below,
+        ),
+        np.concatenate([np.ones(round(certain_events)), labels]),
+        np.concatenate([np.ones(round(certain_events)), chances]),
+        ledger.n - float(ledger.rows[:cut].sum()) - certain,
+        open_above,
+        missed,
+        margin,
+        best,
+        _band(intake, cut),
+    )
+
+
+def _band(intake: Intake, cut: int) -> tuple[float, float]:
+    """Events and rows of the stretch right below the threshold that is labelled without a gap."""
+    ledger = intake.ledger
+    end = band_end(ledger, cut)
+    events = float(ledger.events[cut:end].sum())
+    return events, events + float(ledger.others[cut:end].sum())
+
+
+def band_end(ledger: Ledger, cut: int) -> int:
+    """Return where the stretch below the threshold that is labelled without a gap ends."""
+    gaps = np.flatnonzero(ledger.unlabelled[cut:] > 0)
+    return cut + (int(gaps[0]) if len(gaps) else len(ledger.score) - cut)
+
+
+def predicted_bands(
+    intake: Intake,
+    index: int,
+    curves: CurveDraws,
+    rng: np.random.Generator,
+) -> list[tuple[str, float, Array]]:
+    """Observed events and draws of their number in four bands of labelled rows."""
+    ledger, cut = intake.ledger, intake.ledger.above(intake.threshold)
+    alerts = Ledger(*(part[:cut] for part in ledger))
+    labelled = alerts.events + alerts.others
+    half = int(np.searchsorted(np.cumsum(labelled), labelled.sum() / 2, side="right"))
+    events, others = ledger.events.copy(), ledger.others.copy()
+    if len(intake.audited.score):
+        spot = np.searchsorted(-ledger.score, -intake.audited.score)
+        spot = np.minimum(spot, len(events) - 1)
+        np.subtract.at(events, spot, intake.audited.label)
+        np.subtract.at(others, spot, 1.0 - intake.audited.label)
+    audited = ledger._replace(events=ledger.events - events, others=ledger.others - others)
+    rest = ledger._replace(events=events, others=others)
+    found = []
+    for name, sheet, span in (
+        ("the upper half of the alerts", rest, slice(0, half)),
+        ("the lower half of the alerts", rest, slice(half, cut)),
+        ("the rows labelled right below the threshold", rest, slice(cut, None)),
+        ("the audited rows", audited, slice(cut, None)),
+    ):
+        mask = np.zeros(len(events))
+        mask[span] = 1.0
+        part = labelled_of(
+            sheet._replace(
+                events=np.maximum(sheet.events, 0) * mask, others=np.maximum(sheet.others, 0) * mask
+            )
+        )
+        tested = np.round(part.events + part.others).astype(np.int64)
+        if tested.sum() == 0:
+            continue
+        share = curves.share_of_events(intake, index, part.score, part.place)
+        drawn = rng.binomial(tested, share).sum(axis=1) * 1.0
+        found.append((name, float(part.events.sum()), drawn))
+    return found

@@ -1,0 +1,208 @@
+"""Labels in rounds: choose, ask, learn, choose again.
+
+    round k: rows chosen with the labels of rounds 1 .. k-1     (002 section 3.1; 003 section 0.7)
+
+Assumes that answers do not change. Such labels are no random sample: a likelihood may use them, a
+count must not let them stand for other rows. Chooses with labels.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scarce.checks import column, read_labels, refuse_length, whole_number
+from scarce.engine.block import Array
+from scarce.errors import DataError, UsageError, refuse_word
+from scarce.missed.choice import LabelChoice, join_rounds
+from scarce.missed.choose import POLICIES, choose_labels, seeded
+from scarce.missed.draws import Positions
+from scarce.results import in_rows
+
+IN_ROUNDS = ("adaptive", "uncertainty", "tail")
+NOTHING = LabelChoice(np.empty(0, np.int64), np.empty(0), np.empty(0, str), 0, 0)
+
+
+def label_in_rounds(
+    scores: ArrayLike | Callable[[Array], ArrayLike],
+    ask: Callable[[Positions], ArrayLike],
+    *,
+    n: int,
+    rounds: int = 5,
+    policy: str = "adaptive",
+    labels: ArrayLike | None = None,
+    random_state: int | np.random.Generator | None = None,
+    **options: Any,
+) -> tuple[Array, LabelChoice]:
+    """Choose, ask, and choose again with what was learned, until n rows were asked about.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_rows,) or callable
+        Scores; or a function that gives them anew for the labels so far, such as one that fits a
+        model again.
+    ask : callable
+        Takes the positions to be labelled and returns their labels, as numbers (for several
+        classes their numbers), NaN for what could not be labelled: that row is not asked about
+        again.
+    n : int
+        How many rows to ask about in all.
+    rounds : int
+        In how many rounds of about equal size; the paper's adaptive design takes a few.
+    policy : {"adaptive", "uncertainty", "tail"}
+        The other draws by lot are refused: in rounds they have no probability that could be
+        stored. Uncertainty with explore= has one for each round.
+    labels : array-like of shape (n_rows,), optional
+        Labels known before. Needed where `scores` is a function, to say how many rows there are.
+    random_state : int, Generator or None
+    **options
+        As for `choose_labels`.
+
+    Raises
+    ------
+    Whatever `ask` or `scores` raise, and DataError for answers that are no labels. Labels that were
+    bought before are not lost: the error carries `labels` and `choice`, as they would have been
+    returned after the last round that was finished, and `rows` and `answers`, the positions of the
+    round under way and what `ask` returned for them (None where it returned nothing). Pass
+    `labels=error.labels` to go on.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_rows,)
+        All labels known in the end.
+    choice : LabelChoice
+        All rows asked about, with their `round`. Rows chosen by rule have probability 1: they stand
+        for themselves, never for rows nobody looked at. With policy="uncertainty" and explore= they
+        are drawn by lot, and `choice.weights()` makes sums over all rows unbiased.
+
+    Examples
+    --------
+    >>> truth = np.array([0.0, 1.0, 0.0, 1.0, 1.0])
+    >>> labels, choice = label_in_rounds([0.1, 0.5, 0.45, 0.6, 0.9], lambda rows: truth[rows],
+    ...     n=3, rounds=3, policy="uncertainty")
+    >>> labels, choice.rows, choice.round
+    (array([nan,  1.,  0.,  1., nan]), array([1, 2, 3]), array([1, 2, 3]))
+
+    The one who is asked goes home after the first round:
+
+    >>> answers = [[1.0]]
+    >>> try:
+    ...     label_in_rounds([0.1, 0.5, 0.45], lambda rows: answers.pop(), n=2, rounds=2,
+    ...         policy="uncertainty")
+    ... except IndexError as error:
+    ...     error.labels, error.choice.rows, error.rows
+    (array([nan,  1., nan]), array([1]), array([2]))
+    """
+    refuse_word("policy", policy, POLICIES)
+    if policy not in IN_ROUNDS:
+        raise UsageError(
+            f"policy={policy!r} in rounds has no probability that could be stored, for later draws "
+            f"leave out rows of earlier ones: draw all at once with choose_labels(..., n={n})."
+        )
+    wanted, parts = whole_number(n, "n"), whole_number(rounds, "rounds")
+    generator = seeded(random_state)
+    if callable(scores) and labels is None:
+        raise UsageError(
+            "scores is a function and labels is None, so the number of rows is not known: pass "
+            "labels=, NaN for every row without one."
+        )
+    if not callable(ask):
+        raise UsageError(
+            f"ask is of the type {type(ask).__name__}: pass a function that takes the positions to "
+            "be labelled and returns their labels, such as lambda rows: truth[rows]."
+        )
+    n_rows = _length(labels, "labels") if callable(scores) else _length(scores, "scores")
+    known = _known(labels, n_rows, policy).copy()
+    asked = np.zeros(n_rows, dtype=bool)
+    choices: list[LabelChoice] = []
+    rows, answers = None, None
+    try:
+        for part in range(min(parts, wanted)):
+            rows, answers = None, None
+            size = wanted // parts + (part < wanted % parts)
+            now = scores(known.copy()) if callable(scores) else scores
+            choice = _choose_unasked(now, known, asked, size, policy, generator, options)
+            if len(choice) == 0 and choices:
+                break
+            rows = choice.rows
+            if len(choice):
+                answers = ask(rows.copy())
+                known[rows] = _labels_of(answers, rows, policy, part + 1)
+            asked[rows] = True
+            choices.append(choice)
+    except BaseException as error:  # a person who stops has paid for the labels too
+        done = join_rounds(choices, wanted) if choices else NOTHING
+        vars(error).update(labels=known, choice=done, rows=rows, answers=answers)
+        if choices:
+            error.add_note(
+                f"{in_rows(len(done))} of {len(choices)} round{'s' if len(choices) > 1 else ''} "
+                "asked about before are kept: read error.labels and error.choice, and pass "
+                "labels=error.labels to go on."
+            )
+        raise
+    return known, join_rounds(choices, wanted)
+
+
+def _length(values: Any, name: str) -> int:
+    """Number of rows of scores or labels, which are looked at later."""
+    try:
+        return len(values)
+    except TypeError:
+        raise UsageError(
+            f"{name} is {values!r}, which has no rows: give one value per row."
+        ) from None
+
+
+def _known(labels: Any, n_rows: int, policy: str) -> Array:
+    """Labels so far: classes of any number for uncertainty, else 1, 0 and NaN."""
+    if policy != "uncertainty" or labels is None:
+        return read_labels(labels, n_rows)
+    refuse_length(labels, n_rows, "labels", "NaN where a row was not labelled")
+    return column(labels, "labels")
+
+
+def _labels_of(answers: Any, rows: Positions, policy: str, part: int) -> Array:
+    """Read what was answered, or say what is wrong with it."""
+    if np.shape(answers) != rows.shape:
+        raise DataError(
+            f"ask returned shape {np.shape(answers)} for {in_rows(len(rows))} in round {part}: "
+            "return one label for each, NaN for what could not be labelled."
+        )
+    try:
+        return _known(answers, len(rows), policy)
+    except DataError as error:
+        raise DataError(
+            f"What ask returned in round {part} cannot be used (rows are counted among the "
+            f"{len(rows):,} it was asked about): {error}"
+        ) from None
+
+
+def _choose_unasked(
+    scores: Any,
+    known: Array,
+    asked: NDArray[np.bool_],
+    n: int,
+    policy: str,
+    generator: np.random.Generator,
+    options: dict[str, Any],
+) -> LabelChoice:
+    """One round, without the rows that were asked about and could not be labelled."""
+    refused = int(np.count_nonzero(asked & np.isnan(known)))
+    if policy == "uncertainty":  # whose labels say only which rows are left
+        known, refused = np.where(asked, 0.0, known), 0
+    choice = choose_labels(
+        scores, known, policy=policy, n=n + refused, random_state=generator, **options
+    )
+    keep = np.flatnonzero(~asked[choice.rows])[:n]
+    short_of_rows = len(choice) < choice.asked  # said once for all rounds, not here
+    return LabelChoice(
+        choice.rows[keep],
+        choice.probability[keep],
+        choice.policy[keep],
+        n,
+        choice.candidates - refused,
+        choice.remarks[1:] if short_of_rows else choice.remarks,
+    )

@@ -1,1 +1,0 @@
-"""Models: probabilities from rows."""

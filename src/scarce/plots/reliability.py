@@ -1,0 +1,306 @@
+"""A reliability diagram: of the rows that were given 2 %, did 2 % happen, and how many were there?
+
+Probability against frequency with intervals, and under it how many rows were given which
+probability. Rare events live at the low end, so both axes are logarithmic where events are rare.
+Assumes what `assess.reliability` does. Does not smooth.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scarce.errors import UsageError, refuse_word
+from scarce.evaluation.reliability import Reliability, reliability
+from scarce.plots.asking import ask
+from scarce.plots.frame import (
+    DASHES,
+    GREY,
+    SERIES,
+    Frame,
+    check_axes,
+    framed,
+    in_percent,
+    legend_off,
+    percent,
+    pyplot,
+)
+
+RARE = 0.2  # share of events below which axes are logarithmic
+BELOW = "scarce-probabilities"  # label of the axes under the diagram
+
+
+class ReliabilityDisplay:
+    """Picture of a `Reliability` table.
+
+    Parameters
+    ----------
+    table : Reliability
+        What to draw.
+    name : str
+        What the legend says.
+    prob, y_true : array-like of shape (n,), optional
+        Probabilities and outcomes of the rows behind the table, for the histogram under it.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib objects, after `plot`.
+    histogram_ax_ : the axes under the diagram, or None.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> rng = np.random.default_rng(0)
+    >>> prob = rng.uniform(0.001, 0.3, 2000)
+    >>> y = (rng.random(2000) < prob).astype(float)
+    >>> display = ReliabilityDisplay.from_predictions(y, prob, name="model")
+    >>> display.ax_.get_xscale(), display.histogram_ax_.get_xlabel()
+    ('log', 'probability given')
+    >>> matplotlib.pyplot.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        table: Reliability,
+        *,
+        name: str = "",
+        prob: ArrayLike | None = None,
+        y_true: ArrayLike | None = None,
+    ) -> None:
+        self.table = table
+        self.name = name
+        self.prob = prob
+        self.y_true = y_true
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        prob: ArrayLike,
+        *,
+        bins: int | ArrayLike = 10,
+        level: float = 0.9,
+        name: str = "",
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Bin outcomes by probability and draw the result; options are those of `plot`."""
+        table = reliability(y_true, prob, bins=bins, level=level)
+        return cls(table, name=name, prob=prob, y_true=y_true).plot(ax, **options)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        positive: Any = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """Ask a fitted classifier for probabilities and draw; the rest is as in from_predictions.
+
+        Parameters
+        ----------
+        positive : class, optional
+            The class that counts as the event; by default the second of two.
+        name : str, optional
+            What the legend says; by default the classifier's own name.
+        """
+        asked = ask(estimator, X, y, positive)
+        name = type(estimator).__name__ if name is None else name
+        return cls.from_predictions(asked.y, asked.prob, name=name, **options)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        scale: str = "auto",
+        intervals: str = "bars",
+        histogram: bool | Any = None,
+        **style: Any,
+    ) -> Self:
+        """Draw on the given axes, or on new ones.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        name : str, optional
+            What the legend says, instead of the Display's own name.
+        scale : {"auto", "log", "linear"}
+            Of both axes. "auto": logarithmic where fewer than 20 % of the rows are events. Axes
+            that hold a diagram already keep theirs.
+        intervals : {"bars", "band"}
+            A bar for each bin, or a band along the line through them.
+        histogram : bool or matplotlib axes, optional
+            How many rows were given which probability, under the diagram or on the axes given. By
+            default where the Display makes its own figure, or draws on such a one.
+        **style : passed to `Axes.errorbar`, or with a band to `Axes.plot`
+        """
+        refuse_word("scale", scale, ("auto", "log", "linear"))
+        refuse_word("intervals", intervals, ("bars", "band"))
+        if histogram is not None and histogram is not False and self.prob is None:
+            raise UsageError(
+                "A histogram needs the probabilities behind the table: "
+                "ReliabilityDisplay(table, prob=prob, y_true=y), or from_predictions."
+            )
+        if histogram is True and ax is not None and _under(check_axes(ax)) is None:
+            raise UsageError(
+                "histogram=True needs a place under the diagram, and on axes of your own there is "
+                "none: pass histogram=axes, such as the second of plt.subplots(2, 1, sharex=True)."
+            )
+        wanted = histogram is None or histogram is True
+        own, below = ax is None, None if isinstance(histogram, bool | None) else histogram
+        if own and wanted and self.prob is not None:
+            ax, below = _two_axes()
+        elif not own and wanted and self.prob is not None:
+            below = _under(check_axes(ax))
+        try:
+            with framed(self, ax, (5, 5)) as frame:
+                self._diagram(frame, self.name if name is None else name, scale, intervals, style)
+                if below is not None:
+                    self._histogram(frame, below)
+                frame.close(legend=False)
+                self._legend(frame.ax, below)
+        except BaseException:
+            if own and ax is not None:
+                pyplot().close(ax.figure)
+            raise
+        self.histogram_ax_ = below
+        return self
+
+    def _diagram(
+        self, frame: Frame, name: str, scale: str, intervals: str, style: dict[str, Any]
+    ) -> None:
+        table, ax = self.table, frame.ax
+        share = float(table.rows @ table.observed / table.rows.sum())
+        log = scale == "log" or (scale == "auto" and share < RARE)
+        log = log and bool((table.predicted > 0).any())
+        if not frame.fresh:
+            log = ax.get_xscale() == "log"
+        # A share of 0 has no place on a logarithmic axis: its upper limit has. Nor has a
+        # probability of 0, and an event that was given none must not go unseen: see _beyond.
+        shown = (table.observed > 0) & (table.predicted > 0) | (not log)
+        given, happened = table.predicted[shown], table.observed[shown]
+        low, high = table.low[shown], table.high[shown]
+        if frame.fresh:
+            ends = ((1e-9, 1e-9), (1, 1)) if log else ((0, 0), (1, 1))
+            ax.axline(*ends, color=GREY, linewidth=1, zorder=0, label="right")
+        if intervals == "bars":
+            look = {"capsize": 2, **frame.take(style, of="points")}
+            mark = look.pop("gid")  # errorbar would mark the bars too, and they are no series
+            # At a share of 1 rounding puts the upper limit a hair below it.
+            reach = np.maximum([happened - low, high - happened], 0.0)
+            drawn = ax.errorbar(given, happened, reach, label=frame.named(name), **look)
+            drawn[0].set_gid(mark)
+            color = drawn[0].get_color()
+        else:
+            marker = frame.take({}, of="points")["marker"]
+            look = {"marker": marker, "markersize": 5, "markevery": 1, **style}
+            color = frame.line(given, happened, label=name, **look).get_color()
+            frame.band(given, low, high, level=table.level, color=color)
+        if log:
+            self._beyond(frame, color)
+            # Bars are shown whole, but one of a thousandth of its point would flatten the rest.
+            reached = np.maximum(low, happened / 20)
+            positive = np.concatenate([table.predicted[table.predicted > 0], reached, [1.0]])
+            lowest = float(positive.min()) / 1.5
+            if not frame.fresh:
+                lowest = min(lowest, float(ax.get_xlim()[0]))
+            ax.set(xscale="log", yscale="log", xlim=(lowest, 1.3), ylim=(lowest, 1.3))
+        else:
+            ax.set(xscale="linear", yscale="linear", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+        ax.set(xlabel="probability given", ylabel="share that happened")
+        in_percent(ax.xaxis, ax.yaxis)
+
+    def _beyond(self, frame: Frame, color: Any) -> None:
+        """Mark bins that have no place on logarithmic axes: none happened, or given exactly 0."""
+        table, look = self.table, {"linestyle": "", "fillstyle": "none", "color": color}
+        none = (table.observed == 0) & (table.predicted > 0)
+        if none.any():
+            words = frame.once(f"none happened: {percent(table.level)} limit")
+            frame.ax.plot(table.predicted[none], table.high[none], "v", label=words, **look)
+        zero = (table.observed > 0) & (table.predicted <= 0)
+        if zero.any():
+            edge = {"transform": frame.ax.get_yaxis_transform(), "clip_on": False}
+            words = frame.once("happened, though given 0 %")
+            place = np.zeros(int(zero.sum()))
+            frame.ax.plot(place, table.observed[zero], "<", label=words, **edge, **look)
+
+    def _histogram(self, frame: Frame, ax: Any) -> None:
+        """Count rows, and events among them, by probability: on the diagram's axis."""
+        prob = np.asarray(self.prob, dtype=np.float64)
+        (low, high), log = frame.ax.get_xlim(), frame.ax.get_xscale() == "log"
+        edges = np.geomspace(low, high, 41) if log else np.linspace(0.0, 1.0, 41)
+        turn = sum(one.get_gid() == SERIES for one in ax.get_children())
+        color = [one for one in frame.ax.lines if one.get_gid() == SERIES][-1].get_color()
+        rows, _ = np.histogram(prob, edges)
+        look = {"color": color, "linewidth": 1.2, "linestyle": DASHES[turn % len(DASHES)]}
+        if turn == 0:
+            words = "rows (below)"
+            ax.stairs(rows, edges, fill=True, facecolor=color, alpha=0.2, label=words)
+            if self.y_true is not None:
+                happened = np.asarray(self.y_true, dtype=np.float64) == 1
+                events, _ = np.histogram(prob[happened], edges)
+                fill = {"facecolor": "none", "edgecolor": color, "hatch": "/////", "linewidth": 0}
+                ax.stairs(events, edges, fill=True, label="events among them (below)", **fill)
+        ax.stairs(rows, edges, gid=SERIES, baseline=None, **look)
+        beyond = int((prob < edges[0]).sum())
+        if beyond and turn == 0:  # a probability of 0 has no place on a logarithmic axis
+            note = f"{beyond:,} row{'s' * (beyond > 1)} further left"
+            place = {"xy": (0.01, 0.93), "xycoords": "axes fraction", "va": "top"}
+            ax.annotate(note, fontsize="x-small", **place)
+        ax.set(xlabel="probability given", ylabel="rows", yscale="log", xlim=(low, high))
+        ax.set_ylim(0.7, max(10.0, 2.5 * float(rows.max()), float(ax.get_ylim()[1]) * (turn > 0)))
+        in_percent(ax.xaxis)
+        ax.grid(color="0.92")
+        ax.set_axisbelow(True)
+        if ax.get_label() == BELOW:
+            frame.ax.set_xlabel("")
+
+    def _legend(self, ax: Any, below: Any) -> None:
+        """Explain both axes where no point is hidden: those of this table and of others before."""
+        handles, labels = ax.get_legend_handles_labels()
+        if below is not None:
+            more = below.get_legend_handles_labels()
+            handles, labels = [*handles, *more[0]], [*labels, *more[1]]
+        points = [_points(line) for line in ax.lines if line.get_transform() == ax.transData]
+        bars = [
+            np.linspace(segment[0], segment[-1], 9)
+            for one in ax.collections
+            if hasattr(one, "get_segments")
+            for segment in one.get_segments()
+        ]
+        legend_off(ax, handles, labels, np.concatenate([np.empty((0, 2)), *points, *bars]))
+
+
+def _points(line: Any) -> NDArray[Any]:
+    return np.asarray(line.get_xydata(), dtype=np.float64)
+
+
+def _two_axes() -> tuple[Any, Any]:
+    """Return a diagram's axes and those under it, with one x axis for both."""
+    _, (ax, below) = pyplot().subplots(
+        2,
+        1,
+        figsize=(5, 6.4),
+        sharex=True,
+        height_ratios=(3.4, 1),
+        layout="constrained",
+    )
+    below.set_label(BELOW)
+    return ax, below
+
+
+def _under(ax: Any) -> Any:
+    """Return the axes under a diagram that a Display made, or None."""
+    shared = ax.get_shared_x_axes()
+    for other in ax.figure.axes:
+        if other.get_label() == BELOW and shared.joined(ax, other):
+            return other
+    return None

@@ -1,0 +1,295 @@
+"""Response curves: how does a model's answer change with one variable?
+
+One panel for each variable, from `MaxentClassifier.response_curve`: every other variable is left
+missing. Ticks along the bottom show where rows were learnt from; a band shows how far fits to other
+rows disagree, where such fits are given. Assumes curves of one model. Computes no curve itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from scarce.errors import UsageError, refuse_word, suggest, warn_user
+from scarce.plots.frame import GREY, Frame, framed_grid, in_percent, percent, shared_legend
+from scarce.plots.words import fit, wrap
+
+MOST = 12  # panels, where nobody says which variables
+LEVELS = 18  # names of levels that have room side by side, turned upright
+KINDS = {"prob": "probability", "tilt": "log of the density ratio"}
+
+
+class ResponseDisplay:
+    """Picture of response curves.
+
+    Parameters
+    ----------
+    curves : sequence of ResponseCurve
+        Records with `variable`, `x`, `prob`, `tilt` and `missing`; one panel each.
+    name : str
+        What the legend says.
+    rug : dict of variable -> array, optional
+        Values at which ticks are drawn along the bottom: quantiles of the rows learnt from.
+    levels : dict of variable -> sequence of str, optional
+        For a category: what its codes 0, 1, ... stand for.
+    others : dict of variable -> sequence of ResponseCurve, optional
+        The same curves of fits to other rows; the band holds the share `level` of them.
+    level : float
+
+    Attributes
+    ----------
+    axes_ : array of axes, after `plot`; `ax_` is the first of them, `figure_` theirs.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from scarce import MaxentClassifier, presence_background
+    >>> rng = np.random.default_rng(0)
+    >>> places = rng.uniform(0, 30, size=(500, 2))
+    >>> X, y = presence_background(places[abs(places[:, 0] - 20) < 4], places)
+    >>> model = MaxentClassifier(features="h").fit(X, y)
+    >>> display = ResponseDisplay.from_estimator(model, names={"x0": "heat", "x1": "rain"})
+    >>> [ax.get_xlabel() for ax in display.axes_]
+    ['heat', 'rain']
+    >>> matplotlib.pyplot.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        curves: Sequence[Any],
+        *,
+        name: str = "",
+        rug: Mapping[str, ArrayLike] | None = None,
+        levels: Mapping[str, Sequence[str]] | None = None,
+        others: Mapping[str, Sequence[Any]] | None = None,
+        level: float = 0.9,
+    ) -> None:
+        self.curves = list(curves)
+        if not self.curves:
+            raise UsageError("There is no curve to draw: give at least one.")
+        self.name = name
+        self.rug = dict(rug or {})
+        self.levels = dict(levels or {})
+        self.others = dict(others or {})
+        self.note = ""
+        if not 0.0 < level < 1.0:
+            raise UsageError(f"level={level!r}: give a share between 0 and 1, such as 0.9.")
+        self.level = level
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        variables: Sequence[Any] | None = None,
+        *,
+        label: Any = None,
+        n: int = 200,
+        others: Sequence[Any] = (),
+        level: float = 0.9,
+        name: str = "",
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Ask a fitted model for its curves and draw them; options are those of `plot`.
+
+        Parameters
+        ----------
+        estimator : fitted MaxentClassifier
+        variables : sequence of str or int, optional
+            Which, by name or position; by default all, of more than 12 those whose curves swing
+            most, and the picture says so.
+        label : class, optional
+            Which labelled class, where there are several.
+        n : int
+            Values between the knots.
+        others : sequence of fitted MaxentClassifier
+            Fits to other rows, such as bootstrap samples or folds, for a band.
+        level : float
+            Share of those fits that the band holds.
+        """
+        for one in (estimator, *others):
+            if not hasattr(one, "response_curve"):
+                raise UsageError(
+                    f"{type(one).__name__} has no response_curve: pass a fitted MaxentClassifier. "
+                    "For other models see sklearn.inspection.PartialDependenceDisplay."
+                )
+        if isinstance(variables, str):
+            variables = [variables]
+        every = estimator.n_features_in_
+        asked = range(every) if variables is None else _known(estimator, variables)
+        curves = [estimator.response_curve(one, label=label, n=n) for one in asked]
+        note = ""
+        if variables is None and every > MOST and np.size(np.array(ax, dtype=object)) != every:
+            note = (
+                f"{MOST} of {every} variables, those whose curves swing most; variables=[...] "
+                "chooses others"
+            )
+            swing = np.array([np.ptp(one.tilt) for one in curves])
+            kept = np.sort(np.argsort(-swing, kind="stable")[:MOST])
+            curves = [curves[at] for at in kept]
+        wanted = [one.variable for one in curves]
+        more = {
+            one: [other.response_curve(one, label=label, n=n) for other in others]
+            for one in wanted
+            if others
+        }
+        rug, levels = _learnt_from(estimator)
+        held = cls(curves, name=name, rug=rug, levels=levels, others=more, level=level)
+        held.note = note
+        return held.plot(ax, **options)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        kind: str = "prob",
+        names: Mapping[str, str] | None = None,
+        columns: int = 3,
+        **style: Any,
+    ) -> Self:
+        """Draw on the given axes, one for each variable, or on new ones.
+
+        Parameters
+        ----------
+        ax : sequence of matplotlib axes, optional
+        name : str, optional
+            What the legend says, instead of the Display's own name.
+        kind : {"prob", "tilt"}
+            Probability of the class with every other variable missing, or the log of the density
+            ratio that the variable adds.
+        names : dict of variable -> str, optional
+            What the variables are called in the picture, with their units.
+        columns : int
+            Most panels side by side.
+        **style : passed to `Axes.plot`
+        """
+        refuse_word("kind", kind, tuple(KINDS))
+        label = self.name if name is None else name
+        size = (3.3, 2.7)
+        if len(self.curves) == 1:
+            size = (5.5, 4.0)
+        with framed_grid(self, ax, len(self.curves), size, columns, share_y=True) as frames:
+            called = [(names or {}).get(one.variable, one.variable) for one in self.curves]
+            wide = min(one.ax.bbox.width / one.ax.figure.dpi for one in frames)
+            words = fit(called, max(16, int(12 * wide)))
+            for frame, curve, what in zip(frames, self.curves, words, strict=True):
+                self._panel(frame, curve, kind, label, style)
+                frame.ax.set_xlabel(what)
+                frame.close(legend=False)
+            if self.note and frames[0].own:
+                figure = frames[0].ax.figure
+                figure.suptitle(wrap(self.note, int(11 * figure.get_figwidth())), fontsize="medium")
+            elif self.note:
+                warn_user(f"The picture shows {self.note}.")
+            for frame in frames:
+                spec = frame.ax.get_subplotspec()
+                if not frame.own or spec is None or spec.is_first_col():
+                    frame.ax.set_ylabel(KINDS[kind])
+                if kind == "prob":
+                    in_percent(frame.ax.yaxis)
+            shared_legend(frames)  # a category has no ticks: the fullest panel explains most
+        return self
+
+    def _panel(self, frame: Frame, curve: Any, kind: str, name: str, style: dict[str, Any]) -> None:
+        y = np.asarray(getattr(curve, kind))
+        names = self.levels.get(curve.variable)
+        words = name or "the model"
+        if names is not None:
+            look = {**frame.take(style, of="points"), "label": frame.named(words)}
+            (line,) = frame.ax.plot(curve.x, y, **look)
+            texts = [names[int(code)] if int(code) < len(names) else "?" for code in curve.x]
+            _name_levels(frame.ax, curve.x, texts)
+            frame.ax.set_xlim(curve.x.min() - 0.5, curve.x.max() + 0.5)
+        else:
+            line = frame.line(curve.x, y, label=words, **style)
+        self._spread(frame, curve, kind, line.get_color(), bars=names is not None)
+        if frame.fresh and kind == "prob":
+            look = {"color": GREY, "linestyle": ":", "linewidth": 1.2}
+            frame.ax.axhline(curve.missing, label="value missing", **look)
+        ticks = self.rug.get(curve.variable)
+        if ticks is not None and frame.fresh:
+            frame.ax.plot(
+                ticks,
+                np.full(len(np.asarray(ticks)), 0.025),
+                transform=frame.ax.get_xaxis_transform(),
+                linestyle="",
+                marker="|",
+                markersize=7,
+                color="0.25",
+                label="rows learnt from, every 5 %",
+            )
+
+    def _spread(self, frame: Frame, curve: Any, kind: str, color: Any, *, bars: bool) -> None:
+        """Draw how far other fits disagree."""
+        others = self.others.get(curve.variable)
+        if not others:
+            return
+        table = np.array([_at(one, kind, curve.x, exact=bars) for one in others])
+        sides = [(1 - self.level) / 2, (1 + self.level) / 2]
+        low, high = np.nanquantile(table, sides, axis=0)
+        words = frame.once(f"{percent(self.level)} of {len(others)} other fits")
+        if bars:
+            frame.ax.vlines(curve.x, low, high, color=color, linewidth=1.2, label=words)
+        else:
+            look = {"color": color, "alpha": 0.18, "linewidth": 0}
+            frame.ax.fill_between(curve.x, low, high, label=words, **look)
+
+
+def _name_levels(ax: Any, places: Any, names: list[str]) -> None:
+    """Write the names of levels under an axis: turned where they are many, and not all of 20."""
+    words = fit(names, 16, lines=1)
+    step = -(-len(words) // LEVELS)
+    ax.set_xticks(places[::step], words[::step])
+    ax.set_xticks(places, minor=True)
+    if sum(map(len, words)) > 24:
+        upright = len(words) > 6
+        look = {"rotation": 90} if upright else {"rotation": 30, "ha": "right"}
+        for text in ax.get_xticklabels():
+            text.set(rotation_mode="anchor" if not upright else "default", **look)
+            text.set_fontsize("x-small" if upright else "small")
+
+
+def _known(model: Any, variables: Sequence[Any]) -> Sequence[Any]:
+    """Return the variables asked for, or name all that there are."""
+    held = getattr(model, "feature_names_in_", None)
+    n = model.n_features_in_
+    names = [f"x{at}" for at in range(n)] if held is None else list(map(str, held))
+    for one in variables:
+        if one not in names and not (isinstance(one, int | np.integer) and 0 <= one < n):
+            raise UsageError(
+                f"{one!r} is not among the {n} variables of {type(model).__name__}."
+                f"{suggest(str(one), names)} There are {', '.join(map(repr, names))}."
+            )
+    return variables
+
+
+def _at(curve: Any, kind: str, x: Any, *, exact: bool) -> Any:
+    """Return a curve at other values: between its own by lines, of a category only at its own."""
+    y = np.asarray(getattr(curve, kind))
+    if not exact:
+        return np.interp(x, curve.x, y)
+    known = dict(zip(curve.x.tolist(), y.tolist(), strict=True))
+    return np.array([known.get(one, np.nan) for one in np.asarray(x).tolist()])
+
+
+def _learnt_from(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return quantiles of the rows learnt from, and names of levels, as far as a model has them."""
+    names = getattr(model, "feature_names_in_", None)
+    quantiles = getattr(model, "pool_quantiles_", None)
+    columns = getattr(model, "schema_", {}).get("columns", ())
+    category = getattr(model, "is_category_", ())
+    rug, levels = {}, {}
+    for at in range(model.n_features_in_):
+        name = f"x{at}" if names is None else str(names[at])
+        if quantiles is not None and np.isfinite(quantiles[at]).all():
+            rug[name] = quantiles[at][::5]
+        if at < len(category) and category[at]:
+            known = columns[at][2] if at < len(columns) else ()
+            codes = np.asarray(model.knots_[at])
+            levels[name] = list(known) or [f"{code:g}" for code in range(int(codes.max()) + 1)]
+    return rug, levels

@@ -1,1 +1,0 @@
-"""What did decisions cost, and were they worth it? Figures with intervals."""

@@ -1,0 +1,288 @@
+"""Cost, Brier and decision curves: the identities they are known for, and slow plain versions."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import brier_score_loss, roc_curve
+
+from scarce import DataError, UsageError
+from scarce.decisions.costs import CostMatrix
+from scarce.evaluation.curves import brier_curve, cost_curve, decision_curve
+from scarce.evaluation.realised import mean_cost
+
+QUICK = {"resamples": 100}
+
+
+@pytest.fixture
+def rows(rng):
+    """Probabilities that are too sure, with ties, and weights."""
+    n = 600
+    y = (rng.random(n) < 0.15).astype(float)
+    prob = (1 / (1 + np.exp(-(2.2 * rng.normal(size=n) + 4 * y - 3)))).round(2)
+    return y, prob, rng.choice([0.5, 1.0, 3.0], n)
+
+
+def slow_errors(y, prob, weight, threshold):
+    acts = prob >= threshold
+    missed = weight[(y == 1) & ~acts].sum() / weight.sum()
+    alarmed = weight[(y == 0) & acts].sum() / weight.sum()
+    return missed, alarmed
+
+
+def integral(points, curve):
+    """Exact integral of a curve that is a line between jumps: both ends of each piece."""
+    return float(((points[1:] - points[:-1]) * (curve[0] + curve[1]) / 2).sum())
+
+
+def test_oracle_brier_curve_against_a_loop(rows):
+    y, prob, weight = rows
+    c = np.array([0.0, 0.02, 0.1, 0.5, 0.77, 1.0])
+    found = brier_curve(y, prob, at=c, sample_weight=weight, **QUICK)
+    for j, one in enumerate(c):
+        missed, alarmed = slow_errors(y, prob, weight, one)
+        assert found.cost[j] == pytest.approx(2 * ((1 - one) * missed + one * alarmed), abs=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_identity_area_of_the_brier_curve_is_the_brier_score(rows, weighted):
+    y, prob, weight = rows
+    weight = weight if weighted else np.ones(len(y))
+    jumps = np.unique(np.r_[0.0, prob, 1.0])
+    # Between jumps nothing changes but c: the value right after one and right at the next.
+    inner = np.array(
+        [slow_errors(y, prob, weight, (a + b) / 2) for a, b in itertools.pairwise(jumps)]
+    )
+    first = 2 * ((1 - jumps[:-1]) * inner[:, 0] + jumps[:-1] * inner[:, 1])
+    last = 2 * ((1 - jumps[1:]) * inner[:, 0] + jumps[1:] * inner[:, 1])
+    found = brier_curve(y, prob, at=jumps[1:-1], sample_weight=weight, **QUICK)
+    np.testing.assert_allclose(found.cost, last[:-1], atol=1e-12)
+    score = brier_score_loss(y, prob, sample_weight=weight)
+    assert integral(jumps, (first, last)) == pytest.approx(score, rel=1e-12)
+    assert found.area.value == pytest.approx(score, rel=1e-12)
+
+
+def test_identity_area_of_the_lowest_curve_is_the_brier_score_after_calibration(rows):
+    y, prob, weight = rows
+    fitted = IsotonicRegression().fit(prob, y, sample_weight=weight).predict(prob)
+    refined = brier_score_loss(y, fitted, sample_weight=weight)
+    fine = np.linspace(0, 1, 501)
+    found = brier_curve(y, prob, at=fine, sample_weight=weight, **QUICK)
+    assert found.best_area.value == pytest.approx(refined, rel=1e-10)
+    assert np.trapezoid(found.best, fine) == pytest.approx(refined, rel=1e-3)
+    lost = brier_score_loss(y, prob, sample_weight=weight) - refined
+    assert found.regret_area.value == pytest.approx(lost, rel=1e-9)
+    assert np.trapezoid(found.regret, fine) == pytest.approx(lost, rel=0.01)
+    assert (found.regret >= 0).all()
+
+
+def test_calibrated_probabilities_have_no_regret(rows):
+    y, prob, _ = rows
+    fitted = IsotonicRegression().fit(prob, y).predict(prob)
+    found = brier_curve(y, fitted, **QUICK)
+    np.testing.assert_allclose(found.regret, 0, atol=1e-12)
+    assert found.regret_area.value == pytest.approx(0, abs=1e-12)
+    assert found.regret_area.low == pytest.approx(0, abs=1e-12)
+
+
+def test_oracle_cost_curve_is_the_lower_envelope_of_the_roc_curve(rows):
+    y, prob, weight = rows
+    alarm, hit, cut = roc_curve(y, prob, sample_weight=weight, drop_intermediate=False)
+    x = np.linspace(0, 1, 21)
+    lines = x[:, None] * (1 - hit) + (1 - x[:, None]) * alarm
+    found = cost_curve(y, prob, at=x, sample_weight=weight, **QUICK)
+    np.testing.assert_allclose(found.cost, lines.min(axis=1), atol=1e-12)
+    for j in range(len(x)):
+        at = np.flatnonzero(cut == found.threshold[j])
+        if len(at):  # the threshold that is named reaches the cost that is told
+            assert lines[j, at[0]] == pytest.approx(found.cost[j], abs=1e-12)
+    assert (found.cost <= found.trivial + 1e-12).all()
+
+
+def test_identity_area_of_the_cost_curve_is_a_balanced_brier_score_after_calibration(rows):
+    y, prob, weight = rows
+    balanced = weight / np.where(y == 1, weight[y == 1].sum(), weight[y == 0].sum())
+    fitted = IsotonicRegression().fit(prob, y, sample_weight=balanced).predict(prob)
+    wanted = brier_score_loss(y, fitted, sample_weight=balanced)
+    fine = np.linspace(0, 1, 501)
+    found = cost_curve(y, prob, at=fine, sample_weight=weight, **QUICK)
+    assert found.area.value == pytest.approx(wanted, rel=1e-10)
+    assert np.trapezoid(found.cost, fine) == pytest.approx(wanted, rel=1e-3)
+
+
+def test_invariant_cost_curve_knows_neither_prevalence_nor_scale(rows):
+    y, prob, _ = rows
+    base = cost_curve(y, prob, **QUICK)
+    rare = cost_curve(y, prob, sample_weight=np.where(y == 1, 0.01, 1.0), **QUICK)
+    np.testing.assert_allclose(rare.cost, base.cost, atol=1e-12)
+    moved = cost_curve(y, np.exp(5 * prob), **QUICK)
+    np.testing.assert_allclose(moved.cost, base.cost, atol=1e-12)
+    np.testing.assert_allclose(moved.low, base.low, atol=1e-12)
+    swapped = cost_curve(1 - y, -prob, **QUICK)
+    np.testing.assert_allclose(swapped.cost, base.cost[::-1], atol=1e-12)
+
+
+def test_oracle_net_benefit_as_printed(rows):
+    y, prob, weight = rows
+    t = np.array([0.05, 0.2, 0.6])
+    found = decision_curve(y, prob, at=t, sample_weight=weight, **QUICK)
+    share = weight[y == 1].sum() / weight.sum()
+    for j, one in enumerate(t):
+        missed, alarmed = slow_errors(y, prob, weight, one)
+        wanted = (share - missed) - alarmed * one / (1 - one)
+        assert found.net_benefit[j] == pytest.approx(wanted, abs=1e-12)
+        on_all = share - (1 - share) * one / (1 - one)
+        assert found.act_on_all[j] == pytest.approx(on_all, abs=1e-12)
+        assert found.gain[j] == pytest.approx(wanted - max(on_all, 0), abs=1e-12)
+    assert found.prevalence.value == pytest.approx(share)
+
+
+def test_net_benefit_is_a_mean_cost_in_other_units(rows):
+    y, prob, _ = rows
+    t = 0.2
+    costs = CostMatrix.binary(false_alarm=t / (1 - t), miss=1.0)
+    cost = mean_cost(y.astype(int), (prob >= t).astype(int), costs, **QUICK).value
+    found = decision_curve(y, prob, at=[t], **QUICK)
+    assert found.net_benefit[0] == pytest.approx(y.mean() - cost, abs=1e-12)
+
+
+def test_useless_and_useful_probabilities_are_told_apart(rng):
+    y = (rng.random(3000) < 0.1).astype(float)
+    useless = decision_curve(y, rng.random(3000) * 0.2)
+    assert useless.worth.mean() < 0.1
+    useful = decision_curve(y, np.clip(0.1 + 0.5 * y + 0.1 * rng.normal(size=3000), 0, 1))
+    assert useful.worth.mean() > 0.8
+    assert "between" in str(useful)
+
+
+def test_bands_contain_curves_and_simultaneous_ones_are_wider(rows):
+    y, prob, _ = rows
+    for make, name in (
+        (cost_curve, "cost"),
+        (brier_curve, "cost"),
+        (decision_curve, "net_benefit"),
+    ):
+        point = make(y, prob, resamples=200)
+        joint = make(y, prob, resamples=200, simultaneous=True)
+        curve = getattr(point, name)
+        assert (point.low <= curve).all()
+        assert (curve <= point.high).all()
+        assert (joint.low <= point.low).all()
+        assert (joint.high >= point.high).all()
+        assert (joint.high - joint.low).sum() > 1.1 * (point.high - point.low).sum()
+        assert joint.simultaneous
+
+
+def test_three_events_without_a_miss_do_not_make_a_certain_curve():
+    y = np.r_[np.zeros(300), np.ones(3)]
+    prob = np.r_[np.full(300, 0.001), np.full(3, 0.9)]
+    found = brier_curve(y, prob, at=[0.1])
+    assert found.cost[0] == 0
+    assert found.high[0] > 2 * 0.9 * 2 / 303
+    assert "3 labelled rows of class 1" in found.remarks[0]
+    assert found.area.high > 1 / 303
+    assert cost_curve(y, prob, at=[0.5]).high[0] > 0.2
+
+
+def test_simulation_curves_with_drawn_labels(rng):
+    n = 20_000
+    y = (rng.random(n) < 0.05).astype(float)
+    prob = 1 / (1 + np.exp(-(rng.normal(size=n) + 2.5 * y - 3.5)))
+    chance = np.where(prob > 0.3, 1.0, 0.15)
+    seen = rng.random(n) < chance
+    labels, chance = np.where(seen, y, np.nan), np.where(seen, chance, np.nan)
+    c = [0.02, 0.1, 0.4]
+    truth = brier_curve(y, prob, at=c, **QUICK)
+    found = brier_curve(labels, prob, at=c, inclusion=chance, resamples=300)
+    assert ((found.low <= truth.cost) & (truth.cost <= found.high)).all()
+    assert truth.area.value in found.area
+    skipped = brier_curve(y[seen], prob[seen], at=c, **QUICK)
+    assert truth.area.value not in skipped.area
+    with pytest.raises(DataError, match="Pass inclusion="):
+        brier_curve(labels, prob)
+
+
+@pytest.mark.parametrize(("sharp", "n"), [(1.0, 4000), (3.0, 400)])
+def test_simulation_limits_of_regret_hold(sharp, n):
+    """Right probabilities lose nothing, and in-sample thresholds must not make that a loss."""
+    rng = np.random.default_rng(11)
+    whole, point, reps, c = 0, 0, 30, 0.1
+    x = rng.normal(size=200_000)
+    right, said = 1 / (1 + np.exp(3 - x)), 1 / (1 + np.exp(sharp * (3 - x)))
+    area = float(np.mean((said - right) ** 2))
+    here = 2 * float(np.mean(np.abs(right - c) * ((said >= c) != (right >= c))))
+    for _ in range(reps):
+        x = rng.normal(size=n)
+        y = (rng.random(n) < 1 / (1 + np.exp(3 - x))).astype(float)
+        said = 1 / (1 + np.exp(sharp * (3 - x)))
+        found = brier_curve(y, said, at=[c], resamples=100)
+        whole += area in found.regret_area
+        point += found.regret_low[0] <= here <= found.regret_high[0]
+    assert whole / reps >= 0.85
+    assert point / reps >= 0.85
+
+
+def test_low_limit_of_regret_is_against_thresholds_from_other_rows(rng):
+    """With noise for scores, the best thresholds of these rows are worth nothing on others."""
+    y = (rng.random(300) < 0.3).astype(float)
+    found = brier_curve(y, rng.uniform(0.25, 0.35, 300), at=[0.3], resamples=300)
+    assert found.regret[0] > 0.01
+    assert found.regret_low[0] == 0
+    assert found.regret_area.low < 0.5 * found.regret_area.value
+
+
+def test_an_event_between_two_thresholds_may_have_been_missed_by_luck():
+    """All alarms below 0.9 were false; one event among them would have paid for many."""
+    y, prob = np.r_[np.zeros(300), np.ones(12)], np.r_[np.full(300, 0.2), np.full(12, 0.9)]
+    found = brier_curve(y, prob, at=[0.1])
+    assert found.regret[0] == pytest.approx(2 * 0.1 * 300 / 312)
+    assert found.regret_low[0] == pytest.approx(found.regret[0] - 2 * 0.9 * 3 / 315, rel=0.02)
+
+
+def test_records_are_plain_data(rows):
+    y, prob, _ = rows
+    for make in (cost_curve, brier_curve, decision_curve):
+        found = make(y, prob, at=[0.2, 0.4], **QUICK)
+        json.dumps(found.to_dict(), allow_nan=False)
+        assert "%" in str(found)
+    ends = cost_curve([0, 1, 0], [0.1, 0.5, 0.9], at=[0.0, 1.0], **QUICK)
+    assert ends.threshold.tolist() == [np.inf, -np.inf]
+    held = json.loads(json.dumps(ends.to_dict(), allow_nan=False))
+    assert held["threshold"] == [None, None]
+    assert held["miss_rate"] == [1.0, 0.0]  # which of the two it is
+
+
+@pytest.mark.parametrize("make", [cost_curve, brier_curve, decision_curve])
+@pytest.mark.parametrize("strange", ["yes", np.array([True, False]), None, 1])
+def test_simultaneous_is_yes_or_no(rows, make, strange):
+    with pytest.raises(UsageError, match=r"simultaneous=.* give True or False"):
+        make(*rows[:2], simultaneous=strange)
+
+
+def test_the_same_rows_in_any_order(rows, rng):
+    y, prob, weight = rows
+    mixed = rng.permutation(len(y))
+    one = brier_curve(y, prob, at=[0.1, 0.4], sample_weight=weight, **QUICK)
+    two = brier_curve(y[mixed], prob[mixed], at=[0.1, 0.4], sample_weight=weight[mixed], **QUICK)
+    np.testing.assert_allclose(two.low, one.low, rtol=1e-12)
+    np.testing.assert_allclose(two.regret_high, one.regret_high, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "y", "prob", "more", "words"),
+    [
+        (brier_curve, [0, 1], [0.1, 1.2], {}, "prob holds 1.2 at row 1"),
+        (brier_curve, [0, 2], [0.1, 0.2], {}, "labels holds 2"),
+        (brier_curve, [0, 1], [0.1], {}, "give one value per score"),
+        (brier_curve, [0, 1], [0.1, 0.2], {"at": [0.5, 0.2]}, "increasing"),
+        (decision_curve, [0, 1], [0.1, 0.2], {"at": [0.0, 0.2]}, "above 0 and below 1"),
+        (cost_curve, [0, 0], [0.1, 0.2], {}, r"No labelled row is 1 \(event\)"),
+        (cost_curve, [1, 1], [0.1, 0.2], {}, r"No labelled row is 0"),
+        (cost_curve, [0, 1], [0.1, np.nan], {}, "NaN or infinite"),
+    ],
+)
+def test_what_does_not_fit_is_refused(make, y, prob, more, words):
+    with pytest.raises((DataError, UsageError), match=words):
+        make(y, prob, **more)

@@ -1,0 +1,796 @@
+"""choose_labels: the probabilities are the frequencies, ranks alone count, labels are respected."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+
+from scarce import DataError, UsageError
+from scarce.missed.audit import count_missed
+from scarce.missed.choice import LabelChoice
+from scarce.missed.choose import choose_labels
+from scarce.missed.draws import probabilities
+from scarce.missed.mixture.estimator import ScoreMixture
+from scarce.missed.rounds import label_in_rounds
+
+RANDOM = {
+    "audit": {"policy": "audit", "threshold": 45.0, "n": 14},
+    "pure audit": {"policy": "audit", "threshold": 58.0, "n": 40, "pure": True},
+    "random": {"policy": "random", "threshold": 30.0, "n": 9},
+    "stratified": {"policy": "stratified", "strata": 5, "n": 12},
+    "proportional": {"policy": "stratified", "strata": 4, "n": 16, "allocation": "proportional"},
+}
+
+
+@pytest.fixture
+def batch(rng):
+    """Sixty rows in no order, eight of them labelled."""
+    scores = rng.permutation(60).astype(float)
+    labels = np.full(60, np.nan)
+    labels[rng.choice(60, 8, replace=False)] = 0.0
+    return scores, labels
+
+
+@pytest.mark.parametrize("design", RANDOM)
+def test_frequencies_are_probabilities_and_counts_unbiased(design, batch):
+    """Many draws: each row's share within 4.5 standard errors of the probability stored.
+
+    Every row that could be drawn shows its probability at least once, always the same; the mean
+    Horvitz-Thompson count of events that lie deep and shallow is the truth within 4.5 s.e.
+    """
+    scores, labels = batch
+    truth = (np.random.default_rng(5).random(60) < 0.3).astype(float)
+    generator = np.random.default_rng(11)
+    times, stored, counts = np.zeros(60), np.full(60, np.nan), []
+    draws = 4_000
+    for _ in range(draws):
+        choice = choose_labels(scores, labels, random_state=generator, **RANDOM[design])
+        rows, probability = choice.rows, choice.probability
+        times[rows] += 1
+        before = stored[rows]
+        assert ((before == probability) | (before != before)).all()
+        stored[rows] = probability
+        counts.append((truth[rows] / probability).sum())
+    able = np.isnan(labels) & (scores < RANDOM[design].get("threshold", np.inf))
+    assert (~np.isnan(stored) == able).all()
+    error = np.sqrt(stored[able] * (1 - stored[able]) / draws)
+    assert (abs(times[able] / draws - stored[able]) <= 4.5 * error + 1e-12).all()
+    assert stored[able].sum() == pytest.approx(RANDOM[design]["n"])
+    assert abs(np.mean(counts) - truth[able].sum()) < 4.5 * np.std(counts) / np.sqrt(draws)
+
+
+def test_the_audit_is_a_band_and_a_draw_that_thins_out():
+    """Against the recipe, computed row by row from sorted scores."""
+    scores = np.random.default_rng(0).normal(size=3000)
+    threshold = np.sort(scores)[-100]
+    labels = np.where(scores >= threshold, 0.0, np.nan)
+    choice = choose_labels(
+        scores, labels, policy="audit", n=81, threshold=threshold, random_state=3
+    )
+    below = np.argsort(-scores)[100:]
+    assert choice.rows[:41].tolist() == below[:41].tolist()
+    assert choice.policy.tolist() == ["band"] * 41 + ["audit"] * 40
+    assert (choice.probability[:41] == 1).all()
+    raw = 1 / np.sqrt(1 + np.arange(41, 2900) / 20)
+    expected = 40 * (0.7 * raw / raw.sum() + 0.3 / len(raw))
+    stored = dict(zip(below[41:], expected, strict=True))
+    for row, chance in zip(choice.rows[41:], choice.probability[41:], strict=True):
+        assert chance == pytest.approx(stored[row], rel=1e-12)
+    assert choice.candidates == 2900
+    assert choice.remarks == ()
+
+
+def test_the_band_goes_on_below_rows_that_have_a_label():
+    scores = np.arange(100.0)[::-1]
+    labels = np.full(100, np.nan)
+    labels[:10] = 1.0  # alerts
+    labels[10:16] = 0.0  # an earlier band
+    labels[50] = 1.0
+    choice = choose_labels(scores, labels, policy="audit", n=8, threshold=89.5, random_state=0)
+    assert choice.rows[:4].tolist() == [16, 17, 18, 19]
+    assert not np.isin(choice.rows, np.flatnonzero(~np.isnan(labels))).any()
+    # Rank counts rows below the threshold, labelled or not.
+    rank = np.r_[10:40, 41:90]
+    raw = 1 / np.sqrt(1 + rank / 20)
+    expected = dict(zip(rank + 10, 4 * (0.7 * raw / raw.sum() + 0.3 / 79), strict=True))
+    for row, chance in zip(choice.rows[4:], choice.probability[4:], strict=True):
+        assert chance == pytest.approx(expected[row], rel=1e-12)
+
+
+def test_alerts_without_a_label_are_no_part_of_the_audit_and_said():
+    scores = np.arange(50.0)
+    choice = choose_labels(scores, policy="audit", n=10, threshold=40, random_state=0)
+    assert (scores[choice.rows] < 40).all()
+    assert choice.remarks == (
+        "10 alerts have no label yet: label them first or pass policy='tail'.",
+    )
+    few = choose_labels(scores, policy="audit", n=50, threshold=40, random_state=0)
+    assert few.remarks[0].startswith("50 rows were asked for and 40 without a label are there")
+    assert few.remarks[1:] == choice.remarks
+    one = choose_labels(scores, policy="random", n=3, threshold=49, random_state=0)
+    assert one.remarks == ("1 alert has no label yet: label it first or pass policy='tail'.",)
+
+
+def test_a_row_at_the_threshold_is_an_alert():
+    choice = choose_labels([3.0, 2.0, 1.0], policy="audit", n=5, threshold=2.0)
+    assert choice.rows.tolist() == [2]
+
+
+@pytest.mark.parametrize("design", [*RANDOM, "tail"])
+@pytest.mark.parametrize("turn", [np.exp, np.arctan, lambda s: 3 * s - 7])
+def test_ranks_alone_matter(design, turn, rng):
+    scores = rng.normal(size=300).round(1)  # with ties
+    options = RANDOM.get(design, {"policy": "tail", "n": 20}) | {"random_state": 4}
+    if "threshold" in options:
+        options["threshold"] = 0.5
+    plain = choose_labels(scores, **options)
+    # The threshold is one of the scores and is turned with them: the same product, the same bits.
+    turned = dict(options)
+    if "threshold" in options:
+        turned["threshold"] = float(turn(np.array([0.5]))[0])
+    other = choose_labels(turn(scores), **turned)
+    assert plain.rows.tolist() == other.rows.tolist()
+    assert plain.probability.tolist() == other.probability.tolist()
+
+
+@pytest.mark.parametrize("design", RANDOM)
+def test_the_same_seed_gives_the_same_rows_and_another_does_not(design, batch):
+    first, again, other = (
+        choose_labels(*batch, random_state=seed, **RANDOM[design]) for seed in (7, 7, 8)
+    )
+    assert first.to_dict() == again.to_dict()
+    assert first.rows.tolist() != other.rows.tolist()
+
+
+def test_equal_scores_are_exchangeable_in_an_audit():
+    """All scores equal: whatever its place in the file, a row is in the band as often as others."""
+    scores, generator = np.zeros(30), np.random.default_rng(0)
+    band, stored = np.zeros(30), []
+    for _ in range(3000):
+        choice = choose_labels(scores, policy="audit", n=10, threshold=1.0, random_state=generator)
+        band[choice.rows[choice.policy == "band"]] += 1
+        stored.append(choice.inclusion(30))
+    assert abs(band - 500).max() < 4.5 * np.sqrt(3000 * 5 / 36)
+    # In the mean over the lots, events are counted right: any row stands for one row.
+    weight = np.where(np.isnan(stored), 0.0, 1 / np.array(stored)).mean(axis=0)
+    assert abs(weight - 1).max() < 0.15
+    assert weight.mean() == pytest.approx(1, abs=0.02)
+
+
+def test_tail_takes_the_greatest_unlabelled_scores_in_order():
+    scores = np.array([0.1, 0.9, 0.8, 0.7, 0.2])
+    labels = [None, 1, None, None, None]
+    choice = choose_labels(scores, labels, policy="tail", n=2)
+    assert choice.rows.tolist() == [2, 3]
+    assert choice.probability.tolist() == [1, 1]
+    assert choice.policy.tolist() == ["tail", "tail"]
+
+
+def test_a_lot_among_equal_scores_is_a_lot_in_the_probability_too():
+    scores = [0.9, 0.5, 0.5, 0.5, 0.5, 0.1]
+    times = np.zeros(6)
+    for seed in range(2000):
+        choice = choose_labels(scores, policy="tail", n=3, random_state=seed)
+        assert choice.probability.tolist() == [1.0, 0.5, 0.5]
+        times[choice.rows] += 1
+    assert times[[0, 5]].tolist() == [2000, 0]
+    assert abs(times[1:5] - 1000).max() < 4.5 * np.sqrt(500)
+
+
+def test_uncertainty_is_greatest_entropy():
+    prob = np.array([0.02, 0.45, 0.6, 0.97, 0.5])
+    assert choose_labels(prob, policy="uncertainty", n=3).rows.tolist() == [4, 1, 2]
+    both = np.column_stack([1 - prob, prob])
+    for by in ("entropy", "margin"):
+        assert choose_labels(both, policy="uncertainty", n=3, by=by).rows.tolist() == [4, 1, 2]
+
+
+def test_uncertainty_of_several_classes_by_entropy_and_by_margin(rng):
+    prob = rng.dirichlet([0.7, 0.7, 0.7, 0.7], 200)
+    entropy = [-sum(p * np.log(p) for p in row if p > 0) for row in prob]
+    margin = [sorted(row)[-1] - sorted(row)[-2] for row in prob]
+    chosen = choose_labels(prob, policy="uncertainty", n=15)
+    assert chosen.rows.tolist() == np.argsort(entropy)[::-1][:15].tolist()
+    chosen = choose_labels(prob, policy="uncertainty", n=15, by="margin")
+    assert chosen.rows.tolist() == np.argsort(margin)[:15].tolist()
+    assert (chosen.probability == 1).all()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [None, "cat", None, "dog"],
+        np.array([np.nan, 2.0, np.nan, 0.0], dtype=np.float32),
+        pd.Series(["x", "y", "x", "y"]).where([False, True, False, True], pd.NA),
+        pd.Series([None, 1, None, 0], dtype="Int64"),
+        pd.Series([None, True, None, False], dtype="boolean"),
+    ],
+    ids=["text", "float32", "strings with NA", "Int64", "boolean"],
+)
+def test_uncertainty_knows_labels_of_any_kind(labels):
+    choice = choose_labels([0.1, 0.5, 0.2, 0.5], labels, policy="uncertainty", n=4)
+    assert choice.rows.tolist() == [2, 0]
+
+
+def test_labels_of_whole_numbers_and_text_are_never_missing():
+    for labels in ([0, 1], ["a", "nan"], [True, False]):
+        assert len(choose_labels([0.1, 0.5], labels, policy="uncertainty", n=1)) == 0
+
+
+@pytest.mark.parametrize("policy", ["audit", "tail", "random", "stratified", "uncertainty"])
+def test_too_few_rows_are_all_of_them_with_a_remark(policy):
+    scores = np.linspace(0.1, 0.9, 6)
+    labels = np.array([np.nan, np.nan, 0.0, np.nan, 1.0, 1.0])
+    choice = choose_labels(scores, labels, policy=policy, n=10, threshold=0.95, random_state=0)
+    assert sorted(choice.rows) == [0, 1, 3]
+    assert (choice.probability == 1).all()
+    assert "10 rows were asked for and 3 without a label are there" in choice.remarks[0]
+    none = choose_labels(scores, np.zeros(6), policy=policy, n=10, threshold=0.95)
+    assert len(none) == 0
+    assert "nothing was chosen" in none.remarks[0]
+    assert "nothing was chosen" in str(none)
+
+
+def test_one_row_is_no_audit_and_said():
+    choice = choose_labels(np.arange(9.0), policy="audit", n=1, threshold=8.5)
+    assert choice.policy.tolist() == ["band"]
+    assert "pass pure=True" in choice.remarks[0]
+    pure = choose_labels(np.arange(9.0), policy="audit", n=1, threshold=8.5, pure=True)
+    assert pure.policy.tolist() == ["audit"]
+    assert pure.remarks == ()
+
+
+def test_work_that_stops_early_is_a_smaller_draw():
+    """The first 9 of 14 rows, 4,000 times: frequencies are the probabilities that `first` says."""
+    scores, generator = np.arange(60.0), np.random.default_rng(2)
+    times, stored = np.zeros(60), np.full(60, np.nan)
+    for _ in range(4_000):
+        choice = choose_labels(scores, policy="audit", n=14, threshold=50.0, random_state=generator)
+        part = choice.first(9)
+        times[part.rows] += 1
+        stored[part.rows] = part.probability
+    assert (stored[43:50] == 1).all()
+    error = np.sqrt(stored[:50] * (1 - stored[:50]) / 4_000)
+    assert (abs(times[:50] / 4_000 - stored[:50]) <= 4.5 * error + 1e-12).all()
+    assert choice.first(3).probability.tolist() == [1, 1, 1]
+    assert len(choice.first(0)) == 0
+    with pytest.raises(UsageError, match="n=15 of 14 rows"):
+        choice.first(15)
+
+
+def test_an_audit_counts_what_was_missed(rng):
+    """The whole way: choose, look, count; the 90 % limits hold in at least 90 % of 300 batches."""
+    hits, values, truths = 0, [], []
+    for _ in range(300):
+        scores = rng.normal(size=2000)
+        truth = (rng.random(2000) < 0.03 / (1 + np.exp(-2 * scores))).astype(float)
+        labels = np.where(scores >= 2, truth, np.nan)
+        choice = choose_labels(
+            scores, labels, policy="audit", n=150, threshold=2.0, random_state=rng
+        )
+        below = int((scores < 2).sum())
+        certain = int((choice.probability == 1).sum())
+        count = count_missed(truth[choice.rows], choice.probability, below - certain)
+        missed = truth[scores < 2].sum()
+        hits += missed in count.estimate
+        values.append(count.value)
+        truths.append(missed)
+    assert hits / 300 > 0.9 - 2.5 * np.sqrt(0.09 / 300)
+    off = np.subtract(values, truths)
+    assert abs(off.mean()) < 4 * off.std() / np.sqrt(300)
+
+
+def test_the_record_prints_counts_and_turns_into_json():
+    choice = choose_labels(np.arange(40.0), policy="audit", n=8, threshold=38, random_state=0)
+    assert len(choice) == choice.asked == 8
+    shown = str(choice).splitlines()
+    assert shown[0] == "8 rows to label, of 38 that could be chosen"
+    assert shown[1] == "  band   4 rows, for certain"
+    assert shown[2].startswith("  audit  4 rows, with probability 0.")
+    assert shown[3] == f"remark: {choice.remarks[0]}"
+    back = json.loads(json.dumps(choice.to_dict()))
+    assert back["rows"] == choice.rows.tolist()
+    assert back["policy"] == ["band"] * 4 + ["audit"] * 4
+    assert choice.rows.dtype == np.int64
+    with pytest.raises(UsageError, match=r"n_rows=5, but row \d+ was chosen"):
+        choice.inclusion(5)
+    with pytest.raises(UsageError, match="give one of each"):
+        LabelChoice(np.arange(2), np.ones(1), np.array(["a", "b"]), 2, 2)
+
+
+def test_many_scores_cost_a_few_copies(rng):
+    """Peak memory of a draw, counted in copies of the scores."""
+    import tracemalloc
+
+    scores = rng.normal(size=500_000)
+    for policy in ("audit", "tail", "random", "stratified"):
+        tracemalloc.start()
+        choose_labels(scores, policy=policy, n=1000, threshold=2.0, random_state=0)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 7 * scores.nbytes, policy
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "options", "error", "words"),
+    [
+        ([1.0, 2.0], None, {"policy": "audti"}, UsageError, "Did you mean 'audit'"),
+        ([1.0, 2.0], None, {"n": 0}, UsageError, "n=0 cannot be counted off"),
+        ([1.0, 2.0], None, {"n": -3}, UsageError, "n=-3"),
+        ([1.0, 2.0], None, {"n": 2.5}, UsageError, "n=2.5.*give a whole number, 1 or more"),
+        ([1.0, 2.0], None, {"n": True}, UsageError, "n=True"),
+        ([1.0, np.nan], None, {}, DataError, "NaN or infinite .first at row 1"),
+        ([[1.0, 2.0]], None, {}, DataError, r"shape \(1, 2\)"),
+        ([1.0, 2.0], [1.0], {}, DataError, "2 scores and"),
+        ([1.0, 2.0], [-1, 1], {}, DataError, "-1 at row 0"),
+        ([1.0, 2.0], None, {"policy": "audit"}, UsageError, "threshold=None.*pass threshold="),
+        (
+            [1.0, 2.0],
+            None,
+            {"policy": "audit", "threshold": np.nan},
+            UsageError,
+            "threshold=nan is not a score",
+        ),
+        ([1.0, 2.0], None, {"random_state": -1}, UsageError, "random_state=-1 is no seed"),
+        ([1.0, 2.0], None, {"random_state": "x"}, UsageError, "random_state='x' is no seed"),
+        ([1.0, 2.0], None, {"policy": "stratified", "strata": 0}, UsageError, "strata=0"),
+        (
+            [1.0, 2.0],
+            None,
+            {"policy": "stratified", "allocation": "even"},
+            UsageError,
+            "allocation='even'",
+        ),
+        ([0.1, 1.2], None, {"policy": "uncertainty"}, DataError, "1.2 at row 1.*adaptive"),
+        ([[0.5, np.nan]], None, {"policy": "uncertainty"}, DataError, "nan at row 0"),
+        ([[0.5, 0.1]], None, {"policy": "uncertainty"}, DataError, "row 0 sum to 0.6"),
+        ([], None, {"policy": "uncertainty"}, DataError, r"shape \(0,\)"),
+        ([0.1, 0.2], [1.0], {"policy": "uncertainty"}, DataError, "2 scores and labels"),
+        ([0.1, 0.2], None, {"policy": "uncertainty", "by": "gini"}, UsageError, "by='gini'"),
+        (["a", "b"], None, {"policy": "uncertainty"}, DataError, "'a' at row 0, which is not a"),
+        ([["a", "b"]], None, {"policy": "uncertainty"}, DataError, "'a' at row 0, which is not"),
+        ([[0.1, 0.9], [0.2]], None, {"policy": "uncertainty"}, DataError, "different lengths"),
+        (
+            [0.1, 0.2],
+            np.array(["cat", np.nan]),
+            {"policy": "uncertainty"},
+            DataError,
+            "the word 'nan' at row 1.*pass a list",
+        ),
+        ([1.0, 2.0], None, {"policy": "adaptive", "mixture": "x"}, UsageError, "the type str"),
+        (
+            [1.0, 2.0],
+            None,
+            {"policy": "adaptive", "mixture": ScoreMixture},
+            UsageError,
+            "the class ScoreMixture.*mixture=ScoreMixture",
+        ),
+        (
+            [1.0, 2.0],
+            None,
+            {"policy": "adaptive", "mixture": LogisticRegression()},
+            UsageError,
+            "the type LogisticRegression.*cannot be fitted to scores",
+        ),
+        ([0.5] * 9, None, {"policy": "adaptive"}, DataError, "with policy='tail' or 'audit'"),
+    ],
+)
+def test_what_cannot_work_is_refused(scores, labels, options, error, words):
+    with pytest.raises(error, match=words):
+        choose_labels(scores, labels, **({"policy": "tail", "n": 1} | options))
+
+
+WORDS = ["cat", None, "dog", None]
+WORDS_AS = {
+    "list": WORDS,
+    "list with NaN": ["cat", np.nan, "dog", np.nan],
+    "tuple": tuple(WORDS),
+    "objects": np.array(WORDS, dtype=object),
+    "one column": np.array(WORDS, dtype=object)[:, None],
+    "masked": np.ma.array(["cat", "", "dog", ""], mask=[False, True, False, True]),
+    "masked numbers": np.ma.array([3, 0, 4, 0], mask=[False, True, False, True]),
+    "pandas": pd.Series(WORDS),
+    "pandas string": pd.Series(WORDS, dtype="string"),
+    "pandas category": pd.Series(WORDS, dtype="category"),
+    "Arrow": pa.array(WORDS),
+    "Arrow chunks": pa.chunked_array([pa.array(WORDS[:1]), pa.array(WORDS[1:])]),
+    "dates": np.array(["2020-01-01", "NaT", "2020-01-02", "NaT"], dtype="M8[D]"),
+    "floats": [3.0, np.nan, 7.0, np.nan],
+}
+
+
+@pytest.mark.parametrize("kind", WORDS_AS)
+def test_uncertainty_knows_a_missing_label_in_columns_of_any_kind(kind):
+    choice = choose_labels([0.5, 0.4, 0.5, 0.9], WORDS_AS[kind], policy="uncertainty", n=4)
+    assert choice.rows.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        np.ma.array,
+        pd.DataFrame,
+        lambda prob: pa.table({"a": prob[:, 0], "b": prob[:, 1]}),
+        lambda prob: prob.astype(object),
+        lambda prob: pd.DataFrame(prob).convert_dtypes(),
+    ],
+)
+def test_probabilities_come_in_tables_of_any_kind(turn):
+    prob = np.array([[0.9, 0.1], [0.55, 0.45], [0.3, 0.7]])
+    choice = choose_labels(turn(prob), policy="uncertainty", n=2)
+    assert choice.rows.tolist() == [1, 2]
+
+
+def test_masked_columns_are_missing_values():
+    labels = np.ma.array([0, 0, 1], mask=[True, False, False])
+    assert choose_labels([1.0, 2.0, 3.0], labels, policy="tail", n=3).rows.tolist() == [0]
+    with pytest.raises(DataError, match=r"NaN or infinite .first at row 1"):
+        choose_labels(np.ma.array([1.0, 2.0], mask=[False, True]), policy="tail", n=1)
+    hidden = np.ma.array([0.1, 0.2], mask=[False, True])
+    with pytest.raises(DataError, match="nan at row 1"):
+        choose_labels(hidden, policy="uncertainty", n=1)
+
+
+def test_one_row_is_spoken_of_as_one():
+    choice = choose_labels([1.0, 2.0], [None, 1], policy="tail", n=3)
+    assert choice.remarks == (
+        "3 rows were asked for and 1 without a label is there: it was chosen, for certain.",
+    )
+
+
+def test_numbers_of_rows_are_whole_numbers():
+    choice = choose_labels(np.arange(9.0), policy="tail", n=3)
+    assert len(choice.first(0)) == 0
+    assert choice.inclusion(np.int64(9)).shape == (9,)
+    for wrong in (2.5, "3", None, -1, True):
+        with pytest.raises(UsageError, match=r"n=.*give a whole number, 0 or more"):
+            choice.first(wrong)
+    for wrong in (9.0, "x"):
+        with pytest.raises(UsageError, match=r"n_rows=.*give a whole number"):
+            choice.inclusion(wrong)
+    with pytest.raises(UsageError, match="n=4 of 3 rows"):
+        choice.first(4)
+
+
+def test_rounds_ask_for_what_is_most_uncertain_and_learn():
+    """Scores that a function makes anew: each round sees the labels of the rounds before."""
+    truth = np.array([0.0, 0, 1, 1, 0, 1, 1, 0])
+    seen = []
+
+    def scores(labels):
+        seen.append(int((~np.isnan(labels)).sum()))
+        return np.linspace(0.2, 0.8, 8) + 0.01 * np.isnan(labels).sum()
+
+    labels, choice = label_in_rounds(
+        scores,
+        lambda rows: truth[rows],
+        n=5,
+        rounds=2,
+        policy="uncertainty",
+        labels=np.full(8, np.nan),
+    )
+    assert seen == [0, 3]
+    assert choice.round.tolist() == [1, 1, 1, 2, 2]
+    assert len(set(choice.rows.tolist())) == 5
+    assert (labels[choice.rows] == truth[choice.rows]).all()
+    assert np.isnan(np.delete(labels, choice.rows)).all()
+    assert (choice.probability == 1).all()
+    assert str(choice).startswith("5 rows to label, of 8 that could be chosen, in 2 rounds")
+
+
+def test_rounds_keep_known_labels_and_do_not_ask_twice():
+    asked = []
+
+    def ask(rows):
+        asked.extend(rows.tolist())
+        return np.where(rows == 7, np.nan, 1.0)  # row 7 cannot be labelled
+
+    known = np.full(9, np.nan)
+    known[8] = 0.0
+    labels, choice = label_in_rounds(
+        np.arange(9.0), ask, n=4, rounds=4, policy="tail", labels=known
+    )
+    assert asked == [7, 6, 5, 4]
+    assert choice.rows.tolist() == asked
+    assert labels[[8, 6, 5, 4]].tolist() == [0, 1, 1, 1]
+    assert np.isnan(known[:8]).all()  # the caller's labels are not written to
+    _, rest = label_in_rounds(np.arange(9.0), ask, n=20, rounds=3, policy="tail", labels=known)
+    assert sorted(rest.rows) == list(range(8))
+    assert rest.remarks == ("20 rows were asked for and 8 could be chosen: no more are left.",)
+
+
+def test_more_rounds_than_rows_are_one_row_each():
+    _, choice = label_in_rounds(
+        np.arange(9.0), lambda rows: np.ones(len(rows)), n=3, rounds=5, policy="tail"
+    )
+    assert choice.round.tolist() == [1, 2, 3]
+
+
+def test_rounds_refuse_what_has_no_probability_and_answers_that_do_not_fit():
+    def ask(rows):
+        return [1.0]
+
+    with pytest.raises(UsageError, match=r"policy='audit' in rounds.*choose_labels\(..., n=4\)"):
+        label_in_rounds(np.arange(9.0), ask, n=4, policy="audit")
+    with pytest.raises(UsageError, match="rounds=0"):
+        label_in_rounds(np.arange(9.0), ask, n=4, rounds=0, policy="tail")
+    with pytest.raises(DataError, match=r"ask returned shape \(1,\) for 4 rows in round 1"):
+        label_in_rounds(np.arange(9.0), ask, n=4, rounds=1, policy="tail")
+    with pytest.raises(UsageError, match="pass labels="):
+        label_in_rounds(lambda labels: labels, ask, n=4, policy="tail")
+
+
+def test_labels_bought_before_an_error_are_handed_back():
+    """Three ways to fail in round 3; the labels of rounds 1 and 2 come along each time."""
+    truth = np.array([0.0, 1, 0, 1, 1, 0, 1, 0, 1])
+
+    def fails(how):
+        calls = []
+
+        def ask(rows):
+            calls.append(rows)
+            return how(rows) if len(calls) == 3 else truth[rows]
+
+        return ask
+
+    def leaves(rows):
+        raise KeyboardInterrupt
+
+    def breaks(rows):
+        raise RuntimeError("line is dead")
+
+    for how, kind, answers in (
+        (leaves, KeyboardInterrupt, None),
+        (breaks, RuntimeError, None),
+        (lambda rows: ["fraud", "ok"], DataError, ["fraud", "ok"]),
+    ):
+        with pytest.raises(kind) as caught:
+            label_in_rounds(np.arange(9.0), fails(how), n=6, rounds=3, policy="tail")
+        error = caught.value
+        assert error.choice.rows.tolist() == [8, 7, 6, 5]
+        assert error.choice.round.tolist() == [1, 1, 2, 2]
+        assert error.labels[5:].tolist() == truth[5:].tolist()
+        assert np.isnan(error.labels[:5]).all()
+        assert error.rows.tolist() == [4, 3]
+        assert error.answers == answers
+        assert any("4 rows of 2 rounds asked about before are kept" in n for n in error.__notes__)
+        # Work goes on where it stopped.
+        labels, rest = label_in_rounds(
+            np.arange(9.0), lambda r: truth[r], n=2, policy="tail", labels=error.labels
+        )
+        assert rest.rows.tolist() == [4, 3]
+        assert np.isnan(labels).sum() == 3
+
+
+def test_an_error_in_the_first_round_carries_what_was_known():
+    known = np.array([np.nan, np.nan, 1.0])
+
+    def ask(rows):
+        raise RuntimeError("nobody there")
+
+    with pytest.raises(RuntimeError) as caught:
+        label_in_rounds([1.0, 2.0, 3.0], ask, n=2, policy="tail", labels=known)
+    np.testing.assert_array_equal(caught.value.labels, known)
+    assert len(caught.value.choice) == 0
+    assert caught.value.rows.tolist() == [1]
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_an_error_of_the_scores_between_rounds_loses_nothing():
+    def scores(labels):
+        if np.isnan(labels).sum() < 4:
+            raise RuntimeError("the model does not converge")
+        return np.arange(4.0)
+
+    with pytest.raises(RuntimeError) as caught:
+        label_in_rounds(
+            scores,
+            lambda rows: np.ones(len(rows)),
+            n=2,
+            rounds=2,
+            policy="tail",
+            labels=np.full(4, np.nan),
+        )
+    assert caught.value.labels.tolist()[3] == 1.0
+    assert caught.value.rows is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ([1.0, 2.0], "in round 2 cannot be used.*labels holds 2 at row 1"),
+        ([0.7, 1.0], "in round 2 cannot be used.*labels holds 0.7 at row 0"),
+        (["fraud", "ok"], "in round 2 cannot be used.*'fraud' at row 0, which is not a number"),
+        (None, r"ask returned shape \(\) for 2 rows in round 2"),
+        (["x"], r"ask returned shape \(1,\) for 2 rows in round 2"),
+    ],
+)
+def test_answers_of_the_last_round_are_checked_too(answers, words):
+    told = iter([[0.0, 1.0], answers])
+    with pytest.raises(DataError, match=words):
+        label_in_rounds(np.arange(9.0), lambda rows: next(told), n=4, rounds=2, policy="tail")
+
+
+def test_answers_come_in_columns_of_any_kind():
+    told = iter([pd.array([1, None], dtype="Int64"), np.ma.array([1, 0], mask=[False, True])])
+    labels, _ = label_in_rounds(
+        np.arange(5.0), lambda rows: next(told), n=4, rounds=2, policy="tail"
+    )
+    np.testing.assert_array_equal(labels, [np.nan, np.nan, 1.0, np.nan, 1.0])
+
+
+def test_uncertainty_in_rounds_takes_numbers_of_classes():
+    labels, _ = label_in_rounds(
+        [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]],
+        lambda rows: [2] * len(rows),
+        n=2,
+        rounds=2,
+        policy="uncertainty",
+    )
+    assert labels.tolist() == [2, 2]
+
+
+def test_rounds_refuse_arguments_in_words():
+    def ask(rows):
+        return np.ones(len(rows))
+
+    scores = np.arange(4.0)
+    with pytest.raises(UsageError, match="ask is of the type list: pass a function"):
+        label_in_rounds(scores, [1, 0], n=2, policy="tail")
+    with pytest.raises(DataError, match=r"There are 4 scores and labels has shape \(3,\)"):
+        label_in_rounds(scores, ask, n=2, policy="tail", labels=[None] * 3)
+    with pytest.raises(DataError, match="labels holds 'x' at row 0"):
+        label_in_rounds(scores, ask, n=2, policy="tail", labels=["x"] * 4)
+    with pytest.raises(UsageError, match=r"scores is 3\.0, which has no rows"):
+        label_in_rounds(3.0, ask, n=2, policy="tail")
+    with pytest.raises(DataError, match="'a' at row 0"):
+        label_in_rounds(["a", "b"], ask, n=2, policy="tail")
+    masked = np.ma.array([0, 0, 1, 1], mask=[True, True, False, False])
+    _, choice = label_in_rounds(scores, ask, n=2, policy="tail", labels=masked)
+    assert choice.rows.tolist() == [1, 0]
+    assert masked.mask.tolist() == [True, True, False, False]
+
+
+@pytest.fixture
+def mixed(rng):
+    """Scores of 400 others and 60 events, of which the ten greatest have been looked at."""
+    scores = np.concatenate([rng.normal(0, 1, 400), rng.normal(3, 1, 60)])
+    truth = np.repeat([0.0, 1.0], [400, 60])
+    labels = np.full(460, np.nan)
+    top = np.argsort(-scores)[:10]
+    labels[top] = truth[top]
+    return scores, truth, labels
+
+
+PLAIN_MIXTURE = ScoreMixture(background="normal")
+
+
+def test_adaptive_takes_the_posteriors_nearest_one_half(mixed):
+    scores, _, labels = mixed
+    choice = choose_labels(scores, labels, policy="adaptive", n=12, mixture=PLAIN_MIXTURE)
+    fitted = ScoreMixture(background="normal").fit(scores, labels)
+    off = abs(fitted.posterior(scores) - 0.5)
+    off[~np.isnan(labels)] = np.inf
+    assert choice.rows.tolist() == np.argsort(off)[:12].tolist()
+    assert (choice.probability == 1).all()
+    assert not hasattr(PLAIN_MIXTURE, "positive_share_")  # the caller's mixture is not fitted
+
+
+def test_adaptive_begins_without_any_label_and_says_what_that_means(mixed):
+    choice = choose_labels(mixed[0], policy="adaptive", n=5, mixture=PLAIN_MIXTURE)
+    assert len(choice) == 5
+    assert "not to be believed yet (no labelled event" in choice.remarks[0]
+
+
+def test_adaptive_rounds_are_choices_one_after_the_other(mixed):
+    scores, truth, _ = mixed
+    labels, choice = label_in_rounds(
+        scores, lambda rows: truth[rows], n=25, rounds=2, mixture=PLAIN_MIXTURE
+    )
+    known = np.full(460, np.nan)
+    for k, n in ((1, 13), (2, 12)):
+        step = choose_labels(scores, known, policy="adaptive", n=n, mixture=PLAIN_MIXTURE)
+        assert choice.rows[choice.round == k].tolist() == step.rows.tolist()
+        known[step.rows] = truth[step.rows]
+    np.testing.assert_array_equal(labels, known)
+    assert choice.remarks == ()  # the doubts of the first round are settled
+
+
+class Silent(BaseEstimator):
+    def fit(self, scores, labels):
+        return self
+
+    def posterior(self, scores):
+        return np.full(len(scores), np.nan)
+
+
+def test_adaptive_without_a_posterior_says_what_to_do_first():
+    with pytest.raises(DataError, match=r"no posterior for 2 rows.*policy='tail'"):
+        choose_labels([1.0, 2.0], policy="adaptive", n=1, mixture=Silent())
+
+
+def test_explored_rows_are_drawn_in_proportion_to_uncertainty_and_evenly(rng):
+    prob = rng.beta(0.3, 3, 400)
+    drawn = np.zeros(400)
+    for seed in range(600):
+        choice = choose_labels(prob, policy="uncertainty", n=40, explore=0.3, random_state=seed)
+        drawn[choice.rows] += 1
+    entropy = -(prob * np.log(prob) + (1 - prob) * np.log1p(-prob))
+    chance = probabilities(0.7 * entropy / entropy.sum() + 0.3 / 400, 40)
+    np.testing.assert_allclose(choice.probability, chance[choice.rows], rtol=1e-12)
+    assert set(choice.policy) == {"explored"}
+    error = np.sqrt(chance * (1 - chance) / 600)
+    assert np.abs((drawn / 600 - chance) / np.maximum(error, 1e-9)).max() < 4.5
+
+
+def test_oracle_weights_of_rounds_by_lot_are_unbiased_and_the_rule_is_not(rng):
+    """What is labelled first steers what is drawn next; sums over all rows stay unbiased."""
+    n = 300
+    x = rng.normal(size=n)
+    truth = (rng.random(n) < expit(2 * x - 2)).astype(float)
+
+    def scores(labels):  # a model of sorts, which follows the labels seen so far
+        known = ~np.isnan(labels)
+        if not known.any():
+            return np.full(n, 0.5)
+        at = np.average(x[known], weights=labels[known] + 0.1)
+        return expit(2 * (x - at))
+
+    sums = {0.0: [], 0.3: []}
+    for explore, found in sums.items():
+        for seed in range(400):
+            labels, choice = label_in_rounds(
+                scores,
+                lambda rows: truth[rows],
+                n=60,
+                rounds=4,
+                policy="uncertainty",
+                labels=np.full(n, np.nan),
+                explore=explore,
+                random_state=seed,
+            )
+            weight = choice.weights() if explore else np.full(60, n / 60)
+            found.append(weight @ labels[choice.rows])
+    error = np.std(sums[0.3]) / 20
+    assert abs(np.mean(sums[0.3]) - truth.sum()) < 3.5 * error
+    assert error < 2
+    assert abs(np.mean(sums[0.0]) - truth.sum()) > 20  # labels chosen by rule: never to be counted
+    with pytest.raises(UsageError, match="use weights"):
+        choice.inclusion(n)
+    with pytest.raises(UsageError, match="Label the rounds whole"):
+        choice.first(20)
+
+
+def test_uncertainty_in_money_is_the_value_of_the_answer(rng):
+    prob = rng.random(50)
+    costs = np.array([[0.0, 400.0], [5.0, 0.0]])
+    choice = choose_labels(prob, policy="uncertainty", n=5, by="cost", costs=costs)
+    now = np.minimum(400 * prob, 5 * (1 - prob))
+    assert set(choice.rows) == set(np.argsort(-now)[:5])
+    with pytest.raises(UsageError, match="needs costs="):
+        choose_labels(prob, policy="uncertainty", n=5, by="cost")
+    for explore in (-0.1, 1.5, "yes"):
+        with pytest.raises(UsageError, match="is not a share"):
+            choose_labels(prob, policy="uncertainty", n=5, explore=explore)
+    with pytest.raises(UsageError, match="is for policy='uncertainty'"):
+        choose_labels(prob, policy="random", n=5, explore=0.5)
+
+
+def test_rows_that_could_not_be_labelled_leave_the_next_draw_its_probabilities():
+    _, choice = label_in_rounds(
+        np.full(10, 0.5),
+        lambda rows: np.full(len(rows), np.nan),
+        n=9,
+        rounds=2,
+        policy="uncertainty",
+        explore=0.5,
+        random_state=0,
+    )
+    assert np.bincount(choice.round).tolist() == [0, 5, 4]
+    np.testing.assert_allclose(choice.probability, np.repeat([0.5, 0.8], [5, 4]))
+    assert len(set(choice.rows)) == 9

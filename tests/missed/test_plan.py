@@ -1,0 +1,337 @@
+"""Plans of audits: against audits that are really drawn, and against what must hold for any."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import norm, rankdata
+
+from scarce import DataError, UsageError, choose_labels, estimate_performance, plan_audit
+from scarce.datasets import make_trial_scores
+from scarce.missed import plan as plan_module
+from scarce.missed.plan import AuditPlan
+
+CUT = 9.1
+
+
+@pytest.fixture(scope="module")
+def trial():
+    """The greatest 94 of 3,000 scores labelled, half of them alerts: the curve is about right."""
+    sample = make_trial_scores(3000, positive_share=0.03, random_state=1)
+    return sample.scores, sample.y, sample.y_true
+
+
+def by_hand(width, n=(0, 25, 50, 100), none_found=0.0):
+    k = len(n)
+    ones = np.ones(k)
+    return AuditPlan(
+        np.array(n), np.array(width), ones, ones, ones, ones, none_found * ones, 4000, 0.9
+    )
+
+
+def test_oracle_a_plan_says_what_audits_come_to_in_worlds_drawn_from_the_curve(trial):
+    """A slow plain version: labels of every row from the curve, then the public functions."""
+    scores, labels, _ = trial
+    plan = plan_audit(scores, labels, threshold=CUT, n=(60, 240), repeats=16)
+    now = estimate_performance(scores, labels, threshold=CUT)
+    rng = np.random.default_rng(99)
+    place = norm.ppf((rankdata(scores) - 0.5) / len(scores))
+    plain = []
+    for share in now.share_of_events(place, 16, rng):
+        bought = labels.copy()
+        choice = choose_labels(
+            scores, labels, policy="audit", n=240, threshold=CUT, random_state=rng
+        )
+        bought[choice.rows] = rng.random(240) < share[choice.rows]
+        found = estimate_performance(
+            scores, bought, threshold=CUT, inclusion=choice.inclusion(len(scores))
+        )
+        plain.append((found.recall.width, found.missed.high, np.nansum(bought[choice.rows])))
+    width, missed, events = np.transpose(plain)
+    assert plan.n.tolist() == [0, 60, 240]
+    assert plan.width[2] < plan.width[1]
+    # Two means of sixteen: the error of their difference is that of one times sqrt(2).
+    error = np.sqrt(2 / 16)
+    assert plan.width[2] == pytest.approx(width.mean(), abs=4 * error * width.std(ddof=1))
+    assert plan.found[2] == pytest.approx(events.mean(), abs=4 * error * events.std(ddof=1))
+    assert 0.4 < plan.most_missed[2] / np.median(missed) < 2.5
+    assert plan.found[2] > plan.found[1]
+    assert plan.rows_below == np.sum(np.isnan(labels) & (scores < CUT))
+    assert (plan.width_low[1:] < plan.width[1:]).all()
+    assert (plan.width[1:] < plan.width_high[1:]).all()
+    assert ((plan.none_found >= 0) & (plan.none_found <= 1)).all()
+
+
+def test_the_first_line_is_the_estimate_at_hand(trial):
+    scores, labels, _ = trial
+    plan = plan_audit(scores, labels, threshold=CUT, n=30, repeats=1)
+    now = estimate_performance(scores, labels, threshold=CUT)
+    assert plan.width[0] == plan.width_low[0] == plan.width_high[0] == now.recall.width
+    assert plan.most_missed[0] == now.missed.high
+    assert plan.found[0] == 0.0
+    assert plan.width_low[1] == plan.width[1] == plan.width_high[1]
+
+
+def test_oracle_an_audit_of_every_row_finds_what_the_curve_expects(trial):
+    """Worlds are drawn from the curve: on average they miss what its draws miss."""
+    scores, labels, _ = trial
+    open_rows = np.isnan(labels)
+    plan = plan_audit(scores, labels, threshold=CUT, n=10**6, repeats=10)
+    now = estimate_performance(scores, labels, threshold=CUT)
+    assert plan.n.tolist() == [0, open_rows.sum()]  # no more rows than there are
+    assert any("1,000,000 is more than" in text for text in plan.remarks)
+    assert plan.width[1] == 0.0  # every row has a label then
+    rng = np.random.default_rng(0)
+    place = norm.ppf((rankdata(scores) - 0.5) / len(scores))[open_rows]
+    expected = now.share_of_events(place, 400, rng).sum(axis=1)
+    error = expected.std() / np.sqrt(10)
+    assert plan.found[1] == pytest.approx(expected.mean(), abs=4 * error)
+
+
+def test_nothing_to_audit_is_said(trial):
+    scores, _, truth = trial
+    with pytest.raises(DataError, match="nothing to audit"):
+        plan_audit(scores, truth, threshold=CUT, n=10, repeats=1)
+
+
+def test_labels_at_hand_are_counted_with_their_probabilities(trial):
+    scores, labels, truth = trial
+    choice = choose_labels(scores, labels, policy="audit", n=80, threshold=CUT, random_state=0)
+    bought = labels.copy()
+    bought[choice.rows] = truth[choice.rows]
+    inclusion = choice.inclusion(len(scores))
+    plan = plan_audit(scores, bought, threshold=CUT, n=40, inclusion=inclusion, repeats=2)
+    now = estimate_performance(scores, bought, threshold=CUT, inclusion=inclusion)
+    assert plan.width[0] == now.recall.width
+    assert plan.rows_below == np.sum(np.isnan(bought) & (scores < CUT))
+
+
+def test_rows_of_an_earlier_audit_count_for_themselves_once_a_new_one_is_drawn(trial, monkeypatch):
+    """What the estimates are given, row by row; rows were put in order of their scores."""
+    scores, labels, truth = trial
+    choice = choose_labels(scores, labels, policy="audit", n=80, threshold=CUT, random_state=0)
+    bought = labels.copy()
+    bought[choice.rows] = truth[choice.rows]
+    given, real = [], plan_module.gather
+
+    def spy(values, labels, threshold, *, inclusion):
+        given.append((values, labels.copy(), inclusion))
+        return real(values, labels, threshold, inclusion=inclusion)
+
+    monkeypatch.setattr(plan_module, "gather", spy)
+    inclusion = choice.inclusion(len(scores))
+    plan_audit(scores, bought, threshold=CUT, n=40, inclusion=inclusion, repeats=2)
+    assert len(given) == 3
+    order = np.argsort(-scores)
+    earlier = ~np.isnan(inclusion[order])
+    for values, known, _ in given:
+        np.testing.assert_array_equal(values, scores[order])
+        had = ~np.isnan(bought[order])
+        np.testing.assert_array_equal(known[had], bought[order][had])
+    np.testing.assert_array_equal(given[0][2][earlier], inclusion[order][earlier])
+    for _, known, chance in given[1:]:
+        assert (chance[earlier] == 1).all()
+        new = ~np.isnan(known) & np.isnan(bought[order])
+        assert new.sum() == 40
+        assert (chance[new] > 0).all()
+        assert (chance[new] < 1).sum() == 20
+
+
+def test_oracle_events_found_are_the_curves_own_share(trial, monkeypatch):
+    """Four hundred worlds without their estimates: every row below is looked at in each."""
+    scores, labels, _ = trial
+    first, real = [], plan_module._estimate
+
+    def once(*arguments):
+        if not first:
+            first.append(real(*arguments))
+        return first[0]
+
+    monkeypatch.setattr(plan_module, "_estimate", once)
+    below = np.isnan(labels) & (scores < CUT)
+    plan = plan_audit(scores, labels, threshold=CUT, n=int(below.sum()), repeats=400)
+    place = norm.ppf((rankdata(scores) - 0.5) / len(scores))[below]
+    now = estimate_performance(scores, labels, threshold=CUT)
+    expected = now.share_of_events(place, 4000, np.random.default_rng(0)).sum(axis=1)
+    error = np.sqrt((expected.var() + expected.mean()) / 400)
+    assert error < 0.1 * expected.mean()
+    assert plan.found[1] == pytest.approx(expected.mean(), abs=4 * error)
+
+
+def test_the_same_seed_gives_the_same_plan_and_progress_is_told(trial):
+    scores, labels, _ = trial
+    told = []
+    settings = {"threshold": CUT, "n": (20, 40), "repeats": 2}
+    one = plan_audit(scores, labels, progress=lambda *done: told.append(done), **settings)
+    other = plan_audit(scores, labels, **settings)
+    np.testing.assert_array_equal(one.width, other.width)
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    another = plan_audit(scores, labels, random_state=3, **settings)
+    assert not np.array_equal(one.width, another.width)
+
+
+def test_sizes_are_sorted_and_joined(trial):
+    scores, labels, _ = trial
+    plan = plan_audit(scores, labels, threshold=CUT, n=[40, 20, 40], repeats=1)
+    assert plan.n.tolist() == [0, 20, 40]
+    for wrong in (0, -5, 2.5, "many"):
+        with pytest.raises(UsageError):
+            plan_audit(scores, labels, threshold=CUT, n=wrong, repeats=1)
+    with pytest.raises(UsageError, match="repeats"):
+        plan_audit(scores, labels, threshold=CUT, n=5, repeats=0)
+    with pytest.raises(DataError, match="NaN"):
+        plan_audit([1.0, np.nan], None, threshold=0.0, n=1, repeats=1)
+
+
+def test_how_many_are_needed_is_read_off_in_the_logarithm():
+    plan = by_hand([0.9, 0.8, 0.6, 0.4])
+    assert plan.needed(0.6) == 50
+    assert plan.needed(0.5) == np.ceil(np.sqrt(50 * 100))
+    assert plan.needed(0.7) == np.ceil(np.sqrt(25 * 50))
+    assert plan.needed(0.85) == 25
+    assert plan.needed(0.39) == np.inf
+    for wrong in (0.0, 1.0, -0.2, 30):
+        with pytest.raises(UsageError, match="width="):
+            plan.needed(wrong)
+
+
+def test_words_for_a_reader():
+    text = str(by_hand([np.nan, 0.8, 0.6, 0.4]))
+    assert "Audits of 4,000 rows below the threshold" in text
+    assert "no interval" in text
+    assert "0.60 (1.00 to 1.00)" in text
+    assert "remark" not in text
+
+
+def test_remarks_say_what_an_audit_cannot_do(trial):
+    scores, labels, _ = trial
+    event = np.arange(1000) < 25
+    sharp = np.random.default_rng(0).normal(size=1000) + 8 * event
+    top = np.where(sharp > 1.5, event * 1.0, np.nan)
+    rare = plan_audit(sharp, top, threshold=5.0, n=15, auc=0.999, repeats=5)
+    assert any("15 checks would mostly find none" in text for text in rare.remarks)
+    assert rare.none_found[1] > 0.5
+    assert f"remark: {rare.remarks[0]}" in str(rare)
+    nothing = np.where(scores >= CUT, 0.0, np.nan)
+    hopeless = plan_audit(scores, nothing, threshold=CUT, n=15, repeats=1)
+    assert "No alert is an event" in hopeless.remarks[0]
+    assert np.isnan(hopeless.width).all()
+    third = np.sort(scores[labels == 1])[-3]
+    few = plan_audit(scores, labels, threshold=third, n=15, repeats=1)
+    assert any("Only 3 events were seen" in text for text in few.remarks)
+    json.dumps(hopeless.to_dict(), allow_nan=False)
+    assert hopeless.to_dict()["width"] == [None, None]
+    assert hopeless.to_dict()["n"] == [0, 15]
+
+
+def test_sizes_beyond_the_rows_are_cut_and_said(trial):
+    scores, labels, _ = trial
+    below = int(np.sum(np.isnan(labels) & (scores < CUT)))
+    plan = plan_audit(scores, labels, threshold=CUT, n=[20, 5000, 10**6], repeats=1)
+    assert plan.n.tolist() == [0, 20, below]
+    assert any(f"n=1,000,000 is more than the {below:,} rows" in one for one in plan.remarks)
+    assert plan.remarks[-1] in str(plan)
+    few = plan_audit(scores, labels, threshold=CUT, n=20, repeats=1)
+    assert few.remarks == ()
+
+
+def test_one_row_below_is_one_row():
+    scores = [*np.linspace(9.0, 2.0, 30), 1.0]
+    plan = plan_audit(scores, [1] + [0] * 29 + [None], threshold=1.5, n=1, repeats=1)
+    assert plan.none_found[1] == 1
+    assert "Audits of 1 row below" in str(plan)
+    assert "mostly find none" not in str(plan)  # every row would be known
+
+
+def test_recall_that_no_audit_can_change_is_said(trial):
+    scores, labels, _ = trial
+    none = plan_audit(scores, None, threshold=scores.max() + 1, n=25, repeats=2)
+    assert np.isnan(none.width).all()
+    assert none.needed(0.5) == np.inf
+    assert none.remarks[0].startswith("No row is an alert, so recall is 0 if there is any event")
+    assert "no interval" in str(none)
+    clean = plan_audit(scores, 0 * labels, threshold=CUT, n=25, repeats=2)
+    assert np.isnan(clean.width).all()
+    assert clean.remarks[0].startswith("No alert is an event, so recall is 0")
+    half = np.where(np.arange(len(scores)) % 2, 0 * labels, np.nan)
+    unsure = plan_audit(scores, half, threshold=CUT, n=25, repeats=2)
+    assert not np.isnan(unsure.width).any()  # an alert without a label may be an event
+    assert not unsure.remarks[0].startswith("No alert is an event")
+    weaker = clean.most_missed[1] > clean.most_missed[0]
+    assert (
+        any("a weaker limit on missed events than no audit" in r for r in clean.remarks) == weaker
+    )
+    mark = np.sort(scores[labels == 1])[-2]
+    two = plan_audit(scores, labels, threshold=mark, n=25, repeats=2)
+    assert two.remarks[0].startswith("Only 2 events were seen")
+    assert not np.isnan(two.width).any()
+
+
+def test_a_plan_turns_into_json_without_holes(trial):
+    scores, _, _ = trial
+    plan = plan_audit(scores, None, threshold=scores.max() + 1, n=25, repeats=1)
+    back = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
+    assert back["n"] == [0, 25]
+    assert back["width"] == [None, None]
+    assert back["rows_below"] == len(scores)
+    assert back["remarks"] == list(plan.remarks)
+    assert back["most_missed"] == plan.most_missed.tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n": []}, "n=\\[\\] names no size"),
+        ({"n": ()}, "names no size"),
+        ({"n": "x"}, "n='x'"),
+        ({"n": [10, 2.5]}, "n=2.5 cannot be counted off: give a whole number"),
+        ({"random_state": "x"}, "random_state='x' is no seed"),
+        ({"random_state": -1}, "random_state=-1 is no seed"),
+        ({"threshold": None}, "threshold=None is not a score"),
+        ({"threshold": np.nan}, "threshold=nan is not a score"),
+        ({"level": 2}, "level=2"),
+        ({"auc": 0.2}, "auc=0.2"),
+        ({"repeats": 1.5}, "repeats=1.5"),
+    ],
+)
+def test_a_plan_refuses_in_words(trial, options, words):
+    scores, labels, _ = trial
+    with pytest.raises(UsageError, match=words):
+        plan_audit(scores, labels, **({"threshold": CUT, "n": 5, "repeats": 1} | options))
+
+
+def test_widths_that_are_none_are_refused():
+    for wrong in ("x", None, True, [0.1]):
+        with pytest.raises(UsageError, match="is no width of recall"):
+            by_hand([0.9, 0.8, 0.6, 0.4]).needed(wrong)
+
+
+def test_generators_are_seeds_too(trial):
+    scores, labels, _ = trial
+    settings = {"threshold": CUT, "n": 20, "repeats": 1}
+    one, other = (
+        plan_audit(scores, labels, random_state=np.random.default_rng(5), **settings)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one.width, other.width)
+    assert plan_audit(scores, labels, random_state=None, **settings).n.tolist() == [0, 20]
+
+
+def test_neither_the_order_of_rows_nor_the_scale_of_scores_matters(trial):
+    scores, labels, _ = trial
+    settings = {"n": 40, "repeats": 2}
+    plain = plan_audit(scores, labels, threshold=CUT, **settings)
+    mixed = np.random.default_rng(0).permutation(len(scores))
+    other = plan_audit(scores[mixed], labels[mixed], threshold=CUT, **settings)
+    scaled = plan_audit(np.exp(scores), labels, threshold=np.exp(CUT), **settings)
+    for one in (other, scaled):
+        np.testing.assert_array_equal(plain.width, one.width)
+        np.testing.assert_array_equal(plain.found, one.found)
+
+
+def test_columns_of_other_kinds_are_read(trial):
+    scores, labels, _ = trial
+    settings = {"threshold": CUT, "n": 20, "repeats": 1}
+    plain = plan_audit(scores, labels, **settings)
+    masked = np.ma.array(np.nan_to_num(labels).astype(int), mask=np.isnan(labels))
+    np.testing.assert_array_equal(plan_audit(scores, masked, **settings).width, plain.width)

@@ -1,0 +1,416 @@
+"""What may be used for what: sources, thresholds of the time, columns of every kind, long data."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from scarce import DataError, UsageError, choose_labels, estimate_performance, open_rows
+from scarce.checks import read_inclusion, read_labels, read_scores, read_threshold
+from scarce.missed import gather as gather_module
+from scarce.missed.gather import gather, ledger_of_digest
+from scarce.missed.provenance import intake_of, kind_of, sort_out, source_kinds
+from scarce.missed.score_table import ledger_of
+
+CUT = 1.0
+FIGURES = ("recall", "precision", "precision_per_recall", "missed", "alerts_per_event")
+
+
+def case(n=2000, seed=0, audit=150):
+    """Alerts labelled, an audit below; words and probabilities as a user would keep them."""
+    rng = np.random.default_rng(seed)
+    event = rng.random(n) < 0.08
+    scores = rng.normal(size=n) + 1.8 * event
+    labels = np.where(scores >= CUT, event * 1.0, np.nan)
+    choice = choose_labels(scores, labels, policy="audit", n=audit, threshold=CUT, random_state=1)
+    labels[choice.rows] = event[choice.rows]
+    source = np.where(scores >= CUT, "alert", "")
+    source[choice.rows] = "audit"
+    return scores, labels, choice.inclusion(n), source, event
+
+
+def figures(found):
+    return [
+        (getattr(found, name).value, getattr(found, name).low, getattr(found, name).high)
+        for name in FIGURES
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("alert", "alert"),
+        ("tail", "alert"),
+        ("investigated", "alert"),
+        ("audit", "audit"),
+        ("audit:week 3", "audit"),
+        ("random", "audit"),
+        ("stratified", "audit"),
+        ("band", "chosen"),
+        ("adaptive", "chosen"),
+        ("uncertainty", "chosen"),
+        ("outside", "outside"),
+        ("chargeback", "outside"),
+        ("", ""),
+    ],
+)
+def test_every_word_of_label_source(word, kind):
+    assert kind_of(word) == kind
+
+
+def test_sources_are_read_without_case_spaces_or_missing_values():
+    words = [" Alert ", None, float("nan"), pd.NA, "Complaint", "OUTSIDE"]
+    kinds, notes = source_kinds(words, np.zeros(6))
+    assert kinds.tolist() == ["alert", "", "", "", "outside", "outside"]
+    assert len(notes) == 1
+    assert "'complaint'" in notes[0]
+    with pytest.raises(DataError, match="label_source"):
+        source_kinds(["alert"], np.zeros(6))
+
+
+def one_row(score, label, **settings):
+    """Usable label, audit and outside of a single row, with the threshold at 1."""
+    arrays = {
+        name: np.array([value], dtype=object if name == "sources" else float)
+        for name, value in settings.items()
+    }
+    usable, audit, outside = sort_out(np.array([score]), np.array([label]), CUT, **arrays)
+    return usable[0], bool(audit[0]), bool(outside[0])
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("score", "settings", "usable", "audit", "outside"),
+    [
+        # nothing said: a label is a label
+        (0.5, {}, True, False, False),
+        (1.5, {}, True, False, False),
+        # a probability below 1 is an audit, below the threshold only
+        (0.5, {"inclusion": 0.1}, True, True, False),
+        (1.5, {"inclusion": 0.1}, True, False, False),
+        (1.0, {"inclusion": 0.1}, True, False, False),
+        (0.5, {"inclusion": 1.0}, True, False, False),
+        (0.5, {"inclusion": NAN}, True, False, False),
+        # words
+        (0.5, {"sources": "outside"}, False, False, True),
+        (1.0, {"sources": "outside"}, True, False, False),
+        (0.5, {"sources": "alert"}, True, False, False),
+        (0.5, {"sources": "chosen"}, True, False, False),
+        (0.5, {"sources": "audit", "inclusion": 0.1}, True, True, False),
+        (0.5, {"sources": "outside", "inclusion": 0.1}, True, True, False),
+        # the threshold of the time: a label below it did not come from an alert
+        (0.5, {"at_time": 1.0}, False, False, True),
+        (0.5, {"at_time": 0.5}, True, False, False),
+        (0.5, {"at_time": 0.4}, True, False, False),
+        (0.5, {"at_time": NAN}, False, False, True),
+        (1.5, {"at_time": 2.0}, False, False, True),
+        (1.5, {"at_time": NAN}, True, False, False),
+        (0.5, {"at_time": 1.0, "inclusion": 0.1}, True, True, False),
+        (0.5, {"at_time": 1.0, "inclusion": 1.0}, True, False, False),
+        (0.5, {"at_time": 1.0, "inclusion": NAN}, False, False, True),
+        (0.5, {"at_time": 1.0, "sources": "chosen"}, True, False, False),
+        (0.5, {"at_time": 1.0, "sources": "alert"}, False, False, True),
+        (0.5, {"at_time": 0.4, "sources": "outside"}, True, False, False),
+    ],
+)
+def test_every_case_of_a_label(score, settings, usable, audit, outside):
+    for label in (0.0, 1.0):
+        found, is_audit, is_outside = one_row(score, label, **settings)
+        assert (found == label, is_audit, is_outside) == (usable, audit, outside)
+        assert usable or np.isnan(found)
+    assert one_row(score, NAN, **settings)[1:] == (False, False)
+
+
+def test_only_events_from_outside_are_kept():
+    scores = np.array([2.0, 0.5, 0.4, 0.3, 1.5])
+    labels = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
+    kinds = np.array(["alert", "outside", "outside", "outside", "outside"], dtype=object)
+    intake = intake_of("b", scores, labels, CUT, kinds=kinds)
+    assert sorted(intake.outside.tolist()) == [0.3, 0.5]
+    assert intake.ledger.events.sum() == 2  # the two above the threshold were investigated
+    assert intake.ledger.others.sum() == 0
+
+
+def test_outside_events_leave_the_curve_alone_and_bound_the_misses():
+    scores, labels, inclusion, source, event = case()
+    plain = estimate_performance(
+        scores, labels, threshold=CUT, inclusion=inclusion, label_source=source
+    )
+    silent = np.flatnonzero(np.isnan(labels) & event & (scores < CUT))
+    assert len(silent) > 8
+    told, words = labels.copy(), source.astype(object)
+    told[silent], words[silent] = 1.0, "complaint"
+    more = estimate_performance(
+        scores, told, threshold=CUT, inclusion=inclusion, label_source=words
+    )
+    place = np.linspace(-3, 3, 50)
+    np.testing.assert_array_equal(
+        *(one.share_of_events(place, 200, np.random.default_rng(0)) for one in (more, plain))
+    )
+    assert more.precision == plain.precision
+    assert more.alerts_per_event == plain.alerts_per_event
+    assert more.counts.from_outside == len(silent)
+    assert more.missed.low >= len(silent) + more.counts.events_below
+    assert more.missed.low > plain.missed.low
+    assert any("'complaint'" in text for text in more.warnings)
+
+
+def test_audits_without_a_probability_are_refused():
+    scores, labels, inclusion, source, _ = case()
+    below = np.flatnonzero((source == "audit") & (scores < CUT))
+    with pytest.raises(DataError, match=f"{len(below):,} labelled rows below.*inclusion="):
+        estimate_performance(scores, labels, threshold=CUT, label_source=source)
+    inclusion[below[3]] = np.nan
+    with pytest.raises(DataError, match=rf"1 labelled rows.*first at row {below[3]:,}"):
+        estimate_performance(
+            scores, labels, threshold=CUT, inclusion=inclusion, label_source=source
+        )
+
+
+def test_drawn_rows_that_came_back_without_a_label_lower_the_probability():
+    scores, labels, inclusion, _, _ = case()
+    drawn = np.flatnonzero((inclusion < 1.0) & (scores < CUT))
+    labels[drawn[::2]] = np.nan
+    half = gather(scores, labels, CUT, inclusion=inclusion)[0]
+    kept = drawn[1::2]
+    np.testing.assert_allclose(
+        np.sort(half.audited.probability), np.sort(inclusion[kept] * len(kept) / len(drawn))
+    )
+    assert f"{len(drawn) - len(kept):,} of {len(drawn):,} rows drawn" in half.notes[0]
+
+
+def test_scattered_labels_without_a_probability_are_asked_about():
+    scores, labels, inclusion, _, _ = case()
+    noted = gather(scores, labels, CUT)[0].notes
+    assert len(noted) == 1
+    assert "scattered" in noted[0]
+    assert "inclusion=" in noted[0]
+    assert gather(scores, labels, CUT, inclusion=inclusion)[0].notes == ()
+    order = np.argsort(-scores)
+    band = np.full(len(scores), np.nan)
+    band[order[:400]] = 0.0
+    assert gather(scores, band, CUT)[0].notes == ()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [True, None, False, float("nan")],
+        pd.Series([1, pd.NA, 0, pd.NA], dtype="Int64"),
+        pd.Series([True, None, False, None], dtype="boolean"),
+        pd.Series([1.0, np.nan, 0.0, np.nan]),
+        pa.array([1, None, 0, None]),
+        np.array([[1.0], [np.nan], [0.0], [np.nan]]),
+        np.ma.array([1, 0, 0, 0], mask=[False, True, False, True]),
+    ],
+    ids=["list", "Int64", "boolean", "float", "arrow", "column", "masked"],
+)
+def test_labels_of_every_kind(labels):
+    np.testing.assert_array_equal(read_labels(labels, 4), [1.0, np.nan, 0.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("labels", "match"),
+    [
+        ([1, 0, 2, 0], "holds 2 at row 2"),
+        ([-1, 1, 1, 1], "holds -1 at row 0"),
+        (["yes", "no", "yes", "no"], "'yes' at row 0"),
+        ([0, 1], "4 scores and labels has shape"),
+        (np.zeros((4, 2)), "shape"),
+        ([0.5, 1, 0, 0], "0.5 at row 0"),
+    ],
+)
+def test_labels_that_are_none_are_refused_with_value_and_row(labels, match):
+    with pytest.raises(DataError, match=match):
+        read_labels(labels, 4)
+
+
+def test_strange_labels_are_found_in_long_columns():
+    labels = np.zeros(200_000)
+    labels[150_001] = 3.0
+    with pytest.raises(DataError, match="3 at row 150,001"):
+        read_labels(labels, 200_000)
+
+
+@pytest.mark.parametrize(
+    ("scores", "match"),
+    [
+        ([1.0, np.inf, np.nan], "2 values.*row 1"),
+        (np.zeros((3, 2)), "predict_proba"),
+        ([], "empty"),
+        (["a", "b"], "'a' at row 0"),
+    ],
+)
+def test_scores_that_are_none_are_refused(scores, match):
+    with pytest.raises(DataError, match=match):
+        read_scores(scores)
+
+
+def test_scores_whose_sum_overflows_are_fine():
+    np.testing.assert_array_equal(read_scores([1e308, 1e308]), [1e308, 1e308])
+
+
+@pytest.mark.parametrize(
+    ("inclusion", "match"),
+    [
+        ([0.5], "3 scores and inclusion"),
+        ([0.5, 2.0, 1.0], "2 at row 1.*1 / weight"),
+        ([0.5, -0.1, 1.0], "-0.1 at row 1"),
+    ],
+)
+def test_probabilities_that_are_none_are_refused(inclusion, match):
+    with pytest.raises(DataError, match=match):
+        read_inclusion(inclusion, 3)
+
+
+def test_thresholds_of_batches():
+    assert read_threshold(2, ["a", "b"]) == [2.0, 2.0]
+    assert read_threshold({"b": 1, "a": 3}, ["a", "b"]) == [3.0, 1.0]
+    with pytest.raises(UsageError, match="batch 'b'"):
+        read_threshold({"a": 1}, ["a", "b"])
+    for bad in (np.nan, np.inf, None, "high", [1, 2]):
+        with pytest.raises(UsageError, match="not a score"):
+            read_threshold(bad, [None])
+
+
+def test_batches_are_cut_by_name():
+    scores, labels, inclusion, source, _ = case()
+    week = np.where(np.arange(2000) % 3 == 0, "b", "a")
+    intakes = gather(
+        scores, labels, {"a": 1.0, "b": 1.2}, inclusion=inclusion, batch=week, label_source=source
+    )
+    assert [one.name for one in intakes] == ["a", "b"]
+    assert [one.threshold for one in intakes] == [1.0, 1.2]
+    for one in intakes:
+        rows = week == one.name
+        for ours, plain in zip(one.ledger, ledger_of(scores[rows], labels[rows]), strict=True):
+            np.testing.assert_array_equal(ours, plain)
+    with pytest.raises(DataError, match="missing values"):
+        gather(scores, labels, CUT, batch=np.where(week == "a", "a", None))
+    with pytest.raises(DataError, match="batch has shape"):
+        gather(scores, labels, CUT, batch=week[:5])
+
+
+def table_of(scores, labels, inclusion, source):
+    return pa.table(
+        {
+            "score": scores,
+            "y": pa.array(labels, from_pandas=True),
+            "p": pa.array(inclusion, from_pandas=True),
+            "source": pa.array([word or None for word in source.tolist()]),
+            "then": np.full(len(scores), CUT),
+        }
+    )
+
+
+def test_invariant_rows_give_what_arrays_give():
+    scores, labels, inclusion, source, _ = case()
+    rows = open_rows(
+        table_of(scores, labels, inclusion, source),
+        label="y",
+        columns=["score", "p", "source", "then"],
+    )
+    names = {"inclusion": "p", "label_source": "source", "threshold_at_time": "then"}
+    arrays = estimate_performance(
+        scores,
+        labels,
+        threshold=CUT,
+        inclusion=inclusion,
+        label_source=source,
+        threshold_at_time=np.full(2000, CUT),
+    )
+    from_rows = estimate_performance(rows, threshold=CUT, **names)
+    assert figures(from_rows) == figures(arrays)
+    assert from_rows.counts == arrays.counts
+    assert from_rows.warnings == arrays.warnings
+    threads = estimate_performance(rows, threshold=CUT, engine="threads", **names)
+    assert figures(threads) == figures(arrays)
+
+
+def test_invariant_long_data_give_nearly_what_short_data_give(monkeypatch):
+    """The digest behind more than 262,144 rows, here from 1,000 on: counts are exact."""
+    scores, labels, inclusion, source, event = case(20_000, audit=400)
+    source = source.astype(object)
+    told = np.flatnonzero(np.isnan(labels) & event & (scores < CUT))[[0, 1, 2, -2, -1]]
+    labels[told], source[told] = 1.0, "outside"
+    exact = estimate_performance(
+        scores, labels, threshold=CUT, inclusion=inclusion, label_source=source
+    )
+    monkeypatch.setattr(gather_module, "ROW_BY_ROW", 1000)
+    monkeypatch.setattr("scarce.engine.block.BLOCK_CELLS", 9000)  # blocks of 3,000 rows
+    rows = open_rows(
+        table_of(scores, labels, inclusion, source), label="y", columns=["score", "p", "source"]
+    )
+    digested = [
+        estimate_performance(
+            scores, labels, threshold=CUT, inclusion=inclusion, label_source=source
+        ),
+        estimate_performance(rows, threshold=CUT, inclusion="p", label_source="source"),
+    ]
+    for other in digested:
+        assert other.counts == exact.counts
+        assert other.counts.from_outside == 5
+        assert other.precision == exact.precision
+        assert other._question.intakes[0].audited.score.sum() == pytest.approx(
+            exact._question.intakes[0].audited.score.sum()
+        )
+        width = exact.recall.width
+        for end in ("value", "low", "high"):
+            ours, theirs = getattr(other.recall, end), getattr(exact.recall, end)
+            assert ours == pytest.approx(theirs, abs=0.05 * width)
+        assert other.alerts_per_event.value == pytest.approx(exact.alerts_per_event.value, rel=0.05)
+    broken = inclusion.copy()
+    lost = np.flatnonzero((source == "audit") & (inclusion < 1))[[100, -1]]
+    assert lost[0] > 6000  # neither is in the first block
+    broken[lost] = np.nan
+    rows = open_rows(
+        table_of(scores, labels, broken, source), label="y", columns=["score", "p", "source"]
+    )
+    with pytest.raises(DataError, match=rf"audit for 2 labelled rows.*row {lost[0]:,}\)"):
+        estimate_performance(rows, threshold=CUT, inclusion="p", label_source="source")
+
+
+def test_more_than_a_quarter_million_rows_go_through_the_digest(rng):
+    """In bins, and yet with exact counts at the threshold, here amid all kinds of rows."""
+    n = 262_145
+    scores = rng.normal(size=n)
+    labels = rng.choice([0.0, 1.0, np.nan], n, p=[0.2, 0.1, 0.7])
+    for threshold in (0.0371, -0.5):
+        ledger = gather(scores, labels, threshold)[0].ledger
+        assert len(ledger.score) < 20_000
+        assert ledger.n == n
+        cut, alert = ledger.above(threshold), scores >= threshold
+        assert ledger.rows[:cut].sum() == alert.sum()
+        assert ledger.events[:cut].sum() == (labels[alert] == 1).sum()
+        assert ledger.others[:cut].sum() == (labels[alert] == 0).sum()
+    short = gather(scores[:-1], labels[:-1], 2.5)[0].ledger
+    assert len(short.score) == n - 1
+
+
+def test_oracle_the_ledger_of_a_small_digest_is_the_ledger_of_its_rows(rng):
+    from scarce.missed.digest import ScoreDigest
+
+    scores = np.round(rng.normal(size=500), 1)
+    labels = rng.choice([0.0, 1.0, np.nan], 500)
+    found = ledger_of_digest(ScoreDigest.of(scores, labels))
+    for ours, plain in zip(found, ledger_of(scores, labels), strict=True):
+        np.testing.assert_array_equal(ours, plain)
+
+
+def test_rows_say_what_they_need():
+    scores, labels, inclusion, source, _ = case(300, audit=20)
+    table = table_of(scores, labels, inclusion, source)
+    rows = open_rows(table, label="y", columns=["score", "p"])
+    with pytest.raises(UsageError, match="one of them must be the score"):
+        estimate_performance(rows, threshold=CUT)
+    with pytest.raises(UsageError, match="inclusion='q'"):
+        estimate_performance(rows, threshold=CUT, inclusion="q")
+    with pytest.raises(UsageError, match="carry their own labels"):
+        estimate_performance(rows, labels, threshold=CUT)
+    with pytest.raises(UsageError, match="batch="):
+        estimate_performance(rows, threshold=CUT, batch="p")
+    weighted = open_rows(table, label="y", columns=["score"], weight="then")
+    with pytest.raises(UsageError, match="weights"):
+        estimate_performance(weighted, threshold=CUT)

@@ -1,0 +1,609 @@
+"""correct_prior and PriorCorrected: Bayes' rule between two class mixes."""
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit, softmax
+from sklearn.base import BaseEstimator, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import scarce
+from scarce import (
+    DataError,
+    GaussianBayes,
+    StoreError,
+    UsageError,
+    correct_prior,
+    open_rows,
+    save,
+)
+from scarce.io.store import REGISTRY
+from scarce.prior import PriorCorrected
+from tests.properties.store_properties import check_round_trip
+
+SHARES = st.floats(1e-6, 1 - 1e-6)
+
+
+@given(st.floats(1e-12, 1 - 1e-12), SHARES, SHARES)
+def test_oracle_bayes_rule_in_fifty_digits(prob, before, after):
+    with mpmath.workdps(50):
+        p, b, a = mpmath.mpf(prob), mpmath.mpf(before), mpmath.mpf(after)
+        up, down = p * a / b, (1 - p) * (1 - a) / (1 - b)
+        expected = float(up / (up + down))
+    assert correct_prior([prob], before, after)[0] == pytest.approx(expected, rel=1e-9)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20), SHARES, SHARES)
+def test_invariant_there_and_back(prob, before, after):
+    there = correct_prior(prob, before, after)
+    inside = (there > 1e-12) & (there < 1 - 1e-3)
+    back = correct_prior(there, after, before)
+    np.testing.assert_allclose(back[inside], np.array(prob)[inside], rtol=1e-6, atol=1e-12)
+
+
+def test_invariant_one_column_or_two_or_the_general_rule(rng):
+    prob = rng.dirichlet([1, 1], 50)
+    two = correct_prior(prob, [0.3, 0.7], [0.9, 0.1])
+    np.testing.assert_allclose(two[:, 1], correct_prior(prob[:, 1], 0.7, 0.1))
+    np.testing.assert_allclose(two.sum(axis=1), 1)
+    three = np.column_stack([prob / 2, np.full(50, 0.5)])
+    moved = correct_prior(three, [0.15, 0.35, 0.5], [0.45, 0.05, 0.5])
+    np.testing.assert_allclose(moved[:, 1] / moved[:, :2].sum(axis=1), two[:, 1])
+    np.testing.assert_allclose(moved.sum(axis=1), 1)
+
+
+def test_certain_rows_stay_certain_and_tiny_ones_stay_apart():
+    np.testing.assert_array_equal(correct_prior([0.0, 1.0], 0.5, 0.01), [0, 1])
+    moved = correct_prior([1e-300], 0.5, 0.01)[0]
+    assert moved == pytest.approx(1e-300 / 99, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("prob", "before", "after", "kind", "words"),
+    [
+        ([0.5, 1.5], 0.5, 0.1, DataError, "1.5 at row 1.*not scores"),
+        ([0.5, np.nan], 0.5, 0.1, DataError, "nan at row 1"),
+        (0.5, 0.5, 0.1, DataError, r"shape \(\)"),
+        ([[0.5]], 0.5, 0.1, DataError, "one column per class"),
+        ([0.5], 0.0, 0.1, UsageError, "trained_at=.*both excluded"),
+        ([0.5], 0.5, 1.0, UsageError, "now_at="),
+        ([[0.2, 0.8]], [0.5, 0.6], 0.1, UsageError, "together they must be 1"),
+        ([[0.2, 0.3, 0.5]], 0.5, 0.1, UsageError, "3 classes"),
+    ],
+)
+def test_what_cannot_work_is_refused(prob, before, after, kind, words):
+    with pytest.raises(kind, match=words):
+        correct_prior(prob, before, after)
+
+
+# --- PriorCorrected -------------------------------------------------------------------------------
+
+
+def logistic_world(n, rng, intercept=-3.0):
+    X = rng.normal(size=(n, 2))
+    truth = expit(intercept + X @ [1.0, -0.7])
+    return X, (rng.random(n) < truth).astype(int), truth
+
+
+@parametrize_with_checks(
+    [
+        PriorCorrected(GaussianBayes(), prior=None),
+        # A draw of rows cannot know that weight 2 is a row twice, so here the draw takes them all.
+        PriorCorrected(GaussianBayes(), undersample=1e6, random_state=0),
+        PriorCorrected(LogisticRegression(class_weight="balanced")),
+        PriorCorrected(make_pipeline(StandardScaler(), LogisticRegression())),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_a_new_prior_is_correct_prior_and_a_shifted_intercept(rng):
+    X, y, _ = logistic_world(800, rng)
+    plain = LogisticRegression().fit(X, y)
+    model = PriorCorrected(LogisticRegression(), prior=0.3).fit(X, y)
+    expected = correct_prior(plain.predict_proba(X), y.mean(), 0.3)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
+    np.testing.assert_allclose(model.now_at_, [0.7, 0.3])
+    by_hand = plain.intercept_ + logit(0.3) - logit(y.mean())  # King and Zeng, eq 7
+    np.testing.assert_allclose(model.intercept_, by_hand, rtol=1e-12)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    scores = X @ model.coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], expit(scores), rtol=1e-10)
+    for prior in ({1: 0.3}, {0: 0.7, 1: 0.3}, {0: 0.7}):
+        same = PriorCorrected(LogisticRegression(), prior=prior).fit(X, y)
+        np.testing.assert_allclose(same.predict_proba(X), expected, rtol=1e-12)
+    assert set(model.predict(X)) == {0, 1}
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), expected, rtol=1e-12)
+
+
+def test_several_classes_shift_each_intercept(rng):
+    X = rng.normal(size=(600, 2))
+    y = rng.choice(["a", "b", "c"], 600, p=[0.7, 0.2, 0.1])
+    X[y == "b"] += 1
+    now = {"a": 0.2, "b": 0.3, "c": 0.5}
+    model = PriorCorrected(LogisticRegression(), prior=now).fit(X, y)
+    shares = [np.mean(y == label) for label in "abc"]
+    inner = model.estimator_.predict_proba(X)
+    expected = inner * [0.2 / shares[0], 0.3 / shares[1], 0.5 / shares[2]]
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-10)
+    scores = X @ model.coef_.T + model.intercept_
+    np.testing.assert_allclose(model.predict_proba(X), softmax(scores, axis=1), rtol=1e-9)
+    with pytest.raises(UsageError, match="does not say the shares of the 3 classes"):
+        PriorCorrected(LogisticRegression(), prior=0.1).fit(X, y)
+
+
+SATURATED = {"C": np.inf, "tol": 1e-12, "max_iter": 1000}
+
+
+@pytest.mark.parametrize(
+    "setting", ["balanced", {0: 1.0, 1: 17.0}, {1: 0.2}], ids=["balanced", "dict", "one"]
+)
+@pytest.mark.parametrize("weighted_rows", [False, True])
+def test_oracle_weights_plus_correction_is_the_plain_fit_of_a_saturated_model(
+    rng, setting, weighted_rows
+):
+    """One coefficient per group: class weights multiply each group's odds exactly."""
+    group = rng.integers(0, 4, 3000)
+    X = np.eye(4)[group][:, 1:]
+    y = (rng.random(3000) < np.array([0.02, 0.05, 0.1, 0.3])[group]).astype(int)
+    weight = rng.integers(1, 4, 3000).astype(float) if weighted_rows else np.ones(3000)
+    observed = [np.average(y[group == g], weights=weight[group == g]) for g in range(4)]
+    inner = LogisticRegression(class_weight=setting, **SATURATED)
+    model = PriorCorrected(inner).fit(X, y, sample_weight=weight if weighted_rows else None)
+    corners = np.eye(4)[:, 1:]
+    np.testing.assert_allclose(model.predict_proba(corners)[:, 1], observed, rtol=1e-5)
+    away = np.abs(model.estimator_.predict_proba(corners)[:, 1] / observed - 1)
+    assert away.max() > 0.3  # the witness would see a correction that does nothing
+
+
+def test_oracle_under_sampling_recovers_the_full_data_fit_in_expectation():
+    """60 worlds with known truth: the mean coefficients agree with truth and with the full fit."""
+    rng = np.random.default_rng(5)
+    full, corrected, uncorrected = [], [], []
+    for seed in range(60):
+        X, y, _ = logistic_world(4000, rng)
+        full.append(np.append(*_coefs(LogisticRegression(C=1e6).fit(X, y))))
+        model = PriorCorrected(LogisticRegression(C=1e6), undersample=2.0, random_state=seed)
+        corrected.append(np.append(*_coefs(model.fit(X, y))))
+        uncorrected.append(np.append(*_coefs(model.estimator_)))
+        assert model.n_rows_used_ == 3 * y.sum()
+    truth = [1.0, -0.7, -3.0]
+    error = np.std(corrected, axis=0) / np.sqrt(60)
+    apart = np.mean(corrected, axis=0) - np.mean(full, axis=0)
+    assert (np.abs(apart) < 3 * error).all()
+    assert (np.abs(np.mean(corrected, axis=0) - truth) < 3 * error + 0.03).all()
+    assert np.mean(uncorrected, axis=0)[2] > -1.5
+
+
+def _coefs(model):
+    return model.coef_[0], model.intercept_
+
+
+def test_under_sampling_keeps_the_rare_rows_and_is_seeded(rng):
+    X, y, _ = logistic_world(1000, rng)
+    rare = int(y.sum())
+    model = PriorCorrected(LogisticRegression(), undersample=1.0, random_state=3).fit(X, y)
+    assert model.n_rows_used_ == 2 * rare
+    np.testing.assert_allclose(model.trained_at_, [0.5, 0.5])
+    np.testing.assert_allclose(model.now_at_, [1 - y.mean(), y.mean()])
+    again = PriorCorrected(LogisticRegression(), undersample=1.0, random_state=3).fit(X, y)
+    np.testing.assert_array_equal(again.intercept_, model.intercept_)
+    other = PriorCorrected(LogisticRegression(), undersample=1.0, random_state=4).fit(X, y)
+    assert other.intercept_ != model.intercept_
+    every = PriorCorrected(LogisticRegression(), undersample=1e9).fit(X, y)
+    np.testing.assert_array_equal(every.coef_, LogisticRegression().fit(X, y).coef_)
+
+
+def test_under_sampling_takes_the_weights_of_its_rows_along(rng):
+    X, y, _ = logistic_world(600, rng)
+    weight = rng.integers(1, 9, 600).astype(float)
+    every = PriorCorrected(LogisticRegression(), undersample=1e9).fit(X, y, weight)
+    np.testing.assert_array_equal(every.coef_, LogisticRegression().fit(X, y, weight).coef_)
+    part = PriorCorrected(LogisticRegression(), undersample=1.0, random_state=0).fit(X, y, weight)
+    assert part.now_at_[1] == pytest.approx(np.average(y, weights=weight))
+    assert part.trained_at_[1] != pytest.approx(0.5, abs=1e-3)  # of the weights, not of the rows
+
+
+def test_kept_rates_undo_under_sampling_done_before(rng):
+    X, y, truth = logistic_world(60_000, rng)
+    kept = (y == 1) | (rng.random(60_000) < 0.05)
+    model = PriorCorrected(LogisticRegression(), kept={0: 0.05}).fit(X[kept], y[kept])
+    assert model.now_at_[1] == pytest.approx(y.mean(), rel=0.05)
+    prob = model.predict_proba(X)[:, 1]
+    assert np.abs(prob - truth).mean() < 0.005
+    assert np.abs(model.estimator_.predict_proba(X)[:, 1] - truth).mean() > 0.2
+
+
+def test_row_weights_describe_the_world(rng):
+    X, y, _ = logistic_world(500, rng, intercept=-1.0)
+    weight = np.arange(500) % 3
+    weighted = PriorCorrected(LogisticRegression(tol=1e-10), prior=0.2).fit(X, y, weight)
+    repeated = PriorCorrected(LogisticRegression(tol=1e-10), prior=0.2).fit(
+        np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    )
+    np.testing.assert_allclose(weighted.trained_at_, repeated.trained_at_)
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-5)
+
+
+def test_pipelines_searches_and_tables(rng):
+    X, y, _ = logistic_world(700, rng)
+    table = pd.DataFrame(X, columns=["a", "b"])
+    loud = LogisticRegression(class_weight="balanced")
+    pipe = make_pipeline(StandardScaler(), loud)
+    model = PriorCorrected(pipe).fit(table, y, sample_weight=np.ones(700))
+    np.testing.assert_allclose(model.trained_at_, [0.5, 0.5])
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert not hasattr(model, "intercept_")
+    search = GridSearchCV(LogisticRegression(), {"class_weight": ["balanced"], "C": [0.1, 1]}, cv=2)
+    found = PriorCorrected(search).fit(X, y)
+    np.testing.assert_allclose(found.trained_at_, [0.5, 0.5])
+    assert abs(found.predict_proba(X)[:, 1].mean() - y.mean()) < 0.02
+    twice = PriorCorrected(PriorCorrected(loud), prior=0.3).fit(X, y)
+    once = PriorCorrected(loud, prior=0.3).fit(X, y)
+    np.testing.assert_allclose(twice.predict_proba(X), once.predict_proba(X), rtol=1e-9)
+    cut = PriorCorrected(LogisticRegression(), undersample=2.0, random_state=0).fit(table, y)
+    assert cut.n_rows_used_ == 3 * y.sum()
+
+
+class ScaledForest(RandomForestClassifier):
+    """Stands in for a boosting library: it has scale_pos_weight."""
+
+    def __init__(self, scale_pos_weight=1.0, is_unbalance=False, class_weights=None):
+        super().__init__(n_estimators=5, random_state=0)
+        self.scale_pos_weight = scale_pos_weight
+        self.is_unbalance = is_unbalance
+        self.class_weights = class_weights
+
+
+@pytest.mark.parametrize(
+    ("settings", "odds"),
+    [
+        ({"scale_pos_weight": 5.0}, lambda share: 5 * share / (1 - share)),
+        ({"is_unbalance": True}, lambda share: 1.0),
+        ({"class_weights": [1.0, 3.0]}, lambda share: 3 * share / (1 - share)),
+    ],
+)
+def test_weights_under_the_boosting_libraries_names(rng, settings, odds):
+    X, y, _ = logistic_world(300, rng)
+    model = PriorCorrected(ScaledForest(**settings)).fit(X, y)
+    assert model.trained_at_[1] / model.trained_at_[0] == pytest.approx(odds(y.mean()))
+
+
+def test_unlabelled_rows_and_missing_values_reach_an_inner_model_that_takes_them(rng):
+    X, y, _ = logistic_world(400, rng)
+    X[::7, 0] = np.nan
+    labels = np.where(np.arange(400) % 4 == 0, np.nan, y)
+    model = PriorCorrected(GaussianBayes(), prior=0.5).fit(X, labels)
+    known = labels[~np.isnan(labels)]
+    np.testing.assert_allclose(model.trained_at_[1], known.mean())
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert get_tags(model).input_tags.allow_nan
+    assert not get_tags(PriorCorrected(LogisticRegression())).input_tags.allow_nan
+    rows = open_rows(X, label=labels)
+    from_rows = PriorCorrected(GaussianBayes(), prior=0.5).fit(rows)
+    np.testing.assert_array_equal(from_rows.predict_proba(rows), model.predict_proba(X))
+    nullable = pd.Series(y, dtype="Int64").mask(np.isnan(labels))
+    again = PriorCorrected(GaussianBayes(), prior=0.5).fit(X, nullable)
+    np.testing.assert_allclose(again.trained_at_, model.trained_at_)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (PriorCorrected(LogisticRegression(), prior=0.1, kept={0: 0.1}), "both say which class"),
+        (PriorCorrected(LogisticRegression(), kept={0: 1.5}), "shares of a class that were kept"),
+        (PriorCorrected(LogisticRegression(), kept={"no": 0.5}), "names the class 'no'"),
+        (PriorCorrected(LogisticRegression(), prior=1.5), "not a set of class shares"),
+        (PriorCorrected(LogisticRegression(), prior="entropie"), "Did you mean 'entropy'"),
+        (PriorCorrected(LogisticRegression(), prior=[0.3]), "does not say the shares"),
+        (PriorCorrected(LogisticRegression(), undersample=-1), "rows per row of the rarest"),
+        (PriorCorrected(LogisticRegression(), weighted="balanced"), "weighted='balanced' is not"),
+        (PriorCorrected(LogisticRegression(), weighted={2: 3.0}), "names the class 2"),
+        (
+            PriorCorrected(LogisticRegression(class_weight="balanced"), weighted={1: 3.0}),
+            "itself says class_weight='balanced'",
+        ),
+        (
+            PriorCorrected(CalibratedClassifierCV(LogisticRegression(class_weight="balanced"))),
+            "is not clear. Pass weighted=",
+        ),
+        (PriorCorrected(LinearSVC()), "no predict_proba"),
+    ],
+)
+def test_contradictions_are_refused_in_a_sentence(rng, model, words):
+    X, y, _ = logistic_world(200, rng)
+    with pytest.raises(UsageError, match=words):
+        model.fit(X, y)
+
+
+def test_more_that_cannot_work_is_refused(rng):
+    X, y, _ = logistic_world(200, rng)
+    with pytest.raises(UsageError, match="fit takes none"):
+        PriorCorrected(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(200))
+    with pytest.raises(UsageError, match="draws rows of an array"):
+        PriorCorrected(GaussianBayes(), undersample=1.0).fit(open_rows(X, label=y))
+    with pytest.raises(DataError, match="only one class with weight above 0: 0"):
+        PriorCorrected(KNeighborsClassifier()).fit(X, np.zeros(200, dtype=int))
+
+
+def test_weights_that_no_parameter_shows_can_be_told(rng):
+    X, y, _ = logistic_world(300, rng)
+    told = PriorCorrected(GaussianBayes(), weighted={1: 4.0}).fit(X, y)
+    assert told.trained_at_[1] / told.trained_at_[0] == pytest.approx(4 * y.mean() / (1 - y.mean()))
+    calibrated = CalibratedClassifierCV(LogisticRegression(class_weight="balanced"), cv=2)
+    left = PriorCorrected(calibrated, weighted=None).fit(X, y)
+    np.testing.assert_allclose(left.trained_at_, left.now_at_)
+
+
+def test_model_file(rng, monkeypatch, tmp_path):
+    monkeypatch.setitem(REGISTRY, "PriorCorrected", "scarce.prior")
+    X, y, _ = logistic_world(300, rng)
+    X[::9, 1] = np.nan
+    check_round_trip(PriorCorrected(GaussianBayes(), prior={1: 0.1}).fit(X, y), X)
+    model = PriorCorrected(GaussianBayes(), kept={0: 0.5}).fit(X, y)
+    check_round_trip(model, X)
+    with pytest.raises(StoreError, match=r"LogisticRegression.*no place in a model file"):
+        save(PriorCorrected(LogisticRegression()).fit(np.nan_to_num(X), y), tmp_path / "no.scarce")
+    model.trained_at_ = np.array([0.5, 0.6])
+    with pytest.raises(StoreError, match=r"trained_at_=.*not a set of class shares"):
+        save(model, tmp_path / "bad.scarce")
+
+
+# --- one labelled class, and prior="entropy" ------------------------------------------------------
+
+
+class Shares(BaseEstimator):
+    """Stands in for a density model: says the class shares it was told, and notes what it saw."""
+
+    def __init__(self, shares=(0.9, 0.1), classes=(0, 1), default_prevalence=0.5):
+        self.shares = shares
+        self.classes = classes
+        self.default_prevalence = default_prevalence
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen_ = (len(X), [str(v) for v in y], sample_weight)
+        self.classes_ = np.array(self.classes)
+        self.class_prior_ = np.array(self.shares, dtype=float)
+        return self
+
+
+def presences(n, rng, intercept=-3.5, rate=0.5):
+    """A world of which some events are labelled, and nothing else."""
+    X, y, truth = logistic_world(n, rng, intercept)
+    return X, np.where((y == 1) & (rng.random(n) < rate), 1.0, np.nan), truth
+
+
+def test_one_labelled_class_is_elkan_s_formula_around_an_equal_weight_fit(rng):
+    X, y, _ = presences(900, rng)
+    X[::5, 1] = np.nan
+    boosted = HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=5, random_state=0)
+    model = PriorCorrected(boosted, prior="entropy", density=Shares((0.93, 0.07))).fit(X, y)
+    labelled = ~np.isnan(y)
+    m, u = labelled.sum(), (~labelled).sum()
+    weight = np.where(labelled, 900 / (2 * m), 900 / (2 * u))
+    inner = clone(boosted).fit(X, labelled, sample_weight=weight).predict_proba(X)
+    by_hand = 0.07 * inner[:, 1] / (0.07 * inner[:, 1] + 0.93 * inner[:, 0])  # 000 section 3
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], by_hand, rtol=1e-10)
+    assert model.classes_.tolist() == [0.0, 1.0]
+    np.testing.assert_allclose(model.trained_at_, [0.5, 0.5])
+    np.testing.assert_allclose(model.now_at_, [0.93, 0.07])
+    assert model.density_.seen_ == (900, [str(v) for v in y], None)
+    assert model.n_rows_used_ == 900
+    assert set(model.predict(X)) <= {0.0, 1.0}
+    for prior in (0.07, {1: 0.07}, {0: 0.93}):  # known shares: the same, without a density
+        known = PriorCorrected(boosted, prior=prior).fit(X, y)
+        np.testing.assert_allclose(known.predict_proba(X), model.predict_proba(X), rtol=1e-10)
+        assert not hasattr(known, "density_")
+    plain = PriorCorrected(boosted, prior="entropy", density=Shares())  # fitted anew, forgets
+    plain.fit(X, y).set_params(prior=None, density=None).fit(X, labelled)
+    assert not hasattr(plain, "density_")
+    assert not hasattr(plain, "one_labelled_")
+
+
+def test_oracle_with_the_true_share_the_probabilities_are_near_the_truth():
+    rng = np.random.default_rng(8)
+    X, y, truth = presences(60_000, rng)
+    density = Shares((1 - truth.mean(), truth.mean()))
+    model = PriorCorrected(LogisticRegression(C=1e6), prior="entropy", density=density).fit(X, y)
+    prob = model.predict_proba(X)[:, 1]
+    # Unlabelled rows hold events too, which blurs the contrast where events are frequent.
+    assert np.abs(prob - truth).mean() < 0.006
+    rare = truth < 0.05
+    assert np.abs(prob[rare] / truth[rare] - 1).mean() < 0.15
+    assert np.abs(model.estimator_.predict_proba(X)[:, 1] - truth).mean() > 0.2
+    shift = model.intercept_ - model.estimator_.intercept_
+    np.testing.assert_allclose(shift, logit(truth.mean()), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (lambda hit: np.where(hit, 1.0, np.nan), [0.0, 1.0]),
+        (lambda hit: np.where(hit, -3.0, np.nan), [-4.0, -3.0]),
+        (lambda hit: np.where(hit, 0.0, np.nan), [-1.0, 0.0]),
+        (lambda hit: np.where(hit, "ant", None), ["(not ant)", "ant"]),
+        (lambda hit: np.where(hit, True, None), [False, True]),
+        (lambda hit: np.where(hit, 2, pd.NA), [0, 2]),
+        (lambda hit: pd.Series(np.where(hit, 1, 0), dtype="Int64").mask(~hit), [0, 1]),
+        (lambda hit: pd.Series(np.where(hit, "ant", None)), ["(not ant)", "ant"]),
+    ],
+    ids=["1", "-3", "0", "text", "true", "NA", "Int64", "Series"],
+)
+def test_the_labelled_class_comes_last_however_it_is_spelt(rng, labels, classes):
+    X, y, _ = presences(300, rng)
+    hit = ~np.isnan(y)
+    expected = PriorCorrected(GaussianBayes(), prior=0.2).fit(X, y).predict_proba(X)
+    model = PriorCorrected(GaussianBayes(), prior=0.2).fit(X, labels(hit))
+    assert model.classes_.tolist() == classes
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+    assert expected[hit, 1].mean() > expected[~hit, 1].mean()
+    density = Shares((0.8, 0.2), classes)
+    by_density = PriorCorrected(GaussianBayes(), prior="entropy", density=density)
+    np.testing.assert_allclose(by_density.fit(X, labels(hit)).predict_proba(X), expected)
+    assert (
+        model.predict(X)[expected[:, 1] > 0.5].tolist()
+        == [classes[1]] * (expected[:, 1] > 0.5).sum()
+    )
+
+
+def test_row_weights_and_under_sampling_with_one_labelled_class(rng):
+    X, y, _ = presences(500, rng, intercept=-1.0)
+    weight = (np.arange(500) % 3).astype(float)
+    inner = LogisticRegression(tol=1e-10)
+    weighted = PriorCorrected(inner, prior="entropy", density=Shares()).fit(X, y, weight)
+    times = weight.astype(int)
+    repeated = PriorCorrected(inner, prior=0.1).fit(
+        np.repeat(X, times, axis=0), np.repeat(y, times)
+    )
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-5)
+    np.testing.assert_array_equal(weighted.density_.seen_[2], weight)
+    m = int((~np.isnan(y)).sum())
+    cut = PriorCorrected(inner, prior="entropy", density=Shares(), undersample=2, random_state=0)
+    cut.fit(X, y)
+    assert cut.n_rows_used_ == 3 * m
+    assert cut.density_.seen_[0] == 500  # the density still sees all rows
+    np.testing.assert_allclose(cut.trained_at_, [0.5, 0.5])
+    # A pipeline takes the weights in every step that can.
+    pipe = PriorCorrected(make_pipeline(StandardScaler(), inner), prior=0.1).fit(X, y)
+    np.testing.assert_allclose(pipe.now_at_, [0.9, 0.1])
+
+
+@pytest.mark.parametrize("kind", [float, object])
+def test_all_classes_labelled_at_unknown_rates(rng, kind):
+    X = rng.normal(size=(600, 2))
+    truth = rng.choice(3, 600, p=[0.7, 0.2, 0.1])
+    X[truth == 1] += 1
+    hidden = rng.random(600) < 0.6
+    y = np.where(hidden, np.nan, truth) if kind is float else np.where(hidden, None, truth)
+    density = Shares((0.1, 0.6, 0.3), (2, 0, 1))  # in an order of its own
+    inner = LogisticRegression(class_weight={2: 3.0})
+    model = PriorCorrected(inner, prior="entropy", density=density).fit(X, y)
+    plain = clone(inner).fit(X[~hidden], truth[~hidden])
+    np.testing.assert_array_equal(model.estimator_.coef_, plain.coef_)
+    counts = np.bincount(truth[~hidden]) * [1, 1, 3]
+    np.testing.assert_allclose(model.trained_at_, counts / counts.sum())
+    np.testing.assert_allclose(model.now_at_, [0.6, 0.3, 0.1])
+    expected = correct_prior(plain.predict_proba(X), model.trained_at_, [0.6, 0.3, 0.1])
+    np.testing.assert_allclose(model.predict_proba(X), expected)
+    assert model.density_.seen_[0] == 600
+    assert model.n_rows_used_ == (~hidden).sum()
+    weight = rng.random(600)
+    heavy = PriorCorrected(inner, prior="entropy", density=density).fit(X, y, weight)
+    again = clone(inner).fit(X[~hidden], truth[~hidden], weight[~hidden])
+    np.testing.assert_array_equal(heavy.estimator_.coef_, again.coef_)
+
+
+def test_rows_in_blocks_with_several_labelled_classes(rng):
+    X, y, _ = logistic_world(300, rng)
+    labels = np.where(np.arange(300) % 3 == 0, np.nan, y)
+    model = PriorCorrected(GaussianBayes(), prior="entropy", density=GaussianBayes())
+    rows = open_rows(X, label=labels)
+    from_rows = model.fit(rows).predict_proba(rows)
+    # Arrays leave the unlabelled rows out before the fit, rows within it: other sums, rounded.
+    np.testing.assert_allclose(model.fit(X, labels).predict_proba(X), from_rows, rtol=1e-12)
+    alone = open_rows(X, label=np.where(y == 1, 1.0, np.nan))
+    with pytest.raises(UsageError, match=r"Only rows of the class 1 .*Pass X and y as arrays"):
+        model.fit(alone)
+
+
+def test_a_density_that_is_fitted_is_used_as_it_is(rng):
+    X, y, _ = presences(300, rng)
+    fitted = Shares((0.6, 0.4)).fit(X[:10], y[:10])
+    model = PriorCorrected(GaussianBayes(), prior="entropy", density=fitted).fit(X, y)
+    assert model.density_ is fitted
+    assert fitted.seen_[0] == 10
+    unfitted = Shares()
+    model = PriorCorrected(GaussianBayes(), prior="entropy", density=unfitted).fit(X, y)
+    assert model.density_ is not unfitted
+    assert not hasattr(unfitted, "class_prior_")
+
+
+def test_maxent_finds_the_shares_unless_told_otherwise(rng, monkeypatch):
+    monkeypatch.setattr(scarce, "MaxentClassifier", Shares, raising=False)
+    X, y, _ = presences(300, rng)
+    model = PriorCorrected(GaussianBayes(), prior="entropy", default_prevalence=0.3).fit(X, y)
+    assert model.density_.default_prevalence == 0.3
+    np.testing.assert_allclose(model.now_at_, [0.9, 0.1])
+
+
+@pytest.mark.parametrize("default", [0.5, 0.2])
+def test_oracle_entropy_shares_by_eq_5(rng, default):
+    X, y, _ = presences(600, rng)
+    model = PriorCorrected(GaussianBayes(), prior="entropy", default_prevalence=default).fit(X, y)
+    maxent = scarce.MaxentClassifier(default_prevalence=default).fit(X, y)
+    ratio = maxent.density_ratio(X)
+    divergence = np.mean(ratio * np.log(ratio))
+    expected = default * np.exp(-divergence) / (1 - default + default * np.exp(-divergence))
+    assert divergence > 0.05
+    np.testing.assert_allclose(model.now_at_[1], expected, rtol=1e-4)
+    check_round_trip(model, X)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"prior": None}, r"Only rows of the class 1.0 .* prior=0.1, or prior='entropy'"),
+        ({"kept": {0: 0.5}}, "does not say how many"),
+        ({"prior": 0.1, "density": Shares()}, "finds class shares for prior='entropy'"),
+        ({"prior": 0.1, "default_prevalence": 0.3}, "default_prevalence=0.3 finds class shares"),
+        (
+            {"prior": "entropy", "density": Shares(), "default_prevalence": 0.3},
+            "Give it to Shares instead",
+        ),
+        ({"prior": "entropy", "kept": {0: 0.5}}, "both say which class mix"),
+        ({"prior": "entropy", "density": 0.3}, "density=0.3 cannot be fitted"),
+        ({"prior": "entropy", "density": StandardScaler()}, "StandardScaler.*no class_prior_"),
+        ({"prior": "entropy", "density": Shares((0.2, 0.3, 0.5), (0, 1, 2))}, r"\[0, 1, 2\]"),
+        ({"prior": "entropy", "density": Shares(classes=(1, 2))}, "Fit both on the same labels"),
+        ({"prior": "entropy", "density": Shares((1.0, 0.0))}, r"class_prior_=\[1.0, 0.0\]"),
+        ({"prior": 0.1, "estimator__class_weight": "balanced"}, "class_weight='balanced', but"),
+        ({"prior": 0.1, "weighted": {1: 3.0}}, "already get the same total weight"),
+        ({"prior": 0.1, "estimator": KNeighborsClassifier()}, "takes no sample_weight"),
+    ],
+)
+def test_contradictions_with_one_labelled_class(rng, settings, words):
+    X, y, _ = presences(300, rng)
+    with pytest.raises(UsageError, match=words):
+        PriorCorrected(LogisticRegression()).set_params(**settings).fit(X, y)
+
+
+def test_labels_that_cannot_work_with_one_labelled_class(rng):
+    X, y, _ = presences(300, rng)
+    model = PriorCorrected(LogisticRegression(), prior="entropy", density=Shares())
+    with pytest.raises(DataError, match="None of the 300 rows is labelled"):
+        model.fit(X, np.full(300, np.nan))
+    with pytest.raises(DataError, match=r"All 300 rows are labelled 1.*y = NaN"):
+        model.fit(X, np.ones(300, dtype=int))
+    with pytest.raises(DataError, match="The unlabelled rows have weight 0"):
+        model.fit(X, y, sample_weight=(~np.isnan(y)).astype(float))
+    with pytest.raises(DataError, match="The labelled rows have weight 0"):
+        model.fit(X, y, sample_weight=np.isnan(y).astype(float))
+
+
+def test_model_file_with_one_labelled_class(rng, tmp_path):
+    X, y, _ = presences(300, rng)
+    X[::9, 1] = np.nan
+    for labels in (y, np.where(np.isnan(y), None, "fox")):
+        model = PriorCorrected(GaussianBayes(), prior=0.2).fit(X, labels)
+        check_round_trip(model, X)
+    every = np.where(np.arange(300) % 2, np.nan, np.nan_to_num(y))
+    by_density = PriorCorrected(GaussianBayes(), prior="entropy", density=GaussianBayes())
+    loaded = check_round_trip(by_density.fit(X, every), X)
+    np.testing.assert_array_equal(loaded.density_.class_prior_, loaded.now_at_)
+    del model.one_labelled_
+    with pytest.raises(StoreError, match="not those of the inner model"):
+        save(model, tmp_path / "bad.scarce")
