@@ -42,7 +42,7 @@ def test_suggest_only_what_is_near():
 
 def test_refuse_word_lists_what_is_known():
     errors.refuse_word("how", "a", ["a", "b"])
-    with refused("unknown-word", errors.UsageError, argument=Argument("how", "c")):
+    with refused("unknown-word", errors.UsageError, argument="how", value="c"):
         errors.refuse_word("how", "c", ["a", "b"])
 
 

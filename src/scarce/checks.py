@@ -1,29 +1,51 @@
-"""Columns as people hand them over: scores, labels, probabilities, thresholds; read or refused.
+"""One reader per role: scores, labels, probabilities, weights, inclusion, level, seed, parameters.
 
-NumPy (masked too), pandas, polars, Arrow and lists; None, NaN and NA are missing values. What is
-not a number is refused by its value and its row. Assumes one value per row. Interprets nothing: see
-intake.py.
+Columns may be NumPy arrays (masked ones too), pandas, polars, Arrow or lists; None, NaN, NA and NaT
+are missing values. A value that cannot be used is refused with its row. Assumes one value per row.
+Readers interpret nothing: which labels may be used for what is decided in `missed/`.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scarce.engine.block import Array
-from scarce.errors import DataError, UsageError
+from scarce.errors import Argument, DataError, Phrase, UsageError, listed, refuse_word
 
 PIECE = 65_536
 LEAST_PROBABILITY = 1e-12
+MISSING_TYPES = ("NAType", "NaTType")  # of pandas, which need not be installed
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def is_missing(value: object) -> bool:
+    """Whether a single value is missing: None, NaN, pandas' NA or NaT, NumPy's NaT.
+
+    Examples
+    --------
+    >>> [is_missing(value) for value in (None, float("nan"), np.datetime64("NaT"), 0, "")]
+    [True, True, True, False, False]
+    """
+    if value is None or type(value).__name__ in MISSING_TYPES:
+        return True
+    if isinstance(value, (float, np.floating, np.datetime64, np.timedelta64)):
+        return bool(value != value)
+    return False
 
 
 def column(values: Any, name: str) -> NDArray[Any]:
-    """Return one column as an array of numbers with NaN for missing values, or refuse it.
+    """Return one column as an array of numbers with NaN for missing values.
 
     Examples
     --------
@@ -32,12 +54,16 @@ def column(values: Any, name: str) -> NDArray[Any]:
     >>> column(["a"], "scores")
     Traceback (most recent call last):
     ...
-    scarce.errors.DataError: scores holds 'a' at row 0, which is not a number: ...
+    scarce.errors.DataError: scores must hold numbers, got 'a' at row 0.
     """
     if isinstance(values, (str, bytes, os.PathLike)):
         raise DataError(
-            f"{name} is the text {str(values)[:60]!r}: give the column itself. For a file: "
-            "open_rows(path, columns=..., label=...) first."
+            "{argument} must be a column of values, got the text {value!r}.",
+            code="not-a-column",
+            argument=Argument(name),
+            value=str(values)[:60],
+            opened=Phrase("open_rows(path, columns=..., label=...)"),
+            remedy="Read a file first with {opened}.",
         )
     if isinstance(values, np.ma.MaskedArray):
         _refuse_kind(values.dtype, name)
@@ -49,11 +75,21 @@ def column(values: Any, name: str) -> NDArray[Any]:
     try:
         held = np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name} is not one column of numbers ({error}).") from None
+        raise DataError(
+            "{argument} must be one column of numbers ({reason}).",
+            code="not-a-column",
+            argument=Argument(name),
+            reason=str(error),
+        ) from None
     if held.ndim == 2 and held.shape[1] == 1:
         held = held[:, 0]
     if held.ndim != 1:
-        raise DataError(f"{name} has shape {held.shape}: give one value per row.")
+        raise DataError(
+            "{argument} must have one value per row, got shape {shape}.",
+            code="not-a-column",
+            argument=Argument(name),
+            shape=held.shape,
+        )
     if held.dtype == object:
         held = np.array([_number(value, name, row) for row, value in enumerate(held)], np.float64)
     _refuse_kind(held.dtype, name, held)
@@ -67,18 +103,23 @@ def _from_arrow(values: Any) -> Any:
         return values.to_pylist()
 
 
-def _refuse_kind(dtype: np.dtype[Any], name: str, held: Any = ()) -> None:
+def _refuse_kind(dtype: np.dtype[Any], name: str, held: Sequence[Any] | NDArray[Any] = ()) -> None:
     if dtype.kind in "biuf":
         return
     what = {"M": "dates", "m": "durations", "c": "complex numbers"}.get(dtype.kind, "")
     if what:
-        raise DataError(f"{name} holds {what} ({dtype}), which have no place here: give numbers.")
-    first = held[0].item() if len(held) else dtype
-    raise _not_a_number(name, first, 0)
+        raise DataError(
+            "{argument} must hold numbers, got {kind} ({dtype}).",
+            code="not-a-number",
+            argument=Argument(name),
+            kind=what,
+            dtype=str(dtype),
+        )
+    raise _not_a_number(name, held[0].item() if len(held) else dtype, 0)
 
 
 def _number(value: Any, name: str, row: int) -> float:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if is_missing(value):
         return float("nan")
     if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
         try:
@@ -88,50 +129,87 @@ def _number(value: Any, name: str, row: int) -> float:
     raise _not_a_number(name, value, row)
 
 
-def _not_a_number(name: str, value: Any, row: int) -> DataError:
+def _not_a_number(name: str, value: object, row: int) -> DataError:
     shown = repr(value)
-    shown = shown if len(shown) < 40 else f"{shown[:36]}..."
-    hint = ""
-    if name == "labels":
-        hint = " Labels are 1 (event), 0 (no event) or missing; for words use (words == 'event')."
+    hint = "Labels are 1 (event), 0 (no event) or missing; for words pass (words == 'event')."
     return DataError(
-        f"{name} holds {shown} at row {row:,}, which is not a number: give one number per row."
-        f"{hint}"
+        "{argument} must hold numbers, got {value} at row {row:,}.",
+        code="not-a-number",
+        argument=Argument(name),
+        value=shown if len(shown) < 40 else f"{shown[:36]}...",
+        row=row,
+        remedy=hint if name == "labels" else (),
     )
 
 
+def refuse_length(values: Any, n_rows: int, name: str, rest: str = "") -> None:
+    """Refuse a column that does not have one value per row; `rest` says how to fill it."""
+    found = getattr(values, "shape", None)
+    if isinstance(values, (list, tuple)):
+        found = (len(values), *np.shape(values[0])) if len(values) else (0,)
+    if found is None and hasattr(values, "__len__") and not isinstance(values, str):
+        found = (len(values),)
+    if found not in ((n_rows,), (n_rows, 1)):
+        raise DataError(
+            "{argument} must have one value per row, {rows:,} in all{rest}; got {seen}.",
+            code="length-mismatch",
+            argument=Argument(name),
+            rows=n_rows,
+            rest=f" ({rest})" if rest else "",
+            seen=f"shape {found}" if found is not None else repr(values),
+        )
+
+
+# --- roles ----------------------------------------------------------------------------------------
+
+
 def read_scores(scores: Any, name: str = "scores") -> Array:
-    """Return finite scores, or say where they are not.
+    """Return finite scores.
 
     Examples
     --------
     >>> read_scores([0.1, float("nan")])
     Traceback (most recent call last):
     ...
-    scarce.errors.DataError: scores holds 1 value that is NaN or infinite (first at row 1): ...
+    scarce.errors.DataError: scores must be finite: 1 of 2 is NaN or infinite (first at row 1). ...
     """
     if getattr(scores, "ndim", 1) == 2 and scores.shape[1] != 1:
         raise DataError(
-            f"{name} has shape {scores.shape}: give one score per row, such as predict_proba(X)"
-            "[:, 1] or decision_function(X)."
+            "{argument} must have one score per row, got shape {shape}.",
+            code="not-a-column",
+            argument=Argument(name),
+            shape=scores.shape,
+            remedy="Pass predict_proba(X)[:, 1] or decision_function(X), for example.",
         )
     values = column(scores, name)
     if len(values) == 0:
-        raise DataError(f"{name} is empty: there is no row to say anything about.")
+        raise DataError("{argument} is empty.", code="no-rows", argument=Argument(name))
     with np.errstate(over="ignore", invalid="ignore"):
         fine = np.isfinite(values.sum())
-    if not fine and not np.isfinite(values).all():
-        bad = np.flatnonzero(~np.isfinite(values))
-        values_are = "value that is" if len(bad) == 1 else "values that are"
-        raise DataError(
-            f"{name} holds {len(bad):,} {values_are} NaN or infinite (first at row {bad[0]:,}): "
-            "every row needs a finite score. Leave such rows out, or give them a score."
-        )
+    if not fine:
+        refuse_not_finite(values, name)
     return values
 
 
-def read_labels(labels: Any, n_rows: int) -> Array:
-    """Return labels as 1.0, 0.0 and NaN for not labelled.
+def refuse_not_finite(values: NDArray[Any], name: str) -> None:
+    """Refuse NaN and infinity, with the first row that has one."""
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise DataError(
+            "{argument} must be finite: {count:,} of {rows:,} {are} NaN or infinite (first at row "
+            "{row:,}).",
+            code="not-finite",
+            argument=Argument(name),
+            count=len(bad),
+            rows=len(values),
+            are="is" if len(bad) == 1 else "are",
+            row=int(bad[0]),
+            remedy="Leave such rows out, or give them a value.",
+        )
+
+
+def read_labels(labels: Any, n_rows: int, name: str = "labels") -> Array:
+    """Return labels as 1.0, 0.0 and NaN for not labelled; None means that no row is labelled.
 
     Examples
     --------
@@ -140,12 +218,12 @@ def read_labels(labels: Any, n_rows: int) -> Array:
     >>> read_labels([-1, 1], 2)
     Traceback (most recent call last):
     ...
-    scarce.errors.DataError: labels holds -1 at row 0: labels are 1 (event), 0 (no event) ...
+    scarce.errors.DataError: labels must be 1 (event), 0 (no event) or missing (not labelled), ...
     """
     if labels is None:
         return np.full(n_rows, np.nan)
-    refuse_length(labels, n_rows, "labels", "NaN where a row was not labelled")
-    values = column(labels, "labels")
+    refuse_length(labels, n_rows, name, "NaN where a row was not labelled")
+    values = column(labels, name)
     for start in range(0, len(values), PIECE):
         part = values[start : start + PIECE]
         # A label equals its own square, and a missing one does not equal itself.
@@ -153,29 +231,88 @@ def read_labels(labels: Any, n_rows: int) -> Array:
         if strange.any():
             row = start + int(np.argmax(strange))
             raise DataError(
-                f"labels holds {values[row]:g} at row {row:,}: labels are 1 (event), 0 (no event) "
-                "or a missing value (not labelled). For other codes use open_rows(..., positive=, "
-                "negative=, unlabelled=)."
+                "{argument} must be 1 (event), 0 (no event) or missing (not labelled), got "
+                "{value:g} at row {row:,}.",
+                code="unknown-label",
+                argument=Argument(name),
+                value=float(values[row]),
+                row=row,
+                codes=Phrase(
+                    "open_rows(..., positive=, negative=, unlabelled=)",
+                    "--positive, --negative and --unlabelled",
+                ),
+                remedy="For other codes use {codes}.",
             )
     return values
 
 
-def refuse_length(values: Any, n_rows: int, name: str, rest: str) -> None:
-    """Refuse a column that has not one value per score."""
-    found = getattr(values, "shape", None)
-    if isinstance(values, (list, tuple)):
-        found = (len(values), *np.shape(values[0])) if len(values) else (0,)
-    if found is None and hasattr(values, "__len__") and not isinstance(values, str):
-        found = (len(values),)
-    if found not in ((n_rows,), (n_rows, 1)):
-        shown = f"shape {found}" if found is not None else f"the value {values!r}"
+def read_prob(prob: Any, name: str = "prob") -> Array:
+    """Return one probability per row, in [0, 1].
+
+    Examples
+    --------
+    >>> read_prob([0.2, 1.5])
+    Traceback (most recent call last):
+    ...
+    scarce.errors.DataError: prob must be between 0 and 1, got 1.5 at row 1.
+    """
+    values = column(prob, name)
+    bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
+    if len(bad):
         raise DataError(
-            f"There are {n_rows:,} scores and {name} has {shown}: give one value per score, {rest}."
+            "{argument} must be between 0 and 1, got {value:g} at row {row:,}.",
+            code="prob-range",
+            argument=Argument(name),
+            value=float(values[bad[0]]),
+            row=int(bad[0]),
         )
+    return values
+
+
+def read_weight(weight: Any, n_rows: int, name: str = "weight") -> Array:
+    """Return one weight per row: finite, not negative, not all 0; None means 1 for every row.
+
+    Examples
+    --------
+    >>> read_weight([1, -2], 2)
+    Traceback (most recent call last):
+    ...
+    scarce.errors.DataError: weight must be finite and not negative, got -2 at row 1.
+    """
+    if weight is None:
+        return np.ones(n_rows)
+    refuse_length(weight, n_rows, name)
+    values = column(weight, name)
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(bad):
+        raise DataError(
+            "{argument} must be finite and not negative, got {value:g} at row {row:,}.",
+            code="weight-range",
+            argument=Argument(name),
+            value=float(values[bad[0]]),
+            row=int(bad[0]),
+        )
+    if len(values) and not values.any():
+        raise DataError(
+            "{argument} is 0 in all {rows:,} rows.",
+            code="no-weight",
+            argument=Argument(name),
+            rows=n_rows,
+            remedy="Give at least one row a weight above 0.",
+        )
+    return values
 
 
 def read_inclusion(inclusion: Any, n_rows: int) -> Array | None:
-    """Return inclusion probabilities, NaN where a row was not drawn; or refuse what is none."""
+    """Return inclusion probabilities, NaN where a row was not drawn; a `LabelChoice` has its own.
+
+    Examples
+    --------
+    >>> read_inclusion([0.5, 3.0], 2)
+    Traceback (most recent call last):
+    ...
+    scarce.errors.DataError: inclusion must be between 1e-12 and 1, got 3 at row 1. If these are ...
+    """
     if inclusion is None:
         return None
     if hasattr(inclusion, "inclusion"):  # the choice itself
@@ -196,10 +333,15 @@ def read_inclusion(inclusion: Any, n_rows: int) -> Array | None:
 
 
 def strange_probability(value: float, row: int) -> DataError:
-    """Refuse what cannot be the probability of a draw."""
+    """Return the error for a value that cannot be the probability of a draw."""
     return DataError(
-        f"inclusion holds {value:g} at row {row:,}: the probability with which a row was drawn "
-        f"lies between {LEAST_PROBABILITY:g} and 1. If these are weights, pass 1 / weight."
+        "{argument} must be between {least:g} and 1, got {value:g} at row {row:,}.",
+        code="inclusion-range",
+        argument=Argument("inclusion"),
+        least=LEAST_PROBABILITY,
+        value=value,
+        row=row,
+        remedy="If these are weights, pass 1 / weight.",
     )
 
 
@@ -210,14 +352,20 @@ def read_threshold(threshold: Any, names: list[Any]) -> list[float]:
     if isinstance(threshold, Mapping):
         if names == [None]:
             raise UsageError(
-                "threshold= is a dictionary, but there is one batch: give a number, or name the "
-                "batches with batch=."
+                "{argument} is a dictionary, but there is only one batch.",
+                code="threshold-per-batch",
+                argument=Argument("threshold"),
+                batch=Argument("batch"),
+                remedy="Give one number, or name the batch of each row with {batch}.",
             )
         missing = [name for name in names if name not in threshold]
         if missing:
             raise UsageError(
-                f"threshold= names no value for batch {missing[0]!r}: give one number for all "
-                "batches, or one for each."
+                "{argument} has no value for batch {batch!r}.",
+                code="threshold-per-batch",
+                argument=Argument("threshold"),
+                batch=missing[0],
+                remedy="Give one number for all batches, or one for each.",
             )
         return [read_threshold(threshold[name], [name])[0] for name in names]
     try:
@@ -226,37 +374,55 @@ def read_threshold(threshold: Any, names: list[Any]) -> list[float]:
         value = float("nan")
     if not np.isfinite(value) or isinstance(threshold, str):
         raise UsageError(
-            f"threshold={threshold!r} is not a score: give the finite number at or above which a "
-            "row is an alert."
+            "{argument} must be a finite score, got {value!r}.",
+            code="threshold-value",
+            argument=Argument("threshold"),
+            value=threshold,
+            remedy="Rows with this score or a higher one are alerts.",
         )
     return [value] * len(names)
 
 
-def read_level(level: Any) -> float:
-    """Return a coverage, or refuse what is none."""
-    if (
-        isinstance(level, bool)
-        or not isinstance(level, (int, float, np.number))
-        or not 0 < level < 1
-    ):
-        raise UsageError(f"level={level!r} is not a coverage: give a number such as 0.9.")
+# --- single values --------------------------------------------------------------------------------
+
+
+def read_level(level: Any, name: str = "level") -> float:
+    """Return the nominal coverage of an interval, between 0 and 1.
+
+    Examples
+    --------
+    >>> read_level(1.5)
+    Traceback (most recent call last):
+    ...
+    scarce.errors.UsageError: level must be between 0 and 1, such as 0.9, got 1.5.
+    """
+    if not is_number(level) or not 0 < level < 1:
+        raise UsageError(
+            "{argument} must be between 0 and 1, such as 0.9, got {value!r}.",
+            code="level-range",
+            argument=Argument(name),
+            value=level,
+        )
     return float(level)
 
 
 def read_auc(auc: Any) -> float | None:
-    """Return the area under the ROC curve of a validation, or refuse what is none."""
+    """Return the area under the ROC curve of a validation, above 0.5 and below 1."""
     if auc is None:
         return None
-    if not isinstance(auc, (int, float, np.number)) or not 0.5 < auc < 1:
+    if not is_number(auc) or not 0.5 < auc < 1:
         raise UsageError(
-            f"auc={auc!r}: give the validation AUC as a number above 0.5 and below 1, or leave it "
-            "out."
+            "{argument} must be above 0.5 and below 1, got {value!r}.",
+            code="auc-range",
+            argument=Argument("auc"),
+            value=auc,
+            remedy="Give the AUC of a validation, or leave it out.",
         )
     return float(auc)
 
 
 def read_seed(random_state: Any) -> int:
-    """Return a seed: the number given, or one drawn from a generator or from nowhere."""
+    """Return a seed: the number given, or one drawn from a generator or from the system."""
     if random_state is None:
         return int(np.random.default_rng().integers(2**62))
     if isinstance(random_state, np.random.Generator):
@@ -266,20 +432,22 @@ def read_seed(random_state: Any) -> int:
     if isinstance(random_state, (int, np.integer)) and random_state >= 0:
         return int(random_state)
     raise UsageError(
-        f"random_state={random_state!r} is no seed: give a whole number from 0 on, a NumPy "
-        "Generator or None."
+        "{argument} must be an integer >= 0, a NumPy generator or None, got {value!r}.",
+        code="seed-value",
+        argument=Argument("random_state"),
+        value=random_state,
     )
 
 
 def whole_number(value: Any, name: str, least: int = 1) -> int:
-    """Return a number of rows or rounds, or refuse what is none.
+    """Return an integer such as a number of rows or rounds.
 
     Examples
     --------
     >>> whole_number(1.5, "n")
     Traceback (most recent call last):
     ...
-    scarce.errors.UsageError: n=1.5 cannot be counted off: give a whole number, 1 or more.
+    scarce.errors.UsageError: n must be an integer >= 1, got 1.5.
     """
     try:
         number = operator.index(value)
@@ -287,6 +455,151 @@ def whole_number(value: Any, name: str, least: int = 1) -> int:
         number = least - 1
     if number < least or isinstance(value, (bool, np.bool_)):
         raise UsageError(
-            f"{name}={value!r} cannot be counted off: give a whole number, {least} or more."
+            "{argument} must be an integer >= {least}, got {value!r}.",
+            code="integer-range",
+            argument=Argument(name),
+            least=least,
+            value=value,
         )
     return number
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a real number; True and False are not."""
+    return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+# --- parameters of estimators, declared once ------------------------------------------------------
+
+
+class Constraint(Protocol):
+    """What a parameter may be."""
+
+    def allows(self, value: object) -> bool:
+        """Whether the value may be used."""
+
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number from `low` to `high`; the ends are allowed unless they are open.
+
+    Examples
+    --------
+    >>> [str(Number(0)), str(Number(0, open_low=True)), str(Number(-1, 1.5)),
+    ...  str(Number(1, whole=True))]
+    ['a number >= 0', 'a number > 0', 'a number from -1 to 1.5', 'an integer >= 1']
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+    whole: bool = False
+
+    def allows(self, value: object) -> bool:
+        """Whether the value is such a number."""
+        if not is_number(value) or (self.whole and not isinstance(value, (int, np.integer))):
+            return False
+        number = float(value)  # type: ignore[arg-type]
+        above = number > self.low if self.open_low else number >= self.low
+        below = number < self.high if self.open_high else number <= self.high
+        return above and below and math.isfinite(number)
+
+    def __str__(self) -> str:
+        what = "an integer" if self.whole else "a number"
+        low = f"{'>' if self.open_low else '>='} {self.low:g}"
+        high = f"{'<' if self.open_high else '<='} {self.high:g}"
+        if math.isinf(self.low) and math.isinf(self.high):
+            return what
+        if math.isinf(self.high):
+            return f"{what} {low}"
+        if math.isinf(self.low):
+            return f"{what} {high}"
+        if self.open_low or self.open_high:
+            return f"{what} {low} and {high}"
+        return f"{what} from {self.low:g} to {self.high:g}"
+
+
+@dataclass(frozen=True)
+class Word:
+    """One of a few words.
+
+    Examples
+    --------
+    >>> str(Word("auto", "full")), Word("auto").allows("auto")
+    ("'auto' or 'full'", True)
+    """
+
+    words: tuple[str, ...]
+
+    def __init__(self, *words: str) -> None:
+        object.__setattr__(self, "words", words)
+
+    def allows(self, value: object) -> bool:
+        """Whether the value is one of them."""
+        return isinstance(value, str) and value in self.words
+
+    def __str__(self) -> str:
+        return listed([repr(word) for word in self.words], last="or")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An instance of a type, described in words.
+
+    Examples
+    --------
+    >>> str(Kind(bool, "True or False")), Kind((list, tuple), "a list").allows((1,))
+    ('True or False', True)
+    """
+
+    types: type | tuple[type, ...]
+    words: str
+
+    def allows(self, value: object) -> bool:
+        """Whether the value is an instance."""
+        return isinstance(value, self.types)
+
+    def __str__(self) -> str:
+        return self.words
+
+
+FLAG = Kind((bool, np.bool_), "True or False")
+NONE = Kind(type(None), "None")
+
+
+def check_parameters(estimator: object, allowed: Mapping[str, Sequence[Constraint]]) -> None:
+    """Refuse the first parameter of an estimator that meets none of its constraints.
+
+    Parameters
+    ----------
+    estimator : object
+        Has one attribute per parameter.
+    allowed : mapping of str to sequence of Constraint
+        What each parameter may be; a parameter that is not listed is not checked.
+
+    Examples
+    --------
+    >>> class Model:
+    ...     ridge, loss = -1.0, "logistic"
+    >>> check_parameters(Model(), {"loss": [Word("logistic")], "ridge": [Number(0), Word("auto")]})
+    Traceback (most recent call last):
+    ...
+    scarce.errors.UsageError: ridge must be a number >= 0 or 'auto', got -1.0.
+    """
+    for name, constraints in allowed.items():
+        value = getattr(estimator, name)
+        if any(one.allows(value) for one in constraints):
+            continue
+        words = [word for one in constraints if isinstance(one, Word) for word in one.words]
+        if all(isinstance(one, Word) for one in constraints):
+            refuse_word(name, value, words)
+        raise UsageError(
+            "{argument} must be {expected}, got {value!r}.",
+            code="invalid-parameter",
+            argument=Argument(name),
+            expected=listed([str(one) for one in constraints], last="or"),
+            value=value,
+        )

@@ -271,19 +271,26 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def refuse_array(name: str, value: object, shape: tuple[int, ...], kinds: str = "f") -> None:
-    """Refuse what is no array of this shape, of one of these kinds of numbers (f, i, u, b).
+    """Refuse a value of a model file unless it is an array of this shape and kind of numbers.
+
+    Kinds are those of NumPy: f, i, u, b.
 
     Examples
     --------
     >>> refuse_array("coef_", None, (1, 2))
     Traceback (most recent call last):
     ...
-    scarce.errors.DataError: coef_ is no array, where numbers of shape (1, 2) are needed.
+    scarce.errors.DataError: coef_ must be an array of numbers of shape (1, 2), got NoneType.
     """
     seen, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if seen != shape or getattr(dtype, "kind", "") not in kinds:
-        what = "is no array" if seen is None else f"has shape {seen} of {dtype}"
-        raise DataError(f"{name} {what}, where numbers of shape {shape} are needed.")
+        raise DataError(
+            "{name} must be an array of numbers of shape {shape}, got {seen}.",
+            code="wrong-array",
+            name=name,
+            shape=shape,
+            seen=type(value).__name__ if seen is None else f"shape {seen} of {dtype}",
+        )
 
 
 def refuse_word(argument: str, word: object, allowed: Sequence[str]) -> None:
@@ -294,17 +301,34 @@ def refuse_word(argument: str, word: object, allowed: Sequence[str]) -> None:
     >>> refuse_word("unknown", "mising", ["error", "missing"])
     Traceback (most recent call last):
     ...
-    scarce.errors.UsageError: unknown='mising' is not known. Did you mean 'missing'? Choose one of:
-    ...
+    scarce.errors.UsageError: unknown must be 'error' or 'missing', got 'mising'. Did you mean ...
     """
     if not isinstance(word, str) or word not in allowed:
         raise UsageError(
-            "{argument} is not known.{hint} Choose one of: {allowed}.",
+            "{argument} must be {allowed}, got {value!r}.{hint}",
             code="unknown-word",
-            argument=Argument(argument, word),
+            argument=Argument(argument),
+            value=word,
             hint=suggest(str(word), allowed),
-            allowed=", ".join(repr(known) for known in allowed),
+            allowed=listed([repr(known) for known in allowed], last="or"),
         )
+
+
+def listed(words: Sequence[str], last: str = "and", most: int = 12) -> str:
+    """Write words as a list for a reader.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"], last="or")
+    ('a', 'a and b', 'a, b or c')
+    >>> listed(["a", "b", "c", "d"], most=2)
+    'a, b and 2 more'
+    """
+    if len(words) > most:
+        return f"{', '.join(words[:most])} and {len(words) - most:,} more"
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
 def printable(text: str, *, keep: str = "\n") -> str:
