@@ -353,10 +353,10 @@ class CostMatrix:
         0  while p(1) is below 0.5
         1  above 0.5
         """
-        from scarce.prior.shift import class_shares
+        from scarce.prior.shift import base_rates
 
         n = len(self.classes)
-        after, before = class_shares(now_at, n, "now_at"), class_shares(trained_at, n, "trained_at")
+        after, before = base_rates(now_at, n, "now_at"), base_rates(trained_at, n, "trained_at")
         factor = after / before
         amounts = tuple(
             ((a, k), replace(one, times=one.times * factor[k], plus=one.plus * factor[k]))

@@ -1,4 +1,4 @@
-"""Another class mix, for arrays of probabilities and for any classifier."""
+"""Recalibration to a new base rate, of arrays of probabilities and of any classifier."""
 
 from scarce.prior.corrected import PriorCorrected
 from scarce.prior.shift import correct_prior

@@ -1,10 +1,10 @@
-"""Any classifier under another class mix than the one it was trained at.
+"""Recalibrate any classifier to base rates other than those it was trained at.
 
     log-odds of class y = inner log-odds + log(now_at[y] / trained_at[y])
 
-For a logit this is an exact shift of the intercept (King and Zeng 2001, eq 7). Finds the mix of
-training by itself: counts, under-sampling, class weights. Assumes that only the class shares differ
-between the two worlds. Does not estimate the shares of a new world; entropy.py has a robust guess.
+For a logit this is an exact shift of the intercept (King and Zeng 2001, eq 7). Finds the base rates
+of training by itself: counts, under-sampling, class weights. Assumes that only the base rates
+differ between training and use. Does not estimate new base rates; entropy.py has a robust guess.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -26,57 +27,56 @@ from sklearn.utils.validation import (
 from scarce.engine.block import Array
 from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows
-from scarce.errors import DataError, UsageError, refuse_word
+from scarce.errors import Argument, DataError, UsageError, refuse_word
 from scarce.io.labels import label_array
 from scarce.io.schema import unmasked_weights
 from scarce.prior.entropy import (
-    density_shares,
-    equal_totals,
-    fitted_density,
+    balancing_weights,
+    density_base_rates,
+    fit_density,
     two_classes,
 )
-from scarce.prior.labels import (
-    class_sums,
-    is_label,
-    known_classes,
-    the_only_class,
-    unlabelled_rows,
+from scarce.prior.shift import base_rates, correct_prior
+from scarce.prior.weights import (
+    by_class,
+    class_factors,
+    class_weight_setting,
+    sample_weight_argument,
 )
-from scarce.prior.shift import class_shares, correct_prior
-from scarce.prior.weights import by_class, factors, stated_weights, weight_argument
 
-Shares = Mapping[Any, float]
+Rates = Mapping[Any, float]
 
 
 class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Any classifier, with probabilities for another class mix than the one it was trained at.
+    """Any classifier, recalibrated to base rates other than those it was trained at.
 
-    Two mixes decide everything. **Trained at**: what the inner fit saw, which is the (weighted)
-    class counts after under-sampling, times its class weights. **Now at**: the world to predict
-    for, which is the mix of the rows passed to `fit` unless `prior` or `kept` says otherwise.
+    Two sets of base rates decide everything. **Trained at**: what the inner fit saw, which is the
+    (weighted) class counts after under-sampling, times its class weights. **Now at**: the
+    population to predict for, which is that of the rows passed to `fit` unless `prior` or `kept`
+    says otherwise.
 
     Parameters
     ----------
     estimator : classifier with predict_proba
-        Pipelines too. Its class weights are found and taken back: `class_weight`,
-        `scale_pos_weight`, `is_unbalance`, `auto_class_weights`, `class_weights`.
-    prior : float, dict {class: share} or "entropy", optional
-        Class shares to predict for. A number is the share of the positive (greater) class; one
-        class may be left out of the dict and gets the rest. "entropy": the shares that `density`
-        finds, for labels that were revealed at unknown rates, or for one class only.
+        Pipelines too. Its class weights are found and undone: `class_weight`, `scale_pos_weight`,
+        `is_unbalance`, `auto_class_weights`, `class_weights`.
+    prior : float, dict {class: base rate} or "entropy", optional
+        Base rates to predict for. A number is that of the positive (greater) class; one class may
+        be left out of the dict and gets the rest. "entropy": the base rates that `density` finds,
+        for labels that were revealed at unknown rates, or for one class only.
     undersample : float, optional
         Fit on all rows of the rarest class and on this many rows of each other class per rare row,
-        drawn at random without replacement. 1.0 is half and half for two classes.
+        drawn at random without replacement. 1.0 makes two classes balanced.
     kept : dict {class: rate}, optional
-        The rows passed to `fit` were under-sampled before: the share of each class that was kept.
-        Classes not named were kept whole. Tells the world's mix, so it excludes `prior`.
+        The rows passed to `fit` were under-sampled before: the fraction of each class that was
+        kept. Classes not named were kept whole. It implies base rates, so it excludes `prior`.
     weighted : "auto", None, or dict {class: weight}
         Class weights in the inner fit. "auto" reads them from the estimator's parameters; None
-        leaves them as they are; a dict says what no parameter shows.
-    default_prevalence : float or dict {class: share}
-        With prior="entropy": the shares before any data, as `MaxentClassifier` takes them.
+        does not undo them; a dict states weights that no parameter shows.
+    default_prevalence : float or dict {class: base rate}
+        With prior="entropy": the base rates before any data, as `MaxentClassifier` takes them.
     density : estimator with class_prior_ after fit, optional
-        With prior="entropy": who finds the shares, fitted on all rows; one that is fitted already
+        With prior="entropy": finds the base rates, fitted on all rows; one that is already fitted
         is used as it is. By default `MaxentClassifier(default_prevalence=default_prevalence)`.
     random_state : int, RandomState or None
         Which rows under-sampling keeps.
@@ -87,27 +87,27 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     classes_ : ndarray of shape (n_classes,)
         With one labelled class: the other one (0 for numbers), then the labelled one.
     trained_at_, now_at_ : ndarray of shape (n_classes,)
-        The two mixes.
+        The two sets of base rates.
     n_rows_used_ : int
         Rows that the inner fit saw.
     density_ : the fitted density model
         Only with prior="entropy".
     one_labelled_ : True
-        Only where rows of a single class are labelled: the inner fit then tells labelled rows (1)
-        from those that are not (0), both with the same total weight.
+        Only where a single class is labelled: the inner fit then tells labelled rows (1) from
+        unlabelled ones (0), both with the same total weight.
     coef_, intercept_ : ndarray
         Only around a linear logit: the coefficients, and the corrected intercept.
 
-    **Assumes** that rows within a class are alike in both worlds, and that the inner probabilities
-    are right for the mix that it was trained at. Row weights describe the world (weight 2 is a row
-    twice); class weights distort it.
+    **Assumes** that rows within a class have the same distribution in training and use, and that
+    the inner probabilities are right for the base rates it was trained at. Row weights describe the
+    population (weight 2 is a row twice); class weights distort it.
 
     Notes
     -----
     Under-sampling buys speed, not accuracy: it throws rows away, and on rare-class tables an
     under-sampled, corrected logistic has a clearly larger Brier score than a plain one.
 
-    With one labelled class, unlabelled rows stand for the other class, though some are of the
+    With one labelled class, unlabelled rows stand for the other class, though some belong to the
     labelled one: high probabilities come out too low, the more so the more frequent the class.
 
     References
@@ -122,10 +122,11 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(4000, 1))
     >>> y = rng.random(4000) < 1 / (1 + np.exp(4 - X[:, 0]))
-    >>> loud = LogisticRegression(class_weight="balanced").fit(X, y)
-    >>> calm = PriorCorrected(LogisticRegression(class_weight="balanced")).fit(X, y)
-    >>> y.mean().round(3), *(m.predict_proba(X)[:, 1].mean().round(3) for m in (loud, calm))
-    (np.float64(0.024), np.float64(0.405), np.float64(0.025))
+    >>> weighted = LogisticRegression(class_weight="balanced").fit(X, y)
+    >>> corrected = PriorCorrected(LogisticRegression(class_weight="balanced")).fit(X, y)
+    >>> [round(float(p.mean()), 3) for p in (y, weighted.predict_proba(X)[:, 1],
+    ...                                      corrected.predict_proba(X)[:, 1])]
+    [0.024, 0.405, 0.025]
     >>> quick = PriorCorrected(LogisticRegression(), undersample=1.0, random_state=0).fit(X, y)
     >>> quick.n_rows_used_, quick.trained_at_, quick.now_at_.round(3)
     (194, array([0.5, 0.5]), array([0.976, 0.024]))
@@ -135,15 +136,15 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
-        prior: float | str | Shares | None = None,
+        prior: float | str | Rates | None = None,
         undersample: float | None = None,
-        kept: Shares | None = None,
-        weighted: str | Shares | None = "auto",
-        default_prevalence: float | Shares = 0.5,
-        density: Any = None,
-        random_state: Any = None,
+        kept: Rates | None = None,
+        weighted: str | Rates | None = "auto",
+        default_prevalence: float | Rates = 0.5,
+        density: BaseEstimator | None = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
         self.prior = prior
@@ -154,14 +155,21 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.density = density
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the inner classifier and note the two class mixes.
+    # --- learning ---------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: ArrayLike | Rows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the inner classifier and find the two sets of base rates.
 
         Parameters
         ----------
         X : whatever the inner classifier takes
         y : array-like of shape (n,)
-            NaN or None where a row is not labelled, for inner classifiers that take it; with
+            NaN or None where a row is not labelled, for inner classifiers that accept it; with
             prior="entropy" or one labelled class, for any.
         sample_weight : array-like of shape (n,), optional
             For inner classifiers that take it.
@@ -170,7 +178,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         -------
         self
         """
-        self._refuse_contradictions()
+        self._check_arguments()
         self.estimator_ = clone(self.estimator)
         for name in ("density_", "one_labelled_"):
             self.__dict__.pop(name, None)
@@ -178,8 +186,10 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             return self._fit_rows(X)
         if y is None:
             raise DataError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None. Pass "
-                "one label per row."
+                "{estimator} requires y to be passed, but the target y is None.",
+                code="no-labels",
+                estimator=type(self).__name__,
+                remedy="Pass one label per row.",
             )
         labels = column_or_1d(label_array(y), warn=True)
         X, labels = indexable(X, labels)
@@ -188,16 +198,20 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             weight = _check_sample_weight(
                 unmasked_weights(sample_weight), labels, ensure_non_negative=True
             )
-        unlabelled = unlabelled_rows(labels)
-        if self._by_entropy() or unlabelled.any():
-            labelled = the_only_class(labels, unlabelled)
+        unlabelled = _unlabelled(labels)
+        if self._by_entropy or unlabelled.any():
+            labelled = _only_class(labels, unlabelled)
             if labelled is not None:
                 return self._fit_one_labelled(X, labels, weight, unlabelled, labelled)
-        if self._by_entropy():
+        if self._by_entropy:
             self._fit_density(X, labels, weight)
             kept = np.flatnonzero(~unlabelled)
             X, labels = _safe_indexing(X, kept), np.array(labels[kept].tolist())
             weight = None if weight is None else weight[kept]
+        return self._fit_labelled(X, labels, weight)
+
+    def _fit_labelled(self, X: Any, labels: NDArray[Any], weight: Array | None) -> Self:
+        """Fit on labelled rows of several classes, under-sampled where asked for."""
         seen, seen_weight = labels, weight
         if self.undersample is not None:
             chosen = self._chosen_rows(labels)
@@ -206,19 +220,19 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         searching = hasattr(self.estimator_, "refit")  # its weights are known after the search
         where, setting = ("", None) if searching else self._class_weights(self.estimator_)
         if isinstance(setting, str) and setting == "balanced" and seen_weight is not None:
-            # Libraries differ in whether "balanced" counts rows or weights: settle it by numbers.
-            known = known_classes(seen)
-            sums = np.maximum(class_sums(seen, seen_weight, known), 1e-300)
+            # Libraries differ in whether "balanced" counts rows or weights: pass numbers instead.
+            known = _known_classes(seen)
+            sums = np.maximum(_class_sums(seen, seen_weight, known), 1e-300)
             setting = dict(zip(known.tolist(), (sums.mean() / sums).tolist(), strict=True))
             self.estimator_.set_params(**{where: setting})
-        self.estimator_.fit(X, seen, **weight_argument(self.estimator_, seen_weight))
+        self.estimator_.fit(X, seen, **sample_weight_argument(self.estimator_, seen_weight))
         if searching:
             where, setting = self._class_weights(self.estimator_.best_estimator_)
-        self._take_over()
+        self._copy_inner()
         classes, self.n_rows_used_ = self.classes_, len(seen)
-        used = class_sums(seen, seen_weight, classes)
-        factor = factors(where, setting, used, class_sums(seen, None, classes), classes)
-        self._settle(class_sums(labels, weight, classes), used * factor)
+        used = _class_sums(seen, seen_weight, classes)
+        factor = class_factors(where, setting, used, _class_sums(seen, None, classes), classes)
+        self._set_base_rates(_class_sums(labels, weight, classes), used * factor)
         self._expose_logit(_safe_indexing(X, np.arange(min(64, len(seen)))))
         return self
 
@@ -230,121 +244,78 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         unlabelled: NDArray[np.bool_],
         labelled: Any,
     ) -> Self:
-        """Tell labelled rows from unlabelled ones, weighted to the same total (000 section 3)."""
+        """Tell labelled rows from unlabelled ones, with equal total weight (000 section 3)."""
         if self.prior is None:
             raise UsageError(
-                f"Only rows of the class {labelled!s} are labelled, which does not say how many of "
-                f"the {unlabelled.sum():,} unlabelled rows are of it. Give its share, such as "
-                "prior=0.1, or prior='entropy'."
+                "Only rows of class {label!s} are labelled, which does not say how many of the "
+                "{count:,} unlabelled rows belong to it.",
+                code="one-labelled-class",
+                label=labelled,
+                count=int(unlabelled.sum()),
+                known=Argument("prior", 0.1),
+                guessed=Argument("prior", "entropy"),
+                remedy="Give its base rate, such as {known}, or {guessed}.",
             )
-        self._refuse_second_weights(self.estimator_)
-        if self._by_entropy():
+        self._refuse_class_weights(self.estimator_)
+        if self._by_entropy:
             self._fit_density(X, labels, weight)
         codes = (~unlabelled).astype(int)
         if self.undersample is not None:
             chosen = self._chosen_rows(codes)
             X, codes = _safe_indexing(X, chosen), codes[chosen]
             weight = None if weight is None else weight[chosen]
-        equal = equal_totals(codes, weight)
-        self.estimator_.fit(X, codes, **weight_argument(self.estimator_, equal, own=True))
-        self._take_over(two_classes(labelled))
+        balanced = balancing_weights(codes, weight)
+        self.estimator_.fit(
+            X, codes, **sample_weight_argument(self.estimator_, balanced, balancing=True)
+        )
+        self._copy_inner(two_classes(labelled))
         self.one_labelled_ = True
         self.n_rows_used_ = len(codes)
-        self._settle(np.ones(2), np.ones(2))
+        self._set_base_rates(np.ones(2), np.ones(2))
         self._expose_logit(_safe_indexing(X, np.arange(min(64, len(codes)))))
         return self
-
-    def _fit_density(self, X: Any, labels: Any, weight: Array | None) -> None:
-        self.density_ = fitted_density(self.density, self.default_prevalence, X, labels, weight)
-
-    def _by_entropy(self) -> bool:
-        return isinstance(self.prior, str)
 
     def _fit_rows(self, rows: Rows) -> Self:
         if self.undersample is not None:
             raise UsageError(
-                f"undersample={self.undersample!r} draws rows of an array, and these are rows in "
-                "blocks. Pass X and y as arrays, or fit on all rows."
+                "{undersample} needs arrays, but X is Rows.",
+                code="needs-arrays",
+                undersample=Argument("undersample", self.undersample),
+                remedy="Pass X and y as arrays, or fit on all rows.",
             )
         sums, unlabelled = rows.label_counts()
         if self.prior is not None and unlabelled and (sums > 0).sum() == 1:
             raise UsageError(
-                f"Only rows of the class {rows.classes[int(sums.argmax())]!s} are labelled, and "
-                "weighting them against the unlabelled ones needs arrays. Pass X and y as arrays."
+                "Only rows of class {label!s} are labelled. Weighting them against the unlabelled "
+                "rows needs arrays, but X is Rows.",
+                code="needs-arrays",
+                label=rows.classes[int(sums.argmax())],
+                remedy="Pass X and y as arrays.",
             )
         self.estimator_.fit(rows)
-        self._take_over()
-        if self._by_entropy():
-            self.density_ = fitted_density(self.density, self.default_prevalence, rows, None)
+        self._copy_inner()
+        if self._by_entropy:
+            self._fit_density(rows, None, None)
         self.n_rows_used_ = len(rows) - unlabelled
         where, setting = self._class_weights(self.estimator_)
-        self._settle(sums, sums * factors(where, setting, sums, sums, self.classes_))
+        self._set_base_rates(sums, sums * class_factors(where, setting, sums, sums, self.classes_))
         head = next(rows.blocks()).X[:64]
         self._expose_logit(ArrayRows(head, schema=rows.schema, check=False))
         return self
 
-    def predict_proba(self, X: Any) -> Array:
-        """Return each class's probability under the class mix `now_at_`, shape (n, n_classes)."""
-        check_is_fitted(self)
-        return correct_prior(self.estimator_.predict_proba(X), self.trained_at_, self.now_at_)
+    def _fit_density(
+        self, X: ArrayLike | Rows, labels: ArrayLike | None, weight: Array | None
+    ) -> None:
+        self.density_ = fit_density(self.density, self.default_prevalence, X, labels, weight)
 
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of each class's probability, shape (n, n_classes)."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class of each row under the class mix `now_at_`."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags, tags.non_deterministic = inner.input_tags, inner.non_deterministic
-        if inner.classifier_tags is not None:
-            tags.classifier_tags = inner.classifier_tags
-        return tags
-
-    def _refuse_contradictions(self) -> None:
-        if not hasattr(self.estimator, "predict_proba"):
-            raise UsageError(
-                f"{type(self.estimator).__name__} gives no probabilities (it has no "
-                "predict_proba), so there is nothing to correct. Wrap it in scikit-learn's "
-                "CalibratedClassifierCV first."
-            )
-        if self._by_entropy():
-            refuse_word("prior", self.prior, ("entropy",))
-        elif self.density is not None or self.default_prevalence != 0.5:
-            name = "density" if self.density is not None else "default_prevalence"
-            raise UsageError(
-                f"{name}={getattr(self, name)!r} finds class shares for prior='entropy', and here "
-                f"prior={self.prior!r}. Give one of the two."
-            )
-        if self.density is not None and self.default_prevalence != 0.5:
-            raise UsageError(
-                f"default_prevalence={self.default_prevalence!r} is for the maxent that is fitted "
-                f"without density=. Give it to {type(self.density).__name__} instead."
-            )
-        if self.prior is not None and self.kept is not None:
-            raise UsageError(
-                f"prior={self.prior!r} and kept={self.kept!r} both say which class mix the world "
-                "has. Give prior= for known shares, or kept= for the rates at which the rows were "
-                "sampled."
-            )
-        ratio = self.undersample
-        if ratio is not None and not (isinstance(ratio, (int, float)) and 0 < ratio < np.inf):
-            raise UsageError(
-                f"undersample={ratio!r} is not a number of rows per row of the rarest class. Give "
-                "1.0 for half and half, or None to fit on all rows."
-            )
-        if not (self.weighted is None or isinstance(self.weighted, Mapping)):
-            refuse_word("weighted", self.weighted, ("auto",))
+    @property
+    def _by_entropy(self) -> bool:
+        return isinstance(self.prior, str)
 
     def _chosen_rows(self, labels: NDArray[Any]) -> NDArray[np.intp]:
-        """All rows of the rarest class, a random part of the others, in their old order."""
-        classes = known_classes(labels)
-        hits = [np.flatnonzero(is_label(labels, label)) for label in classes]
+        """Return all rows of the rarest class and a random part of the others, in row order."""
+        classes = _known_classes(labels)
+        hits = [np.flatnonzero(_is_class(labels, label)) for label in classes]
         most = max(1, round(float(self.undersample or 0) * min(map(len, hits), default=0)))
         random = check_random_state(self.random_state)
         kept = np.ones(len(labels), dtype=bool)
@@ -354,78 +325,61 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 kept[random.choice(rows, most, replace=False)] = True
         return np.flatnonzero(kept)
 
-    def _class_weights(self, inner: Any) -> tuple[str, Any]:
-        """Return the parameter that holds the inner fit's class weights, and its value."""
-        if self.weighted is None:
-            return "", None
-        if isinstance(self.weighted, Mapping):
-            where, setting = stated_weights(inner, strict=False)
-            if where:
-                raise UsageError(
-                    f"weighted={dict(self.weighted)!r}, but {type(inner).__name__} itself says "
-                    f"{where}={setting!r}. Leave weighted='auto', or take one of the two away."
-                )
-            return "weighted", dict(self.weighted)
-        return stated_weights(inner, strict=True)
-
-    def _refuse_second_weights(self, inner: Any) -> None:
-        """With one labelled class both groups weigh the same: class weights would contradict it."""
-        where, setting = self._class_weights(inner)
-        if where:
-            raise UsageError(
-                f"{where}={setting!r}, but rows of one class only are labelled: they and the "
-                f"unlabelled rows already get the same total weight. Leave {where} out."
-            )
-
-    def _take_over(self, classes: NDArray[Any] | None = None) -> None:
+    def _copy_inner(self, classes: NDArray[Any] | None = None) -> None:
         self.classes_ = np.asarray(self.estimator_.classes_ if classes is None else classes)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
 
-    def _settle(self, every: Array, trained: Array) -> None:
-        """Note the mix that the inner fit saw and the mix to predict for."""
+    def _set_base_rates(self, every: Array, trained: Array) -> None:
+        """Set the base rates that the inner fit saw and those to predict for."""
         if len(self.classes_) < 2 or not (trained > 0).all():
-            shown = ", ".join(repr(c) for c in self.classes_[trained > 0].tolist())
             raise DataError(
-                f"Rows of at least two classes are needed, and there is only one class with "
-                f"weight above 0: {shown or 'none'}. Label rows of the other class too."
+                "Labelled rows of at least two classes are needed; there is only one class with "
+                "weight above 0: {classes}.",
+                code="one-class",
+                classes=", ".join(repr(c) for c in self.classes_[trained > 0].tolist()) or "none",
+                remedy="Label rows of the other class too.",
             )
         inner = getattr(self.estimator_, "now_at_", None)  # a PriorCorrected inside this one
         self.trained_at_ = trained / trained.sum() if inner is None else np.asarray(inner)
+        if self._by_entropy:
+            self.now_at_ = density_base_rates(self.density_, self.classes_)
+            return
         if self.prior is not None:
-            self.now_at_ = (
-                density_shares(self.density_, self.classes_)
-                if self._by_entropy()
-                else self._shares_of_prior()
-            )
+            self.now_at_ = self._prior_base_rates()
             return
         rates = by_class("kept", self.kept or {}, self.classes_, 1.0)
         if not ((rates > 0) & (rates <= 1)).all():
             raise UsageError(
-                f"kept={self.kept!r} must hold shares of a class that were kept, above 0 and at "
-                "most 1, such as {0: 0.05}."
+                "The fractions that were kept must be above 0 and at most 1, got {kept}.",
+                code="kept-range",
+                kept=Argument("kept", self.kept),
             )
         self.now_at_ = every / rates / (every / rates).sum()
 
-    def _shares_of_prior(self) -> Array:
+    def _prior_base_rates(self) -> Array:
         classes = self.classes_.tolist()
         if not isinstance(self.prior, Mapping):
             if not isinstance(self.prior, (int, float, np.number)) or len(classes) != 2:
                 raise UsageError(
-                    f"prior={self.prior!r} does not say the shares of the {len(classes)} classes: "
-                    f"give a dict, such as {{{classes[-1]!r}: 0.01, ...}}."
+                    "{prior} does not give the base rates of the {n_classes} classes.",
+                    code="base-rate-shape",
+                    prior=Argument("prior", self.prior),
+                    n_classes=len(classes),
+                    last=classes[-1],
+                    remedy="Give a dict, such as {{{last!r}: 0.01, ...}}.",
                 )
-            return class_shares(float(self.prior), 2, "prior")
-        shares = by_class("prior", self.prior, self.classes_, np.nan)
-        left_out = np.isnan(shares)
+            return base_rates(float(self.prior), 2, "prior")
+        rates = by_class("prior", self.prior, self.classes_, np.nan)
+        left_out = np.isnan(rates)
         if left_out.sum() == 1:
-            shares[left_out] = 1.0 - shares[~left_out].sum()
-        return class_shares(shares, len(classes), "prior")
+            rates[left_out] = 1.0 - rates[~left_out].sum()
+        return base_rates(rates, len(classes), "prior")
 
     def _expose_logit(self, head: Any) -> None:
-        """Show the shifted intercept where the inner model is a linear logit, as seen on rows."""
+        """Set coef_ and the shifted intercept_ where some rows show that the model is a logit."""
         inner = self.estimator_
         for name in ("coef_", "intercept_"):
             self.__dict__.pop(name, None)
@@ -439,12 +393,207 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.coef_ = np.array(inner.coef_)
         self.intercept_ = inner.intercept_ + (shift[1] - shift[0] if score.ndim == 1 else shift)
 
+    # --- predicting -------------------------------------------------------------------------------
+
+    def predict_proba(self, X: ArrayLike | Rows) -> Array:
+        """Return each class's probability under the base rates `now_at_`, shape (n, n_classes)."""
+        check_is_fitted(self)
+        return correct_prior(self.estimator_.predict_proba(X), self.trained_at_, self.now_at_)
+
+    def predict_log_proba(self, X: ArrayLike | Rows) -> Array:
+        """Return the logarithm of each class's probability, shape (n, n_classes)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def predict(self, X: ArrayLike | Rows) -> NDArray[Any]:
+        """Return the most probable class of each row under the base rates `now_at_`."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags, tags.non_deterministic = inner.input_tags, inner.non_deterministic
+        if inner.classifier_tags is not None:
+            tags.classifier_tags = inner.classifier_tags
+        return tags
+
+    # --- arguments --------------------------------------------------------------------------------
+
+    def _check_arguments(self) -> None:
+        """Refuse arguments that cannot work or that contradict each other."""
+        if not hasattr(self.estimator, "predict_proba"):
+            raise UsageError(
+                "{estimator} has no predict_proba, so there are no probabilities to correct.",
+                code="no-predict-proba",
+                estimator=type(self.estimator).__name__,
+                remedy="Wrap it in scikit-learn's CalibratedClassifierCV first.",
+            )
+        if self._by_entropy:
+            refuse_word("prior", self.prior, ("entropy",))
+        elif self.density is not None or self.default_prevalence != 0.5:
+            name = "density" if self.density is not None else "default_prevalence"
+            raise self._conflict(name, "prior", "{one} is used only with {entropy}, got {other}.")
+        if self.density is not None and self.default_prevalence != 0.5:
+            raise self._conflict(
+                "default_prevalence",
+                "density",
+                "{one} is for the MaxentClassifier that is fitted without density.",
+                "Give it to {estimator} instead.",
+            )
+        if self.prior is not None and self.kept is not None:
+            raise self._conflict(
+                "prior",
+                "kept",
+                "{one} and {other} both give the base rates to predict for.",
+                "Give prior for known base rates, or kept for the rates at which rows were "
+                "sampled.",
+            )
+        ratio = self.undersample
+        if ratio is not None and not (isinstance(ratio, (int, float)) and 0 < ratio < np.inf):
+            raise UsageError(
+                "undersample must be a number above 0 (rows of another class per row of the "
+                "rarest), got {undersample}.",
+                code="parameter-range",
+                undersample=Argument("undersample", ratio),
+                remedy="Give 1.0 for balanced classes, or None to fit on all rows.",
+            )
+        if not (self.weighted is None or isinstance(self.weighted, Mapping)):
+            refuse_word("weighted", self.weighted, ("auto",))
+
+    def _conflict(self, one: str, other: str, text: str, *remedy: str) -> UsageError:
+        return UsageError(
+            text,
+            code="argument-conflict",
+            one=Argument(one, getattr(self, one)),
+            other=Argument(other, getattr(self, other)),
+            entropy=Argument("prior", "entropy"),
+            estimator=type(self.density).__name__,
+            remedy=remedy,
+        )
+
+    def _class_weights(self, inner: Any) -> tuple[str, Any]:
+        """Return the parameter that holds the inner fit's class weights, and its value."""
+        if self.weighted is None:
+            return "", None
+        if isinstance(self.weighted, Mapping):
+            where, setting = class_weight_setting(inner, strict=False)
+            if where:
+                raise UsageError(
+                    "{weighted} was given, but {estimator} has {setting}.",
+                    code="argument-conflict",
+                    weighted=Argument("weighted", dict(self.weighted)),
+                    estimator=type(inner).__name__,
+                    setting=Argument(where, setting),
+                    remedy="Leave weighted='auto', or remove one of the two.",
+                )
+            return "weighted", dict(self.weighted)
+        return class_weight_setting(inner, strict=True)
+
+    def _refuse_class_weights(self, inner: Any) -> None:
+        """With one labelled class, class weights would contradict the equal total weights."""
+        where, setting = self._class_weights(inner)
+        if where:
+            raise UsageError(
+                "{setting} was given, but only one class is labelled: labelled and unlabelled rows "
+                "already get the same total weight.",
+                code="argument-conflict",
+                setting=Argument(where, setting),
+                name=where,
+                remedy="Leave {name} out.",
+            )
+
     def _check_loaded(self) -> None:
         """Refuse a model file whose parts do not belong together."""
         if not hasattr(self, "classes_"):
             return
         for name in ("trained_at_", "now_at_"):
-            class_shares(getattr(self, name), len(self.classes_), name)
+            base_rates(getattr(self, name), len(self.classes_), name)
         inner = [0, 1] if getattr(self, "one_labelled_", False) else self.classes_.tolist()
         if inner != np.asarray(self.estimator_.classes_).tolist():
-            raise DataError("classes_ are not those of the inner model.")
+            raise DataError(
+                "classes_ holds {inner}, the inner model's classes_ {found}.",
+                code="class-mismatch",
+                inner=inner,
+                found=np.asarray(self.estimator_.classes_).tolist(),
+            )
+
+
+# --- labels in three states -----------------------------------------------------------------------
+
+
+def _unlabelled(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which labels are missing values: NaN, None or pandas NA.
+
+    Examples
+    --------
+    >>> _unlabelled(np.array([1.0, np.nan]))
+    array([False,  True])
+    >>> _unlabelled(np.array(["fox", None], dtype=object))
+    array([False,  True])
+    """
+    if labels.dtype.kind == "f":
+        return np.asarray(np.isnan(labels))
+    if labels.dtype == object:
+        # NaN is the one value that differs from itself; pandas.NA answers neither yes nor no.
+        return np.array(
+            [v is None or type(v).__name__ == "NAType" or v != v for v in labels], dtype=bool
+        )
+    return np.zeros(len(labels), dtype=bool)
+
+
+def _known_classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted classes without missing values; refuse measurements."""
+    if labels.dtype == object:
+        labels = labels[[value is not None and value == value for value in labels]]
+        labels = np.array(labels.tolist()) if len(labels) else labels
+    elif labels.dtype.kind == "f":
+        if np.isinf(labels).any():
+            raise DataError(
+                "Input y contains infinity or a value too large for dtype('float64').",
+                code="infinite-labels",
+                remedy="Labels are classes; rows that are not labelled are NaN.",
+            )
+        labels = labels[~np.isnan(labels)]
+    check_classification_targets(labels)
+    return np.unique(labels)
+
+
+def _only_class(labels: NDArray[Any], unlabelled: NDArray[np.bool_]) -> Any:
+    """Return the class if all labelled rows have the same one, None if there are several.
+
+    Examples
+    --------
+    >>> print(_only_class(np.array([1.0, np.nan]), np.array([False, True])))
+    1.0
+    """
+    if unlabelled.all():
+        raise DataError(
+            "None of the {count:,} rows is labelled: y is missing throughout.",
+            code="no-labels",
+            count=len(labels),
+            remedy="Label some rows of at least one class.",
+        )
+    classes = _known_classes(labels[~unlabelled])
+    if len(classes) > 1:
+        return None
+    if not unlabelled.any():
+        raise DataError(
+            "All {count:,} rows are labelled {label!s}: there is only one class, and no unlabelled "
+            "row to tell it from.",
+            code="one-class",
+            count=len(labels),
+            label=classes[0],
+            remedy="Add rows with y = NaN.",
+        )
+    return classes[0]
+
+
+def _is_class(labels: NDArray[Any], label: Any) -> NDArray[np.bool_]:
+    return np.asarray(labels == label, dtype=bool)
+
+
+def _class_sums(labels: NDArray[Any], weight: Array | None, classes: NDArray[Any]) -> Array:
+    """Return the total weight of each class; unlabelled rows count for none."""
+    weight = np.ones(len(labels)) if weight is None else weight
+    return np.array([weight[_is_class(labels, label)].sum() for label in classes], dtype=np.float64)
