@@ -30,8 +30,8 @@ from scarce.evaluation.realised import total_cost as total_cost
 from scarce.evaluation.scores import brier_score as brier_score
 from scarce.evaluation.scores import log_loss as log_loss
 from scarce.gaussian.classifier import GaussianBayes as GaussianBayes
-from scarce.io.columns import compare_columns as compare_columns
 from scarce.io.open import open_rows as open_rows
+from scarce.io.profile import compare_columns as compare_columns
 from scarce.io.store import load as load
 from scarce.io.store import save as save
 from scarce.linear.rare import RareClassifier as RareClassifier

@@ -91,13 +91,13 @@ def large(request, tmp_path, rng, monkeypatch):
     path = tmp_path / ("data.parquet" if request.param == "parquet" else "data.csv")
     if request.param == "parquet":
         pq.write_table(table, path, row_group_size=1000)
-        monkeypatch.setattr("scarce.io.files.block_rows", lambda columns: 1000)
+        monkeypatch.setattr("scarce.io.source.block_rows", lambda columns: 1000)
     else:
         pacsv.write_csv(table, path)
         monkeypatch.setattr("scarce.engine.memory.block_rows", lambda columns: 1000)
         monkeypatch.setattr("scarce.io.open.block_rows", lambda columns: 1000)
     if request.param == "streamed":
-        monkeypatch.setattr("scarce.io.text.WHOLE_TEXT_BYTES", 0)
+        monkeypatch.setattr("scarce.io.source.WHOLE_TEXT_BYTES", 0)
     return path
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from scarce.engine.memory import ArrayRows
 from scarce.errors import DataError, DataWarning, StoreError, UsageError
-from scarce.io import files, open, text
+from scarce.io import open
+from scarce.io import source as table_source
 from scarce.io.cache import CachedRows
-from scarce.io.files import PartedRows
-from scarce.io.open import open_rows
+from scarce.io.open import PartedRows, open_rows
 from scarce.io.schema import Schema
 from scarce.io.source import open_table
 from scarce.io.store import load
@@ -76,7 +76,7 @@ def test_every_format_reads_the_same(tmp_path, kind):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of 1,000 rows and next to no memory: large data in small."""
-    for module in (files, open):
+    for module in (table_source, open):
         monkeypatch.setattr(module, "block_rows", lambda _: 1000)
     monkeypatch.setattr("scarce.engine.memory.block_rows", lambda _: 1000)
     monkeypatch.setattr(open, "IN_MEMORY_BYTES", 0)
@@ -94,10 +94,10 @@ def test_parts_are_row_groups_and_opened_by_the_workers(tmp_path, small_blocks, 
 
 
 def test_small_row_groups_are_joined_and_large_ones_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "block_rows", lambda _: 2100)
-    source = files.PartedSource([write(make_table(), tmp_path, "parquet")], "parquet")
+    monkeypatch.setattr(table_source, "block_rows", lambda _: 2100)
+    source = table_source.PartedSource([write(make_table(), tmp_path, "parquet")], "parquet")
     assert [part.groups for part in source.parts(3)] == [(0, 1, 2), (3, 4, 5), (6, 7)]
-    monkeypatch.setattr(files, "block_rows", lambda _: 10)
+    monkeypatch.setattr(table_source, "block_rows", lambda _: 10)
     assert len(source.parts(3)) == 8
 
 
@@ -129,7 +129,7 @@ def test_invariant_streamed_cached_and_held_rows_give_the_same_bits(
 def test_large_text_is_streamed_into_the_cache(tmp_path, small_blocks, monkeypatch):
     path = write(make_table(), tmp_path, "csv")
     held = open_rows(path, label="y")
-    monkeypatch.setattr(text, "WHOLE_TEXT_BYTES", 0)
+    monkeypatch.setattr(table_source, "WHOLE_TEXT_BYTES", 0)
     streamed = open_rows(path, label="y", engine="threads")
     assert isinstance(streamed, CachedRows)
     assert streamed.schema == held.schema
@@ -142,8 +142,11 @@ def test_large_text_is_streamed_into_the_cache(tmp_path, small_blocks, monkeypat
 def test_only_needed_columns_are_read(tmp_path, monkeypatch):
     path = write(make_table(), tmp_path, "parquet")
     asked = []
-    read = files.read_part
-    monkeypatch.setattr(files, "read_part", lambda p, k, c: asked.append(list(c)) or read(p, k, c))
+    read = table_source.read_part
+    for module in (table_source, open):
+        monkeypatch.setattr(
+            module, "read_part", lambda p, k, c: asked.append(list(c)) or read(p, k, c)
+        )
     open_rows(path, columns=["x"], label="y")
     assert {name for columns in asked for name in columns} == {"x", "y"}
 
@@ -396,7 +399,7 @@ def test_doubtful_headers_are_said(tmp_path, content, words):
 
 
 def test_a_word_in_a_late_block_of_streamed_text_is_explained(tmp_path, small_blocks, monkeypatch):
-    monkeypatch.setattr(text, "WHOLE_TEXT_BYTES", 0)
+    monkeypatch.setattr(table_source, "WHOLE_TEXT_BYTES", 0)
     path = bad(tmp_path, "a.csv", "a,b\n" + "1,2\n" * 3_000_000 + "1,oops\n")
     with pytest.raises(DataError, match=r"'oops'.*missing="):
         open_rows(path)

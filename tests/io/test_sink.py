@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from scarce.errors import DataError, UsageError
-from scarce.io.formats import format_of
 from scarce.io.sink import (
     csv_bytes,
     refuse_existing,
@@ -20,7 +19,7 @@ from scarce.io.sink import (
     without_formulas,
     write_tables,
 )
-from scarce.io.source import open_table
+from scarce.io.source import format_of, open_table
 from scarce.io.text import TextForm
 
 HOSTILE = ["plain", "a,b", 'say "no"', "two\nlines", "cr\rlf", "tab\there", "", "ü,ö", None]

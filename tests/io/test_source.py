@@ -15,8 +15,8 @@ from scarce.errors import DataError, UsageError
 from scarce.io.open import open_rows
 from scarce.io.sink import write_tables
 from scarce.io.source import open_table
-from scarce.io.table_values import number_column
 from scarce.io.text import TextForm
+from scarce.io.values import number_column
 
 TEXT = b"id,score,city\n007,1.5,Ulm\n008,NA,\n,-2e3,Bonn\n"
 

@@ -10,12 +10,14 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from scarce.engine.progress import Walks
+from scarce.engine.machine import Walks
 from scarce.errors import DataError, DataWarning, UsageError
-from scarce.io import complaints, files, open, text
-from scarce.io.levels import refuse_mixed
+from scarce.io import open
+from scarce.io import source as table_source
+from scarce.io import text as complaints
 from scarce.io.open import open_rows
-from scarce.io.sniff import look_at_head
+from scarce.io.schema import refuse_mixed
+from scarce.io.text import look_at_head
 
 BODY = "a,b\n1,2\n3,4\n"
 
@@ -24,7 +26,7 @@ BODY = "a,b\n1,2\n3,4\n"
 def reading(request, monkeypatch):
     """Open text as small files are, and as large ones are."""
     if request.param == "streamed":
-        monkeypatch.setattr(text, "WHOLE_TEXT_BYTES", 0)
+        monkeypatch.setattr(table_source, "WHOLE_TEXT_BYTES", 0)
     return request.param
 
 
@@ -107,7 +109,7 @@ def test_what_cannot_be_read_gets_one_sentence(tmp_path, reading, case):
 
 
 def test_the_column_of_a_late_word_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "WHOLE_TEXT_BYTES", 0)
+    monkeypatch.setattr(table_source, "WHOLE_TEXT_BYTES", 0)
     path = put(tmp_path, "a,b,c\n" + "1,2,3\n" * 1_500_000 + "1,2,oops\n")
     with pytest.raises(DataError, match=r"column 'c': CSV conversion error .*'oops'"):
         open_rows(path, columns=["c", "a"])
@@ -189,7 +191,7 @@ def test_leading_zeros_are_not_lost_without_a_word(tmp_path, small, monkeypatch)
     path = tmp_path / "codes.csv"
     path.write_text('zip,"amount, net",share\n10001,1,0.5\n"00501",0,0\n00544,2,0.25\n')
     if not small:
-        monkeypatch.setattr("scarce.io.text.WHOLE_TEXT_BYTES", 0)
+        monkeypatch.setattr("scarce.io.source.WHOLE_TEXT_BYTES", 0)
     with pytest.warns(DataWarning, match=r"'zip' holds values such as '00501', .*\(501\)") as said:
         rows = open_rows(path)
     assert len(said) == 1
@@ -237,7 +239,7 @@ def test_text_in_one_go_tells_its_bytes(tmp_path, told, packed):
 
 
 def test_streamed_text_tells_both_walks(tmp_path, told, monkeypatch):
-    monkeypatch.setattr(text, "WHOLE_TEXT_BYTES", 0)
+    monkeypatch.setattr(table_source, "WHOLE_TEXT_BYTES", 0)
     pacsv.write_csv(table(), tmp_path / "a.csv")
     size = (tmp_path / "a.csv").stat().st_size
     open_rows(tmp_path / "a.csv", label="y", progress=told)
@@ -254,7 +256,7 @@ def test_streamed_text_tells_both_walks(tmp_path, told, monkeypatch):
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
 @pytest.mark.parametrize("cache", [None, True])
 def test_other_files_tell_their_rows(tmp_path, told, monkeypatch, kind, cache):
-    monkeypatch.setattr(files, "block_rows", lambda _: 10_000)
+    monkeypatch.setattr(table_source, "block_rows", lambda _: 10_000)
     path = tmp_path / f"a.{kind}"
     if kind == "parquet":
         pq.write_table(table(), path, row_group_size=10_000)

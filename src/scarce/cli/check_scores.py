@@ -112,7 +112,7 @@ def walked(
 def at_hand(judged: Judged, scores: ScoreFlags, threshold: Any, level: float, seed: int) -> Found:
     """Count where every row has a label, else estimate, from rows that are in memory."""
     from scarce import Estimate, estimate_performance
-    from scarce.io.table_values import number_column
+    from scarce.io.values import number_column
 
     values = judged.prob
     if scores.score is not None:

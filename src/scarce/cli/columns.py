@@ -79,7 +79,7 @@ def read_labels(
 
 def number_column(table: Any, name: str, **place: Any) -> Any:
     """Return a column as float64, NaN where a value is missing; see `scarce.io`."""
-    from scarce.io import table_values
+    from scarce.io import values as table_values
 
     return table_values.number_column(table, name, **place)
 

@@ -303,7 +303,7 @@ def open_labelled(
 
 def _named_well(source: Any) -> bool:
     """Whether a file's name says what is inside, which is what `open_rows` goes by."""
-    from scarce.io.formats import format_of
+    from scarce.io.source import format_of
 
     try:
         kind, packing = format_of(source.path)

@@ -366,7 +366,7 @@ def look_at(
 
 def _learnt(loaded: Any, source: Any) -> str:
     """Say that the model learnt from this very file, by the mark that it carries; else nothing."""
-    from scarce.io.files import stamp
+    from scarce.io.source import stamp
 
     held = loaded.model
     while held is not None and not hasattr(held, "data_fingerprint_"):

@@ -120,7 +120,7 @@ def number_values(part: Any, name: str, *, where: str, form: TextForm, start: in
     start : int
         Number of the part's first row, for messages.
     """
-    from scarce.io.table_values import number_column
+    from scarce.io.values import number_column
 
     return number_column(part, name, where=where, start=start, form=form)
 

@@ -388,7 +388,7 @@ class Story:
 
 def _learnt_from(model: Any, table: Path) -> bool:
     """Whether a model carries the mark of this very file."""
-    from scarce.io.files import stamp
+    from scarce.io.source import stamp
 
     held = model
     while held is not None and not hasattr(held, "data_fingerprint_"):

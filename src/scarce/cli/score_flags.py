@@ -311,7 +311,7 @@ class ScoredTable:
 
         from scarce import estimate_performance
         from scarce.cli.columns import label_meanings
-        from scarce.io.streamed import streamed_rows
+        from scarce.io.open import streamed_rows
 
         source, answer = self.source, self.answer
         names = (asked["inclusion"], asked["label_source"], asked["threshold_at_time"])

@@ -27,7 +27,7 @@ def weight_column(source: TableSource, table: Any, name: str | None, form: TextF
         return None
     import numpy as np
 
-    from scarce.io.table_values import number_column
+    from scarce.io.values import number_column
 
     values = number_column(table, name, where=source.where)
     bad = ~(np.isfinite(values) & (values >= 0))
@@ -46,7 +46,7 @@ def inclusion_column(source: TableSource, table: Any, name: str | None) -> Any:
     """Return the probability with which each row was drawn, NaN where it was not."""
     if name is None:
         return None
-    from scarce.io.table_values import number_column
+    from scarce.io.values import number_column
 
     return number_column(table, name, where=source.where)
 

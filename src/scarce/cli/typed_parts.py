@@ -37,8 +37,8 @@ def as_written(
     numbers : collection of str
         Columns that were computed with: numbers, whatever their beginning looks like.
     """
-    from scarce.io.formats import TEXT
     from scarce.io.sink import sink_format
+    from scarce.io.source import TEXT
 
     if sink_format(out, to)[0] in TEXT or not source.is_text:
         return lambda part: part

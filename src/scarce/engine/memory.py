@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from scarce.engine.block import Array, Block, block_rows
 from scarce.engine.executors import Engine
-from scarce.engine.machine import CACHE_ENDING
-from scarce.engine.progress import Walks
+from scarce.engine.machine import CACHE_ENDING, Walks
 from scarce.engine.rows import Rows, Ticket
 from scarce.errors import DataError, DataWarning, UsageError
 from scarce.io.cache import CachedRows, write_cache

@@ -12,8 +12,11 @@ where two readings exist: the error names both, and the argument that settles it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scarce.engine.block import PIECE_ROWS, Array
-from scarce.errors import DataError, suggest
-from scarce.io.labels import brief
+from scarce.errors import DataError, DataWarning, suggest, warn_user
+from scarce.io.labels import brief, read_labels
 from scarce.io.values import floats, nothing, numbers, plain, value_set
 
 MOST_LEVELS = 1000
@@ -415,3 +418,289 @@ def check_weights(weight: Array, name: str = "weight", start: int = 0) -> None:
             f"Weight {name!r}: {seen} at row {start + first:,}. A weight is a finite number >= 0; "
             "use 0 for a row that should not count."
         )
+
+
+MOST_INDICATORS = 100  # levels of a category that becomes columns of 0 and 1
+FEW_WORDS = 0.02  # of the cells: fewer are worth a word, in a column of numbers otherwise
+WIDEST = 5000  # columns of 0 and 1 altogether: rows are dense, 8 bytes a cell
+
+
+def indicator_columns(
+    name: str, levels: Sequence[Any], counts: Mapping[Any, int]
+) -> tuple[Column, ...]:
+    """Return the columns of 0 and 1 for a category: one per level but the most frequent one.
+
+    A category of one level, or of none, has nothing to tell apart: it gives no column, and that is
+    said.
+
+    Examples
+    --------
+    >>> for column in indicator_columns("n", (1, 2, 3), {1: 4, 2: 9, 3: 9}):
+    ...     print(column.name, column.levels)
+    n=1 (2, 1)
+    n=3 (2, 3)
+    """
+    if len(levels) < 2:
+        seen = f"holds the one level {brief(levels[0])}" if levels else "holds no value"
+        warnings.warn(
+            f"Column {name!r} {seen}: it tells no rows apart and gives no column of 0 and 1. Leave "
+            f"it out with drop=[{name!r}].",
+            DataWarning,
+            stacklevel=6,
+        )
+        return ()
+    reference = max(levels, key=lambda level: counts[level])  # the first of equal ones
+    return tuple(
+        Column(f"{name}={_in_a_name(level)}", "indicator", (reference, level), name)
+        for level in levels
+        if level != reference
+    )
+
+
+def refuse_crowds(columns: Sequence[Column]) -> None:
+    """Refuse columns of 0 and 1 that share a name with another column, or are too many to hold."""
+    by_name: dict[str, Column] = {}
+    for column in columns:
+        other = by_name.setdefault(column.name, column)
+        if other is not column:
+            made = other if column.source is None else column
+            raise DataError(
+                f"Two columns would be named {column.name!r}: one that is there and one of 0 and 1 "
+                f"for a level of {made.source!r}. Rename the column in the file, or leave one out "
+                f"with drop=[{made.source!r}]."
+            )
+    sources = [column.source for column in columns if column.source is not None]
+    if len(sources) > WIDEST:
+        largest = max(dict.fromkeys(sources), key=sources.count)
+        raise DataError(
+            f"Categories would become {len(sources):,} columns of 0 and 1, of which {largest!r} "
+            f"gives {sources.count(largest):,}: more than {WIDEST:,} are not held. Leave some out, "
+            f"such as drop=[{largest!r}], or name the few that matter in indicators=[...]."
+        )
+
+
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}([.,' \u2019\u00a0\u202f]\d{3})+([.,]\d+)?")
+_BESIDE = " \t\u00a0\u202f%$\u20ac\u00a3"  # what may stand around a number
+_ADVICE = {
+    "comma": "with a decimal comma. Pass decimal=','",
+    "point": "with a decimal point. Pass decimal='.'",
+    "thousands": "with separators of thousands. Take them out in the file",
+    "either": "with a decimal comma or a separator of thousands. Pass decimal=',' for the one, or "
+    "take the other out in the file",
+    "beside": "with a sign beside it. Take the sign out in the file",
+}
+
+
+def refuse_mixed(
+    name: str, counts: Mapping[Any, int], first_row: Callable[[Any], int], decimal: str = "."
+) -> None:
+    """Refuse a text column that should have been numbers: a stray word, or another spelling.
+
+    `counts` is how often each value occurs. `first_row` finds the row of a value; it is called only
+    for the message. `decimal` is the point with which text was read. Where half of the values are
+    words the column is a category; if nearly all of its rows hold numbers, that is said.
+    """
+    words = sorted(level for level in counts if isinstance(level, str))
+    ways = {word: way for word in words if (way := _written(word, decimal)) is not None}
+    strays = [word for word in words if word not in ways and not _is_number(word, decimal)]
+    if not strays and not ways:
+        return
+    rows, odd = (sum(counts[word] for word in some) for some in (words, strays))
+    category = f"if the column is a category, pass categories=[{name!r}]."
+    mixed = 2 * len(strays) < len(words)
+    if strays and (mixed or odd <= FEW_WORDS * rows):
+        seen = (
+            f"Column {name!r}: {brief(strays[0])} at row {first_row(strays[0]):,} is not a number "
+            f"({odd:,} such cell{'s' if odd != 1 else ''}), while {rows - odd:,} of {rows:,} are."
+        )
+        advice = f"If it means missing, pass missing=[{brief(strays[0])}]; {category}"
+        if mixed:
+            raise DataError(f"{seen} {advice}")
+        warn_user(f"{seen} The column is read as a category of {len(words)} levels. {advice}")
+    if strays:
+        return  # words, as a category has them
+    for way, advice in _ADVICE.items():  # 1,234 may be either: other words tell
+        word = next((word for word in ways if ways[word] == way), None)
+        if word is not None:
+            raise DataError(
+                f"Column {name!r}: {brief(word)} at row {first_row(word):,} is a number written "
+                f"another way, {advice}; {category}"
+            )
+
+
+def _written(word: str, decimal: str) -> str | None:
+    """Return in which other way a number is written, None for plain numbers and for words.
+
+    Examples
+    --------
+    >>> [_written(word, ".") for word in ("1.5", "1,5", "1,234", "1,234.5", "5 %", "red")]
+    [None, 'comma', 'either', 'thousands', 'beside', None]
+    """
+    if _is_number(word, decimal):
+        return None
+    bare = word.strip(_BESIDE)
+    if _is_number(bare, decimal):
+        return "beside"
+    grouped = _THOUSANDS.fullmatch(bare) is not None
+    if decimal == "." and re.fullmatch(r"[-+]?\d*,\d+", bare):
+        return "either" if grouped else "comma"
+    if decimal != "." and not grouped and _is_number(bare, "."):
+        return "point"
+    return "thousands" if grouped else None
+
+
+def _is_number(word: str, decimal: str) -> bool:
+    if decimal != ".":
+        if "." in word:
+            return False
+        word = word.replace(decimal, ".")
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return "_" not in word  # 1_000 is a number to Python alone
+
+
+def _in_a_name(level: Any) -> str:
+    """Write 2.0 as 2: streamed text gives whole numbers as floats, and names must not tell."""
+    return str(int(level)) if isinstance(level, float) and level.is_integer() else str(level)
+
+
+Walk = Callable[[Sequence[str]], Iterable[pa.Table]]
+
+
+@dataclass
+class Reading:
+    """What `open_rows` was asked for."""
+
+    label: Any
+    meanings: dict[str, Any]
+    weight: Any
+    columns: Sequence[str] | None
+    drop: Sequence[str] | None
+    categories: tuple[str, ...]
+    missing: tuple[Any, ...]
+    infinite_is_missing: bool
+    unknown: str
+    max_levels: int | None
+    indicators: bool | tuple[str, ...]
+    like: Schema | None
+    decimal: str = "."
+    look_at_levels: Callable[[Sequence[Any], str], None] = lambda levels, name: None
+    padded: Mapping[str, str] = field(default_factory=dict)
+
+    def schema_of(self, arrow: pa.Schema, tables: Walk) -> Schema:
+        """Find the schema; `tables(columns)` walks the table from its beginning."""
+        if self.like is not None:
+            return self._schema_like(arrow, self.like)
+        chosen = pick_columns(
+            arrow.names, label=self.label, weight=self.weight, columns=self.columns, drop=self.drop
+        )
+        if self.label is not None:
+            check_label_type(self.label, arrow.field(self.label).type)
+        listed: tuple[str, ...] = () if isinstance(self.indicators, bool) else self.indicators
+        for what, names in (("categories", self.categories), ("indicators", listed)):
+            for name in names:
+                refuse_absent(name, arrow.names, what)
+        by_hand = {*self.categories, *listed}
+        kinds = {
+            name: column_kind(name, arrow.field(name).type, as_category=name in by_hand)
+            for name in chosen
+        }
+        coded = [name for name, kind in kinds.items() if kind == "category"]
+        spread = set(coded if self.indicators is True else listed)
+        wanted = [*coded, *([self.label] if self.label is not None else [])]
+        counts = distinct(tables(wanted), wanted) if wanted else {}
+        columns: list[Column] = []
+        for name in chosen:
+            if kinds[name] == "number":
+                columns.append(Column(name))
+                self._say_if_padded(name)
+                continue
+            levels = [level for level in counts[name] if level not in ("", *self.missing)]
+            self.look_at_levels(levels, name)
+            if name not in by_hand:
+                seen = {level: counts[name][level] for level in levels}
+                refuse_mixed(name, seen, _row_finder(name, tables), self.decimal)
+            most = MOST_INDICATORS if name in spread else MOST_LEVELS
+            most = most if self.max_levels is None else self.max_levels
+            book = code_book(name, levels, most, indicators=name in spread)
+            if name in spread:
+                columns.extend(indicator_columns(name, book, counts[name]))
+            else:
+                columns.append(Column(name, "category", book))
+        refuse_crowds(columns)
+        if not columns:
+            raise DataError(
+                f"No feature column is left: {', '.join(map(repr, chosen[:8]))} hold one level "
+                "each, which tells no rows apart. Keep a column that differs between rows."
+            )
+        meaning: tuple[Any, ...] = ((), (), ())
+        if self.label is not None:
+            meaning = read_labels(self.label, counts[self.label], **self.meanings)
+        return Schema(
+            tuple(columns),
+            label=self.label,
+            weight=self.weight,
+            classes=meaning[0],
+            coded_as=meaning[1],
+            unlabelled=meaning[2],
+            missing=self.missing,
+            infinite_is_missing=self.infinite_is_missing,
+            unknown=self.unknown,
+        )
+
+    def _say_if_padded(self, name: str) -> None:
+        """Warn that a column of codes, such as 00501, is read as numbers."""
+        if name in self.padded:
+            code = self.padded[name]
+            warn_user(
+                f"Column {name!r} holds values such as {code!r}, with leading zeros, and is read "
+                f"as numbers ({float(code):g}). If they are codes, pass categories=[{name!r}], or "
+                f"leave them out with drop=[{name!r}]."
+            )
+
+    def _schema_like(self, arrow: pa.Schema, like: Schema) -> Schema:
+        pick_columns(arrow.names, label=None, weight=None, columns=like.sources, drop=None)
+        for name in like.sources:
+            column_kind(name, arrow.field(name).type, as_category=False)
+        label = self.label if self.label is not None else like.label
+        return replace(
+            like,
+            label=label if label in arrow.names else None,
+            weight=self.weight,
+            missing=(*like.missing, *self.missing),
+            unknown=self.unknown,
+            infinite_is_missing=self.infinite_is_missing or like.infinite_is_missing,
+        )
+
+
+def distinct(tables: Iterable[pa.Table], names: Sequence[str]) -> dict[str, Counter[Any]]:
+    """Return how often each value of some columns occurs over all parts of a table.
+
+    Examples
+    --------
+    >>> distinct([pa.table({"a": ["x", None, "x"]}), pa.table({"a": ["y"]})], ["a"])
+    {'a': Counter({'x': 2, 'y': 1})}
+    """
+    found: dict[str, Counter[Any]] = {name: Counter() for name in names}
+    for table in tables:
+        for name in names:
+            for held in pc.value_counts(plain(table.column(name), name)).to_pylist():
+                value = held["values"]
+                if value is not None and value == value:
+                    found[name][value] += held["counts"]
+    return found
+
+
+def _row_finder(name: str, tables: Walk) -> Callable[[Any], int]:
+    def find(value: Any) -> int:
+        start = 0
+        for table in tables([name]):
+            place = pc.index(plain(table.column(name), name), value).as_py()
+            if place >= 0:
+                return start + int(place)
+            start += table.num_rows
+        return start
+
+    return find

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from scarce.errors import DataError, UsageError, printable, refuse_word
 from scarce.io.atomic import whole_file
-from scarce.io.formats import FORMATS, TEXT, format_of
+from scarce.io.source import FORMATS, TEXT, format_of
 from scarce.io.text import TextForm
 
 Write = Callable[[pa.Table], None]

@@ -12,9 +12,10 @@ import pytest
 
 from scarce import GaussianBayes, RareClassifier, load, save
 from scarce.errors import DataError, DataWarning, UsageError
-from scarce.io import files, levels, open, text
-from scarce.io.files import PartedRows
-from scarce.io.open import open_rows
+from scarce.io import open
+from scarce.io import schema as levels
+from scarce.io import source as table_source
+from scarce.io.open import PartedRows, open_rows
 from scarce.io.schema import Column, Schema
 
 CITIES = ["Ulm", "Bonn", "Köln", "Ulm", None, "Bonn", "Ulm"]
@@ -107,7 +108,7 @@ def test_every_table_gives_the_same_columns(table):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    for module in (files, open):
+    for module in (table_source, open):
         monkeypatch.setattr(module, "block_rows", lambda _: 1000)
     monkeypatch.setattr("scarce.engine.memory.block_rows", lambda _: 1000)
     monkeypatch.setattr(open, "IN_MEMORY_BYTES", 0)
@@ -128,7 +129,7 @@ def test_invariant_files_caches_and_engines_give_the_same_bits(tmp_path, small_b
     opened.append(open_rows(tmp_path / "a.parquet", **how))
     assert isinstance(opened[1], PartedRows)
     opened += [open_rows(tmp_path / name, cache=True, **how) for name in ("a.csv", "a.parquet")]
-    monkeypatch.setattr(text, "WHOLE_TEXT_BYTES", 0)
+    monkeypatch.setattr(table_source, "WHOLE_TEXT_BYTES", 0)
     opened.append(open_rows(tmp_path / "a.csv", **how))
     assert opened[-1].schema.columns[-1].levels[1] == 4.0, "streamed whole numbers are floats"
     for rows in opened:
@@ -150,12 +151,12 @@ def test_a_cache_made_without_indicators_is_not_taken_for_one_with(tmp_path):
 def test_the_source_column_is_read_once(tmp_path, monkeypatch):
     pq.write_table(TABLE, tmp_path / "a.parquet")
     rows = PartedRows(
-        files.PartedSource([tmp_path / "a.parquet"], "parquet"),
+        table_source.PartedSource([tmp_path / "a.parquet"], "parquet"),
         open_rows(TABLE, label="y", indicators=True).schema,
     )
     asked = []
-    read = files.read_part
-    monkeypatch.setattr(files, "read_part", lambda p, k, c: asked.append(list(c)) or read(p, k, c))
+    read = table_source.read_part
+    monkeypatch.setattr(open, "read_part", lambda p, k, c: asked.append(list(c)) or read(p, k, c))
     assert dense(rows).shape == (7, 4)
     assert asked == [["x", "city", "n", "y"]]
 

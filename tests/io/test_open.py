@@ -7,9 +7,9 @@ import pytest
 
 from scarce import DataError, UsageError, WorkerError, estimate_performance, open_rows
 from scarce.engine import memory
-from scarce.io import streamed
+from scarce.io import open as streamed
+from scarce.io.open import StreamedRows, streamed_rows
 from scarce.io.source import open_table
-from scarce.io.streamed import StreamedRows, streamed_rows
 from scarce.missed.digest import ScoreDigest
 from tests.engine import kernels
 
