@@ -7,12 +7,14 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "scarce"
 
-BASE = {"errors", "results", "checks"}
+BASE = {"errors", "results", "checks", "scoring", "bootstrap"}
 BELOW = BASE | {"engine", "io"}  # what every subject stands on
 MAY_IMPORT = {
     "errors": set(),
     "results": {"errors"},
+    "scoring": {"errors"},
     "checks": BASE | {"engine"},
+    "bootstrap": BASE | {"engine"},
     "engine": BASE | {"io"},
     "io": BASE | {"engine"},
     "datasets": {"errors"},
@@ -34,6 +36,7 @@ MAY_IMPORT = {
 PUBLIC_MODULES = {
     "errors",
     "results",
+    "scoring",
     "engine",
     "io",
     "datasets",

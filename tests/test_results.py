@@ -2,12 +2,16 @@
 
 import json
 import math
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from scarce import Estimate, FitReport, UsageError
-from scarce.results import WidthChoice, short
+from scarce.results import RankedFit, Selection, WidthChoice, short, to_json, to_plain
+from tests.problems import refused
 
 
 def test_an_estimate_never_travels_alone():
@@ -26,12 +30,12 @@ def test_not_identified_and_unbounded_are_said():
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, 90])
 def test_levels_are_coverages(level):
-    with pytest.raises(UsageError, match="is not a coverage"):
+    with refused("level-range", UsageError, value=level):
         Estimate(0.5, 0.4, 0.6, level=level)
 
 
 def test_empty_intervals_are_refused():
-    with pytest.raises(UsageError, match="swap the two"):
+    with refused("empty-interval", UsageError, low=0.6, high=0.4):
         Estimate(0.5, 0.6, 0.4)
 
 
@@ -50,14 +54,101 @@ def test_a_report_says_how_the_fit_ended():
     assert FitReport(True, 1e-9, 1.0, 2, 0.1, proves="duality gap").gap == 1e-9
     exact = FitReport(True, 0.0, 2.5, 1, 0.1, proves="closed form")
     assert str(exact) == "solved in closed form after 1 pass, objective 2.5"
-    assert report.to_dict()["warnings"] == ("Widen the boxes.",)
+    assert report.to_dict()["warnings"] == ["Widen the boxes."]
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.0, "0"), (1e-9, "1e-09"), (999.9, "1e+03"), (1234.5, "1,234")]
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1e-9, "1e-09"),
+        (-2.5e-7, "-0.00000025"),
+        (9.999e-5, "0.0001"),
+        (999.4, "999"),
+        (999.9, "1,000"),
+        (1234.5, "1,234"),
+    ],
 )
 def test_short(value, text):
     assert short(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, None),
+        (True, True),
+        (3, 3),
+        (0.1, 0.1),
+        (math.nan, None),
+        (math.inf, "Infinity"),
+        (-math.inf, "-Infinity"),
+        (np.float64(0.25), 0.25),
+        (np.float32("nan"), None),
+        (np.int64(7), 7),
+        (np.bool_(True), True),
+        (np.str_("a"), "a"),
+        (
+            np.array([[1.0, math.nan], [math.inf, -math.inf]]),
+            [[1.0, None], ["Infinity", "-Infinity"]],
+        ),
+        ((1, [2, (3,)]), [1, [2, [3]]]),
+        ({np.int64(1): 2, "a": {"b": math.nan}}, {"1": 2, "a": {"b": None}}),
+        (Path("a") / "b", str(Path("a") / "b")),
+        ({"b", "a"}, ["a", "b"]),
+        (date(2026, 5, 1), "2026-05-01"),
+    ],
+)
+def test_plain(value, expected):
+    found = to_plain(value)
+    assert found == expected
+    assert type(found) is type(expected) or isinstance(value, np.str_)
+    assert json.loads(to_json(value)) == expected
+
+
+def test_infinities_are_read_back_by_python():
+    assert [float(to_plain(value)) for value in (math.inf, -math.inf)] == [math.inf, -math.inf]
+
+
+def test_records_go_through_to_dict():
+    recall = Estimate(math.nan, 0.1, math.inf, level=0.9, method="audit", assumes="drawn at random")
+    assert to_plain(recall) == {
+        "value": None,
+        "low": 0.1,
+        "high": "Infinity",
+        "level": 0.9,
+        "method": "audit",
+        "assumes": "drawn at random",
+    }
+    report = FitReport(True, 0.0, -math.inf, passes=2, seconds=0.5, warnings=("few rows",))
+    assert to_plain({"fit": report})["fit"]["objective"] == "-Infinity"
+    assert to_plain(report)["warnings"] == ["few rows"]
+
+
+def test_other_dataclasses_go_field_by_field():
+    @dataclass
+    class Pair:
+        recall: Estimate
+        rows: np.ndarray
+
+    found = to_plain(Pair(Estimate(0.5, 0.0, math.inf), np.array([1])))
+    assert (found["recall"]["high"], found["rows"]) == ("Infinity", [1])
+
+
+@pytest.mark.parametrize("value", [object(), 1j, Estimate])
+def test_what_has_no_json_form_is_refused(value):
+    with refused("no-json-form", UsageError, type=type(value).__name__):
+        to_plain(value)
+
+
+def test_keys_that_would_fall_together_are_refused():
+    with refused("duplicate-keys", UsageError):
+        to_plain({1: "a", "1": "b"})
+
+
+def test_canonical_is_one_ascii_line_whatever_the_order():
+    assert to_json({"b": 1, "a": "Bradýpus\n"}) == r'{"a":"Brad\u00fdpus\n","b":1}'
+    assert to_json({"a": 1, "b": 2}) == to_json({"b": 2, "a": 1})
 
 
 def choice(**changes):
@@ -94,7 +185,7 @@ def test_a_choice_of_widths_in_words():
 
 
 def test_a_choice_of_widths_has_a_score_for_each():
-    with pytest.raises(UsageError, match=r"shape \(2, 2\) do not belong to 2 folds and 3 widths"):
+    with refused("shape-mismatch", UsageError, shape=(2, 2), expected=(2, 3)):
         choice(scores=np.zeros((2, 2)))
     with pytest.raises(AttributeError):
         choice().score = 1.0
@@ -107,3 +198,30 @@ def test_a_certificate_in_words():
     assert "off by more than 1." in FitReport(False, np.inf, 0, 1, 0, proves="duality gap").meaning
     assert "gradient is 3e-09" in FitReport(True, 3e-9, 0.4, 7, 0.02).meaning
     assert "exact" in FitReport(True, 0.0, 0.4, 1, 0.02, proves="closed form").meaning
+
+
+RECORDS = [
+    Estimate(math.nan, -math.inf, math.inf),
+    FitReport(True, 0.0, math.inf, 1, 0.1, warnings=("Few rows.",)),
+    choice(error=math.nan),
+    Selection(
+        "brier", np.array([np.nan]), np.ones(2), np.zeros((1, 1, 2)), np.ones(1), math.nan, 1.0,
+        0.1, "", math.nan, 0.0, 0.0, np.array([np.nan]),
+    ),
+    RankedFit("gamma", "normal", 41.2, -math.inf, 0.011, 0.008),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda one: type(one).__name__)
+def test_every_record_is_valid_json_and_a_table_in_notebooks(record):
+    told = record.to_dict()
+    assert json.loads(record.to_json()) == told == json.loads(json.dumps(told, allow_nan=False))
+    page = record._repr_html_()
+    assert page.startswith("<table")
+    assert page.count("<tr>") == page.count("</tr>") > 2
+
+
+def test_a_table_in_a_notebook_shows_markup_as_text():
+    page = Estimate(0.5, 0.4, 0.6, method="<b>&")._repr_html_()
+    assert "&lt;b&gt;&amp;" in page
+    assert "<b>" not in page

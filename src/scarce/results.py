@@ -1,26 +1,215 @@
-"""The records that carry every result: a number about the world, how a fit ended, what was chosen.
+"""The records that carry every result, and the one way to write them for people and for programs.
 
 `Estimate` is used wherever a number about the world is reported: it never travels without its
-interval, the method behind it and the assumption it leans on. `FitReport` comes from every solver:
-a fit stops on an optimality certificate, never on "the coefficients moved little". `Selection`
-comes from every search over settings, with its spread and what it gained over the plain choice;
-`WidthChoice` is the same for the one width of maxent's boxes; `RankedFit` is one pair of families
-that a mixture of scores was fitted with.
+interval, its method and what it assumes. `FitReport` comes from every solver: a fit stops on an
+optimality certificate, never on "the coefficients moved little". `Selection` comes from every
+search over settings, `WidthChoice` from the search for the width of maxent's boxes, and `RankedFit`
+is one pair of families that a mixture of scores was fitted with.
+
+For people `short` writes every number: three significant digits. For programs `to_plain` turns
+every record into what JSON can hold: NaN ("not identified") is null, and infinities are the texts
+"Infinity" and "-Infinity", which `float()` reads back.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, fields, is_dataclass
+from html import escape
+from json import dumps
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
+from scarce.errors import Argument, UsageError
 
-from scarce.errors import UsageError
+if TYPE_CHECKING:  # NumPy is heavy, and the command line writes errors without it
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+
+def short(value: float, *, percent: bool | str = False) -> str:
+    """Write a number for people: three significant digits, and no exponent where zeros can be read.
+
+    Parameters
+    ----------
+    value : float
+    percent : bool or str
+        True writes a share in percent; a text, such as "pp", replaces the percent sign.
+
+    Examples
+    --------
+    >>> short(0.123456), short(float("nan")), short(float("-inf")), short(41234.0)
+    ('0.123', 'unknown', '-inf', '41,234')
+    >>> short(0.0000123456), short(1.5e-9), short(999.9), short(0.0153, percent=True)
+    ('0.0000123', '1.5e-09', '1,000', '1.53 %')
+    """
+    if math.isnan(value):
+        return "unknown"
+    if math.isinf(value):
+        return f"{value:g}"
+    if percent:
+        return f"{short(100 * value)} {'%' if percent is True else percent}"
+    if 999.5 <= abs(value) < 1e15:
+        return f"{value:,.0f}"
+    if 1e-7 <= abs(value) < 1e-4:
+        return f"{value:.{2 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
+    return f"{value:.3g}"
+
+
+def in_rows(n: int) -> str:
+    """Write a number of rows.
+
+    Examples
+    --------
+    >>> in_rows(1), in_rows(2000)
+    ('1 row', '2,000 rows')
+    """
+    return f"{n:,} row{'s' if n != 1 else ''}"
+
+
+@overload
+def to_plain(value: Mapping[Any, Any]) -> dict[str, Any]: ...
+
+
+@overload
+def to_plain(value: object) -> Any: ...
+
+
+def to_plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: None, bool, int, float, str, list and dict.
+
+    Parameters
+    ----------
+    value : object
+        None, booleans, numbers, texts, paths, dates, NumPy scalars and arrays, records with
+        `to_dict`, dataclasses, mappings, sets, lists and tuples, nested at will.
+
+    Returns
+    -------
+    object
+        NaN is None, infinities are "Infinity" and "-Infinity", sets are sorted lists and keys are
+        texts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> to_plain({"at": np.array([-np.inf, 0.5]), "area": Estimate(np.nan, 0.0, 1.0)})
+    {'at': ['-Infinity', 0.5], 'area': {'value': None, 'low': 0.0, 'high': 1.0, 'level': 0.9, ...}}
+    """
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return float(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}Infinity"
+    if isinstance(value, Mapping):
+        named = {str(key): to_plain(item) for key, item in value.items()}
+        if len(named) < len(value):
+            raise UsageError(
+                "Two keys are the same text in JSON: {keys}.",
+                code="duplicate-keys",
+                keys=list(value),
+            )
+        return named
+    if isinstance(value, Set):
+        return [to_plain(item) for item in sorted(value, key=str)]
+    if isinstance(value, list | tuple):
+        return [to_plain(item) for item in value]
+    if isinstance(value, PathLike):
+        return to_plain(fspath(value))
+    if not isinstance(value, type):  # a class has the methods of its records, but no values
+        for method in ("to_dict", "tolist", "isoformat"):
+            if hasattr(value, method):
+                return to_plain(getattr(value, method)())
+        if is_dataclass(value):
+            return _public_fields(value)
+    raise UsageError(
+        "A value of type {type} has no JSON form.",
+        code="no-json-form",
+        type=type(value).__name__,
+        remedy="Give a number, a text, an array or a record.",
+    )
+
+
+def to_json(value: Any) -> str:
+    """Return canonical JSON of a value: one line, ASCII, sorted keys; see `to_plain`.
+
+    Examples
+    --------
+    >>> to_json({"b": float("nan"), "a": (1, float("-inf"))})
+    '{"a":[1,"-Infinity"],"b":null}'
+    """
+    return dumps(to_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _public_fields(record: Any) -> dict[str, Any]:
+    names = [one.name for one in fields(record) if not one.name.startswith("_")]
+    return {name: to_plain(getattr(record, name)) for name in names}
+
+
+class Record:
+    """What the dataclasses that carry results have in common: JSON, and a table in notebooks."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, ready for JSON; see `scarce.results.to_plain`."""
+        return _public_fields(self)
+
+    def to_json(self) -> str:
+        """Return the fields as one line of JSON."""
+        return to_json(self)
+
+    def _repr_html_(self) -> str:
+        """Return a table of names and values, for notebooks."""
+        lines = [
+            f"<tr><th style='text-align:left'>{escape(name.replace('_', ' '))}</th>"
+            f"<td style='text-align:left'>{escape(text)}</td></tr>"
+            for name, text in self._html_lines()
+        ]
+        return f"<table class='scarce-{type(self).__name__}'>{''.join(lines)}</table>"
+
+    def _html_lines(self) -> Iterator[tuple[str, str]]:
+        for one in fields(self):  # type: ignore[arg-type]
+            if not one.name.startswith("_"):
+                yield from _lines_of(one.name, getattr(self, one.name))
+
+
+def _lines_of(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Names and texts of one field: an interval in brackets, a line for each entry of a mapping."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _lines_of(f"{name}: {key}", item)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        if any(isinstance(item, Record) for item in value):
+            for place, item in enumerate(value):
+                yield from _lines_of(f"{name} {place + 1}" if len(value) > 1 else name, item)
+        elif len(value):
+            yield name, ", ".join(_cell(item) for item in value)
+    elif value is not None:
+        yield name, _cell(value)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Estimate):
+        return f"{short(value.value)} {value.interval}"
+    if getattr(value, "shape", ()):
+        ends = ""
+        if value.size and value.dtype.kind in "iuf":
+            ends = f" from {short(value.min())} to {short(value.max())}"
+        return f"{' x '.join(map(str, value.shape))} values{ends}"
+    if isinstance(value, float):
+        return short(value)
+    return f"{value:,}" if type(value) is int else str(value)
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Record):
     """A number about the world with its interval.
 
     Parameters
@@ -56,12 +245,18 @@ class Estimate:
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:
             raise UsageError(
-                f"level={self.level!r} is not a coverage. Give a number between 0 and 1, such as "
-                "0.9."
+                "{argument} must be between 0 and 1, such as 0.9, got {value!r}.",
+                code="level-range",
+                argument=Argument("level"),
+                value=self.level,
             )
         if self.low > self.high:
             raise UsageError(
-                f"An interval from low={self.low!r} to high={self.high!r} is empty: swap the two."
+                "The interval is empty: low={low} is above high={high}.",
+                code="empty-interval",
+                low=self.low,
+                high=self.high,
+                remedy="Swap the two.",
             )
 
     @property
@@ -69,22 +264,23 @@ class Estimate:
         """Length of the interval."""
         return round(self.high - self.low, 15)
 
+    @property
+    def interval(self) -> str:
+        """The interval as people read it, such as "[0.48, 0.74]"."""
+        return f"[{short(self.low)}, {short(self.high)}]"
+
     def __contains__(self, truth: float) -> bool:
         return self.low <= truth <= self.high
 
     def __str__(self) -> str:
         return (
-            f"{short(self.value)} [{short(self.low)}, {short(self.high)}]"
+            f"{short(self.value)} {self.interval}"
             f" ({100 * self.level:g} %, {self.method or 'method not said'})"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a plain dictionary, for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
-class FitReport:
+class FitReport(Record):
     """How a fit ended.
 
     Parameters
@@ -162,39 +358,9 @@ class FitReport:
         text = f"{how} after {passes}, objective {self.objective:.6g}"
         return "\n".join([text, *(f"warning: {warning}" for warning in self.warnings)])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a plain dictionary, for JSON."""
-        return asdict(self)
-
-
-def short(value: float) -> str:
-    """Write a number for a reader: three significant digits, words where it is not a number.
-
-    Examples
-    --------
-    >>> short(0.123456), short(float("nan")), short(float("-inf")), short(41234.0)
-    ('0.123', 'unknown', '-inf', '41,234')
-    """
-    if math.isnan(value):
-        return "unknown"
-    if math.isfinite(value) and 1000 <= abs(value) < 1e15:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-def in_rows(n: int) -> str:
-    """Write a number of rows.
-
-    Examples
-    --------
-    >>> in_rows(1), in_rows(2000)
-    ('1 row', '2,000 rows')
-    """
-    return f"{n:,} row{'s' if n != 1 else ''}"
-
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class Selection(Record):
     """How settings were chosen: the score of each on rows that its fit did not see.
 
     Parameters
@@ -229,6 +395,7 @@ class Selection:
 
     Examples
     --------
+    >>> import numpy as np
     >>> one = np.array([[[0.10, 0.11]]])
     >>> found = Selection("brier", np.array([0.3]), np.array([1.0, 10.0]), one, np.ones(1),
     ...     0.3, 1.0, 0.10, "logistic", 0.101, 0.001, 0.002, np.array([0.3]))
@@ -237,10 +404,10 @@ class Selection:
     """
 
     by: str
-    shapes: Any
-    ridges: Any
-    scores: Any
-    weights: Any
+    shapes: Array
+    ridges: Array
+    scores: Array
+    weights: Array
     shape: float
     ridge: float
     score: float
@@ -248,22 +415,27 @@ class Selection:
     reference_score: float
     gain: float
     gain_error: float
-    shape_by_fold: Any
+    shape_by_fold: Array
     loss: str = ""
 
     def __post_init__(self) -> None:
-        sizes = [np.shape(part) for part in (self.weights, self.shapes, self.ridges)]
+        sizes = [part.shape for part in (self.weights, self.shapes, self.ridges)]
         whole = tuple(length for size in sizes for length in size)
-        if np.shape(self.scores) != whole or np.shape(self.shape_by_fold) != sizes[0]:
+        if self.scores.shape != whole or self.shape_by_fold.shape != sizes[0]:
             raise UsageError(
-                f"scores of shape {np.shape(self.scores)} do not belong to {whole} (folds, shapes, "
-                "ridges): give one score for each."
+                "scores has shape {shape}, and there are {expected} (folds, shapes, ridges).",
+                code="shape-mismatch",
+                shape=self.scores.shape,
+                expected=whole,
+                remedy="Give one score for each.",
             )
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Array:
         """Mean score of each (shape, ridge) over the held-out rows of all folds."""
-        return np.average(self.scores, axis=0, weights=self.weights)
+        import numpy as np
+
+        return np.asarray(np.average(self.scores, axis=0, weights=self.weights))
 
     @property
     def inside_noise(self) -> bool:
@@ -280,7 +452,7 @@ class Selection:
             f"({short(self.score)} on left-out rows)"
         ]
         if not math.isnan(self.shape) and folds > 1:
-            low, high = np.min(self.shape_by_fold), np.max(self.shape_by_fold)
+            low, high = self.shape_by_fold.min(), self.shape_by_fold.max()
             lines.append(f"the folds alone would choose shapes from {low:g} to {high:g}")
         if self.reference:
             what = "gain of gev-canonical" if self.loss == self.reference else "gain"
@@ -296,7 +468,7 @@ class Selection:
 
 
 @dataclass(frozen=True, eq=False)
-class WidthChoice:
+class WidthChoice(Record):
     """How the width of the boxes was chosen: the gain of each width on held-out labelled rows.
 
     Parameters
@@ -315,29 +487,35 @@ class WidthChoice:
 
     Examples
     --------
+    >>> import numpy as np
     >>> scores = np.array([[0.1, 0.4], [0.2, 0.3]])
     >>> print(WidthChoice(np.array([2.0, 1.0]), scores, np.ones(2), 1.0, 0.35, 0.05))
     chosen on 2 folds: width_scale 1, gain 0.35 +- 0.05 nats per labelled row
     """
 
-    widths: Any
-    scores: Any
-    weights: Any
+    widths: Array
+    scores: Array
+    weights: Array
     width_scale: float
     score: float
     error: float
 
     def __post_init__(self) -> None:
-        if np.shape(self.scores) != (len(self.weights), len(self.widths)):
+        if self.scores.shape != (len(self.weights), len(self.widths)):
             raise UsageError(
-                f"scores of shape {np.shape(self.scores)} do not belong to {len(self.weights)} "
-                f"folds and {len(self.widths)} widths: give one score for each."
+                "scores has shape {shape}, and there are {expected} (folds, widths).",
+                code="shape-mismatch",
+                shape=self.scores.shape,
+                expected=(len(self.weights), len(self.widths)),
+                remedy="Give one score for each.",
             )
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Array:
         """Mean score of each width over the held-out rows of all folds."""
-        return np.average(self.scores, axis=0, weights=self.weights)
+        import numpy as np
+
+        return np.asarray(np.average(self.scores, axis=0, weights=self.weights))
 
     @property
     def at_edge(self) -> bool:
@@ -357,7 +535,7 @@ class WidthChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class RankedFit:
+class RankedFit(Record):
     """One pair of families as it was fitted.
 
     Parameters

@@ -7,90 +7,14 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from scarce.cli.output import canonical, emit, plain, progress, say, table, terminal_width
-from scarce.results import Estimate, FitReport
+from scarce.cli.output import emit, progress, say, table, terminal_width
+from scarce.results import Estimate
 
-NAN, INF = float("nan"), float("inf")
 Captured = pytest.CaptureFixture[str]
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (None, None),
-        (True, True),
-        (3, 3),
-        (0.1, 0.1),
-        (NAN, None),
-        (INF, "Infinity"),
-        (-INF, "-Infinity"),
-        (np.float64(0.25), 0.25),
-        (np.float32("nan"), None),
-        (np.int64(7), 7),
-        (np.bool_(True), True),
-        (np.str_("a"), "a"),
-        (np.array([[1.0, NAN], [INF, -INF]]), [[1.0, None], ["Infinity", "-Infinity"]]),
-        ((1, [2, (3,)]), [1, [2, [3]]]),
-        ({np.int64(1): 2, "a": {"b": NAN}}, {"1": 2, "a": {"b": None}}),
-        (Path("a") / "b", str(Path("a") / "b")),
-    ],
-)
-def test_plain(value: object, expected: object):
-    found = plain(value)
-    assert found == expected
-    assert type(found) is type(expected) or isinstance(value, np.str_)
-    assert json.loads(canonical(value)) == expected
-
-
-def test_infinities_are_read_back_by_python():
-    assert [float(plain(value)) for value in (INF, -INF)] == [INF, -INF]
-
-
-def test_records_go_through_to_dict():
-    recall = Estimate(NAN, 0.1, INF, level=0.9, method="audit", assumes="drawn at random")
-    assert plain(recall) == {
-        "value": None,
-        "low": 0.1,
-        "high": "Infinity",
-        "level": 0.9,
-        "method": "audit",
-        "assumes": "drawn at random",
-    }
-    report = FitReport(True, 0.0, -INF, passes=2, seconds=0.5, warnings=("few rows",))
-    assert plain({"fit": report})["fit"]["objective"] == "-Infinity"
-    assert plain(report)["warnings"] == ["few rows"]
-
-
-def test_other_dataclasses_go_field_by_field():
-    @dataclass
-    class Pair:
-        recall: Estimate
-        rows: np.ndarray
-
-    found = plain(Pair(Estimate(0.5, 0.0, INF), np.array([1])))
-    assert (found["recall"]["high"], found["rows"]) == ("Infinity", [1])
-
-
-@pytest.mark.parametrize("value", [object(), 1j, {1, 2}, Estimate])
-def test_what_has_no_json_form_is_refused(value: object):
-    with pytest.raises(TypeError, match="no JSON form"):
-        plain(value)
-
-
-def test_keys_that_would_fall_together_are_refused():
-    with pytest.raises(TypeError, match="same word"):
-        plain({1: "a", "1": "b"})
-
-
-def test_canonical_is_one_ascii_line_whatever_the_order():
-    assert canonical({"b": 1, "a": "Bradýpus\n"}) == r'{"a":"Brad\u00fdpus\n","b":1}'
-    assert canonical({"a": 1, "b": 2}) == canonical({"b": 2, "a": 1})
 
 
 def test_emit_writes_json_or_a_table_or_what_show_writes(capsys: Captured):

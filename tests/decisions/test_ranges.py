@@ -196,7 +196,7 @@ def test_the_record_is_readable_and_goes_to_json():
         "  1.25    33 %",
     ]
     told = json.loads(json.dumps(found.to_dict()))
-    assert told["high"] == [1.1, 2.0, None]
+    assert told["high"] == [1.1, 2.0, "Infinity"]
     assert told["share"]["2"] == pytest.approx(1 / 3)
 
 

@@ -250,8 +250,8 @@ def test_records_are_plain_data(rows):
     ends = cost_curve([0, 1, 0], [0.1, 0.5, 0.9], at=[0.0, 1.0], **QUICK)
     assert ends.threshold.tolist() == [np.inf, -np.inf]
     held = json.loads(json.dumps(ends.to_dict(), allow_nan=False))
-    assert held["threshold"] == [None, None]
-    assert held["miss_rate"] == [1.0, 0.0]  # which of the two it is
+    assert held["threshold"] == ["Infinity", "-Infinity"]
+    assert held["miss_rate"] == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("make", [cost_curve, brier_curve, decision_curve])

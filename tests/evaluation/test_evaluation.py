@@ -6,7 +6,7 @@ from sklearn.metrics import roc_auc_score
 
 from scarce import DataError, UsageError, brier_score, calibration_loss, log_loss
 from scarce.evaluation.evaluation import drawn_weights, evaluate_prob
-from scarce.evaluation.rowwise import row_losses
+from scarce.scoring import row_losses
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from scipy.special import betaincinv
 
 from scarce import DataError
 from scarce.evaluation.redrawn import Redrawn
-from scarce.evaluation.rowwise import finite_losses
+from scarce.scoring import losses_if
 
 
 def share(sums):
@@ -41,7 +41,7 @@ def test_slices_keep_the_spread_of_heavy_tails(rng):
     prob = np.clip(rng.beta(0.4, 12, 6000) * np.where(y, 3, 1), 1e-6, 0.99)
 
     def values(k):
-        return finite_losses(prob, k, "log")[:, None]
+        return losses_if(prob, k, "log")[:, None]
 
     held = np.where(y == 1, -np.log(prob), -np.log1p(-prob))
     drawn = rng.standard_exponential((2000, 6000))
@@ -92,7 +92,7 @@ def test_the_same_rows_are_the_same_answer_in_any_order(rng):
 
     def limits(order):
         def values(k):
-            return finite_losses(prob[order], k, "log")[:, None]
+            return losses_if(prob[order], k, "log")[:, None]
 
         found = Redrawn(y[order], 2, values, sample_weight=weight[order]).estimate(mean)
         return found.low, found.high

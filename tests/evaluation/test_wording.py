@@ -1,12 +1,10 @@
 """Figures as they are written: no exponents, right grammar, JSON that any reader takes."""
 
-import json
-
 import numpy as np
 import pytest
 
 from scarce import Estimate
-from scarce.evaluation.wording import few_remarks, few_words, percent, plain, with_remarks
+from scarce.evaluation.wording import few_remarks, few_words, percent, with_remarks
 
 
 def test_percent_has_no_exponents():
@@ -35,17 +33,3 @@ def test_few_groups_are_said():
     assert few_remarks("; few: 6 groups") == ("Few rows stand behind this: 6 groups.",)
     assert few_remarks("") == ()
     assert with_remarks(["a"], ["b"]) == "a\nremark: b"
-
-
-def test_plain_is_json_for_any_reader():
-    held = {
-        "a": np.array([[np.inf, 1.0], [np.nan, -np.inf]]),
-        "b": (Estimate(np.nan, 0.0, np.inf), np.int64(3), np.bool_(True), "x", None),
-        "c": [("ask", np.float64(2.5))],
-    }
-    found = json.loads(json.dumps(plain(held), allow_nan=False))
-    assert found["a"] == [[None, 1.0], [None, None]]
-    assert found["b"][0]["value"] is None
-    assert found["b"][0]["high"] is None
-    assert found["b"][1:] == [3, True, "x", None]
-    assert found["c"] == [["ask", 2.5]]

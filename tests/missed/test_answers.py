@@ -59,7 +59,7 @@ def test_oracle_slope_and_cost_of_a_curve_that_is_sure():
     assert empty.precision_per_recall.low == -np.inf
     plain = empty.to_dict()
     json.dumps(plain, allow_nan=False)
-    assert plain["precision_per_recall"]["value"] == "-inf"
+    assert plain["precision_per_recall"]["value"] == "-Infinity"
     assert "nan" not in str(empty)
     nothing = asked(scores, labels * 0, 140.0, Sure(np.inf, 0.0, 0.0))
     assert nothing.precision_per_recall.value == 0.0  # 0 above and 0 at the margin

@@ -325,12 +325,18 @@ def _result(
     )
     order = list(found.evaluations)
     one = found.evaluations[order[0]]
-    result = {
+    result: dict[str, Any] = {
         "rows": one.rows,
         "classes": list(judged.classes),
         "counts": list(one.counts),
         "models": order,
-        **found.to_dict(),
+        "evaluations": found.evaluations,
+        "best": found.best,
+        "behind": found.behind,
+        "ahead": found.ahead,
+        "tied": {loss: found.tied(loss) for loss in found.best},
+        "no_better_than_constant": {loss: found.no_better(loss) for loss in found.best},
+        "level": found.level,
         "assumes": [one.log_loss.assumes, LEANS],
     }
     money = _money(judged, probs, order, costs, level, seed)
@@ -345,7 +351,7 @@ def _given_0(judged: Judged, probs: dict[str, Any], rows: Any, weight: Any) -> d
     """How often each model gave probability 0 to what happened, where it did."""
     import numpy as np
 
-    from scarce.evaluation.rowwise import row_losses
+    from scarce.scoring import row_losses
 
     place = judged.y[rows].astype(np.intp)
     counted = True if weight is None else weight > 0

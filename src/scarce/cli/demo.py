@@ -16,8 +16,9 @@ import click
 
 from scarce.cli.next_command import path_word, shell_word
 from scarce.cli.options import engine_of, threads_option
-from scarce.cli.output import emit, json_option, plain, progress, say, seed_option, write_line
+from scarce.cli.output import emit, json_option, progress, say, seed_option, write_line
 from scarce.errors import CheckError
+from scarce.results import to_plain
 
 if TYPE_CHECKING:
     from scarce.cli.stories.folder import Folder
@@ -162,7 +163,7 @@ def _page(folder: Folder, told: dict[str, Told], figures: dict[str, Any], asked:
         [[c.name, c.value, c.low, c.high, "yes" if c.holds else "NO", c.why] for c in checks],
         align="lrrrll",
     )
-    page.data("figures", plain(figures))
+    page.data("figures", to_plain(figures))
     page.write(folder.file(PAGE), force=True)
     folder.wrote(PAGE)
 

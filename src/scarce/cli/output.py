@@ -5,9 +5,8 @@ The JSON form is one line of ASCII with sorted keys, so equal results are equal 
     {"ok": true, "result": {...}, "schema": 1}                                   a result
     {"error": {"kind": "DataError", "message": "..."}, "ok": false, "schema": 1}  an error
 
-JSON has no NaN and no infinity. NaN, which in an `Estimate` means "not identified", becomes null;
-infinities, which mean "unbounded", become the strings "Infinity" and "-Infinity", which float() in
-Python, Number() in JavaScript and as.numeric() in R all read back.
+JSON has no NaN and no infinity: NaN, which in an `Estimate` means "not identified", is null, and
+infinities are the texts "Infinity" and "-Infinity" (see `scarce.results.to_plain`).
 
 Text for people is cleaned here, and only here: a name or a cell of somebody's file may hold codes
 that clear the screen, fill the clipboard or turn the direction of writing, and they are shown as
@@ -29,14 +28,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import fields, is_dataclass
-from json import dumps
-from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from scarce.errors import printable
+from scarce.results import to_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -111,72 +108,13 @@ def emit(
 
 def write_json(record: Mapping[str, Any]) -> None:
     """Write one canonical JSON object and a line end on stdout."""
-    click.echo(canonical(record))
-
-
-def canonical(value: Any) -> str:
-    """Return the canonical JSON of a value: one line, ASCII, sorted keys.
-
-    Examples
-    --------
-    >>> canonical({"b": float("nan"), "a": (1, float("-inf"))})
-    '{"a":[1,"-Infinity"],"b":null}'
-    """
-    return dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def plain(value: Any) -> Any:
-    """Turn a result into what JSON can hold.
-
-    Parameters
-    ----------
-    value : object
-        None, booleans, numbers, words, paths, numpy scalars and arrays, records with `to_dict`,
-        dataclasses, mappings, lists and tuples, nested at will.
-
-    Returns
-    -------
-    object
-        The same in None, bool, int, float, str, list and dict; NaN as None, infinities as
-        "Infinity" and "-Infinity".
-
-    Examples
-    --------
-    >>> from scarce.results import Estimate
-    >>> plain(Estimate(0.5, float("nan"), float("inf")))["high"]
-    'Infinity'
-    """
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return float(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}Infinity"
-    if isinstance(value, Mapping):
-        named = {str(key): plain(item) for key, item in value.items()}
-        if len(named) < len(value):
-            raise TypeError(f"Two keys are the same word in JSON: {list(value)}.")
-        return named
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, PathLike):
-        return plain(fspath(value))
-    if not isinstance(value, type):  # a class has the methods of its records, but nothing to tell
-        if hasattr(value, "to_dict"):
-            return plain(value.to_dict())
-        if hasattr(value, "tolist"):
-            return plain(value.tolist())
-        if is_dataclass(value):
-            return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    raise TypeError(
-        f"A value of type {type(value).__name__} has no JSON form: give emit() a number or a word."
-    )
+    click.echo(to_json(record))
 
 
 def _cell(value: Any) -> str:
     """Write one value for a reader: an Estimate with its interval, lists and mappings as JSON."""
     if isinstance(value, (Mapping, list, tuple)) or hasattr(value, "tolist"):
-        return canonical(value)
+        return to_json(value)
     return str(value)
 
 

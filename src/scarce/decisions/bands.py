@@ -19,7 +19,7 @@ import numpy as np
 from scarce.decisions.cost_checks import Idle, idle_actions
 from scarce.engine.block import Array
 from scarce.errors import UsageError
-from scarce.results import short
+from scarce.results import short, to_plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +70,8 @@ class Bands:
         """Return the fields as a plain dictionary, for JSON."""
         return {
             "actions": list(self.actions),
-            "low": _plain(self.low),
-            "high": _plain(self.high),
+            "low": to_plain(self.low),
+            "high": to_plain(self.high),
             "positive": self.positive,
             "idle": [one.to_dict() for one in self.idle],
         }
@@ -133,13 +133,6 @@ def _narrow(low: Array, high: Array, d0: Array, d1: Array, b_is_first: bool) -> 
     np.maximum(low, cross, out=low, where=falls)
     loses = level & ((d0 > 0) | ((d0 == 0) & b_is_first))
     high[loses] = -1.0
-
-
-def _plain(ends: Array) -> Any:
-    """Lists for JSON, None for an end that is not there."""
-    held = ends.astype(object)
-    held[np.isnan(ends)] = None
-    return held.tolist()
 
 
 def _range_text(low: float, high: float, positive: Any) -> str:

@@ -24,7 +24,7 @@ from scarce.decisions.costs import CostMatrix, as_costs
 from scarce.decisions.doubt import pieces, same_rows, tally
 from scarce.engine.block import Array
 from scarce.errors import UsageError
-from scarce.results import in_rows
+from scarce.results import in_rows, to_plain
 
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
@@ -93,12 +93,12 @@ class StableRange:
         return "\n".join([*lines, *(f"{f:>6g}  {_percent(self.share(f))}" for f in FACTORS)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data, for JSON; None for a range without upper end."""
+        """Return the fields as plain data, for JSON; "Infinity" for a range without upper end."""
         return {
             "varied": self.varied,
             "actions": self.actions.tolist(),
             "low": self.low.tolist(),
-            "high": [one if np.isfinite(one) else None for one in self.high.tolist()],
+            "high": to_plain(self.high),
             "share": {f"{factor:g}": self.share(factor) for factor in FACTORS},
         }
 

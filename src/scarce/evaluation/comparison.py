@@ -22,15 +22,15 @@ from scarce.errors import UsageError
 from scarce.evaluation.evaluation import Evaluation, evaluate_prob, untested
 from scarce.evaluation.left_out import CONSTANT
 from scarce.evaluation.redrawn import Redrawn
-from scarce.evaluation.rowwise import finite_losses, row_losses
-from scarce.results import Estimate
+from scarce.results import Estimate, Record
+from scarce.scoring import losses_if, row_losses
 
 LOSSES = {"log_loss": "log", "brier": "brier"}
 UNKNOWN = "both give what happened probability 0 somewhere, which cannot be subtracted"
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Record):
     """Models on the same rows.
 
     Parameters
@@ -61,15 +61,10 @@ class Comparison:
         return [name for name, one in self.ahead[loss].items() if not one.low > 0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a plain dictionary, for JSON."""
-        return {
-            "evaluations": self.evaluations,
-            "best": self.best,
-            "behind": self.behind,
-            "ahead": self.ahead,
+        """Return the fields and the verdicts as plain values, ready for JSON."""
+        return super().to_dict() | {
             "tied": {loss: self.tied(loss) for loss in LOSSES},
             "no_better_than_constant": {loss: self.no_better(loss) for loss in LOSSES},
-            "level": self.level,
         }
 
 
@@ -158,7 +153,7 @@ def loss_difference(
     n_classes = 2 if sides[0].ndim == 1 else sides[0].shape[1]
 
     def values(k: int) -> Array:
-        return (finite_losses(sides[0], k, loss) - finite_losses(sides[1], k, loss))[:, None]
+        return (losses_if(sides[0], k, loss) - losses_if(sides[1], k, loss))[:, None]
 
     drawn = Redrawn(
         place, n_classes, values, sample_weight=sample_weight, groups=groups, level=level

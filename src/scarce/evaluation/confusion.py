@@ -11,7 +11,7 @@ may still be in it. Does not judge the actions: see realised.py.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,12 @@ from scarce.engine.block import Array
 from scarce.evaluation.outcomes import Outcomes, read_outcomes
 from scarce.evaluation.realised import mean_of
 from scarce.evaluation.resample import Asked, estimate, gather, limits, support
-from scarce.evaluation.wording import few_remarks, few_words, figure, plain, with_remarks
-from scarce.results import Estimate, in_rows, short
+from scarce.evaluation.wording import few_remarks, few_words, figure, with_remarks
+from scarce.results import Estimate, Record, in_rows, short
 
 
 @dataclass(frozen=True, eq=False)
-class CostConfusion:
+class CostConfusion(Record):
     """Rows and cost by action and class.
 
     Parameters
@@ -107,10 +107,6 @@ class CostConfusion:
             for line in lines
         ]
         return with_remarks([head[0], *table], self.remarks)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a plain dictionary, for JSON."""
-        return {one.name: plain(getattr(self, one.name)) for one in fields(self)}
 
 
 def cost_confusion(

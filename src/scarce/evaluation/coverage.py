@@ -13,7 +13,7 @@ cheapest action with an abstain cost does (cheapest.py).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +26,8 @@ from scarce.evaluation.cuts import points, read_flag
 from scarce.evaluation.loss_rows import LossRows, read_losses
 from scarce.evaluation.realised import mean_of
 from scarce.evaluation.resample import Asked, draw_groups, estimate, gather, outer, typical, unseen
-from scarce.evaluation.wording import few_remarks, figure, plain, with_remarks
-from scarce.results import Estimate
+from scarce.evaluation.wording import few_remarks, figure, with_remarks
+from scarce.results import Estimate, Record
 
 STEPS = 512  # places in the order of confidence, in resamples of many rows
 
@@ -118,7 +118,7 @@ def ordered_area(weight: Array, loss: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class RiskCoverage:
+class RiskCoverage(Record):
     """Risk of the decisions that are kept, against the share that is kept.
 
     Parameters
@@ -205,11 +205,6 @@ class RiskCoverage:
         lines.append(f"mean over coverages {figure(self.area)}")
         lines.append(f"above the best order by {figure(self.excess)}")
         return with_remarks(lines, self.remarks)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a plain dictionary, for JSON."""
-        shown = [one.name for one in fields(self) if not one.name.startswith("_")]
-        return {name: plain(getattr(self, name)) for name in shown}
 
 
 def risk_coverage(

@@ -12,7 +12,7 @@ what any threshold can reach. Costs that differ by row have no such curves: see 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,15 +31,15 @@ from scarce.evaluation.cuts import (
     wrong,
 )
 from scarce.evaluation.resample import Asked, estimate, outer
-from scarce.evaluation.wording import figure, plain, with_remarks
-from scarce.results import Estimate, short
+from scarce.evaluation.wording import figure, with_remarks
+from scarce.results import Estimate, Record, short
 
 GRID = np.linspace(0.0, 1.0, 101)
 JOINT = "simultaneous"
 
 
 @dataclass(frozen=True, eq=False)
-class CostCurve:
+class CostCurve(Record):
     """Cost of the best threshold, for every balance of classes and costs.
 
     Parameters
@@ -50,8 +50,7 @@ class CostCurve:
     cost, low, high : ndarray of shape (n,)
         Least cost over thresholds, as a share of the worst (everything wrong), with its band.
     threshold, miss_rate, false_alarm_rate : ndarray of shape (n,)
-        What reaches it. -inf acts on every row and inf on none (in `to_dict`, None for both: the
-        rate of misses is 0 for the first and 1 for the second).
+        What reaches it. -inf acts on every row and inf on none.
     area : Estimate
         Mean cost over all x alike.
     level : float
@@ -85,13 +84,9 @@ class CostCurve:
     def __str__(self) -> str:
         return _told("Mean cost of the best threshold", self.area, self.remarks)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a plain dictionary, for JSON: None for what is infinite or NaN."""
-        return _plain(self)
-
 
 @dataclass(frozen=True, eq=False)
-class BrierCurve:
+class BrierCurve(Record):
     """Cost of acting on the probabilities as they are, and of the best thresholds.
 
     Parameters
@@ -130,13 +125,9 @@ class BrierCurve:
         head = _told("Mean cost (Brier score)", self.area, ())
         return _told(f"{head}\nof it, by wrong probabilities", self.regret_area, self.remarks)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a plain dictionary, for JSON: None for what is infinite or NaN."""
-        return _plain(self)
-
 
 @dataclass(frozen=True, eq=False)
-class DecisionCurve:
+class DecisionCurve(Record):
     """Net benefit of acting from a threshold on, beside acting on all rows and on none.
 
     Parameters
@@ -181,10 +172,6 @@ class DecisionCurve:
             where = f"here and there {where}"
         told = f"Thresholds at which acting by the probabilities gains, beyond doubt: {where}.\n"
         return _told(told + "Share of events", self.prevalence, self.remarks)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a plain dictionary, for JSON: None for what is infinite or NaN."""
-        return _plain(self)
 
 
 def cost_curve(
@@ -442,7 +429,3 @@ def _clipped(low: Array, high: Array, most: float) -> tuple[float, float]:
 
 def _told(what: str, one: Estimate, remarks: tuple[str, ...]) -> str:
     return with_remarks([f"{what}: {figure(one)} ({100 * one.level:g} %)"], remarks)
-
-
-def _plain(record: Any) -> dict[str, Any]:
-    return {one.name: plain(getattr(record, one.name)) for one in fields(record)}

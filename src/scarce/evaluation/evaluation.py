@@ -12,7 +12,7 @@ themselves or by 1 / inclusion. Does not weigh mistakes by money: see worth/.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,8 @@ from scarce.errors import DataError, UsageError
 from scarce.evaluation.calibration import calibration_loss
 from scarce.evaluation.ranking import auc
 from scarce.evaluation.redrawn import Figure, Redrawn
-from scarce.evaluation.rowwise import finite_losses, row_losses
-from scarce.results import Estimate, in_rows, short
+from scarce.results import Estimate, Record, in_rows, short
+from scarce.scoring import losses_if, row_losses
 
 LOSSES = ("log", "brier")
 ONE_CLASS = "there are rows of one class only, so that the constant forecast loses nothing"
@@ -36,7 +36,7 @@ SUM_SLACK = 1e-3  # probabilities written with three digits
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class Evaluation(Record):
     """Figures of probabilities on labelled rows.
 
     Parameters
@@ -82,10 +82,6 @@ class Evaluation:
     auc: tuple[Estimate, ...]
     level: float
     remarks: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a plain dictionary, for JSON."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
 def evaluate_prob(
@@ -138,7 +134,7 @@ def evaluate_prob(
     given = [q for q, _ in sides]
 
     def values(k: int) -> Array:
-        return np.column_stack([*(finite_losses(p, k, loss) for loss in LOSSES), *given])
+        return np.column_stack([*(losses_if(p, k, loss) for loss in LOSSES), *given])
 
     drawn = Redrawn(place, len(names), values, losses=len(LOSSES), **how)
     sums = _Sums(len(names))

@@ -10,18 +10,18 @@ is that of the difference. Counts no rows: see realised.py.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from scarce.engine.block import Array
-from scarce.evaluation.wording import figure, percent, plain, with_remarks
-from scarce.results import Estimate
+from scarce.evaluation.wording import figure, percent, with_remarks
+from scarce.results import Estimate, Record, to_plain
 
 
 @dataclass(frozen=True, eq=False)
-class Savings:
+class Savings(Record):
     """What was saved against doing the same for every row, or against other decisions.
 
     Parameters
@@ -84,11 +84,12 @@ class Savings:
         return with_remarks(lines, [f"{few}."] if few else [])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a plain dictionary, for JSON: None for what is not a number."""
-        held = {one.name: getattr(self, one.name) for one in fields(self)}
-        for name in ("against", "amount_against"):
-            held[name] = list(held[name].items())  # names need not be text
-        return {name: plain(value) for name, value in held.items()}
+        """Return the fields as plain values, ready for JSON; pairs where names are keys."""
+        pairs = {
+            "against": list(self.against.items()),  # names need not be text
+            "amount_against": list(self.amount_against.items()),
+        }
+        return super().to_dict() | to_plain(pairs)
 
 
 def saved(sums: Array, paired: bool) -> Array:

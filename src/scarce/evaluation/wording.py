@@ -1,8 +1,6 @@
-"""How are figures of decisions written, for a person in a hurry and for JSON?
+"""How are figures of decisions written for people?
 
-Limits stand in brackets after their figure; amounts and shares from a thousand on have commas, none
-an exponent. What is not a number, or infinite, is None in JSON, which knows neither. Computes
-nothing: see resample.py.
+Limits stand in brackets after their figure. Computes nothing: see resample.py.
 """
 
 from __future__ import annotations
@@ -92,22 +90,3 @@ def few_remarks(few: str) -> tuple[str, ...]:
 def with_remarks(lines: Iterable[str], remarks: Iterable[str]) -> str:
     """Write lines, and remarks below them."""
     return "\n".join([*lines, *(f"remark: {text}" for text in remarks)])
-
-
-def plain(value: Any) -> Any:
-    """Return what JSON can hold: lists for arrays and tuples, None for NaN and infinite numbers.
-
-    Examples
-    --------
-    >>> plain({"at": np.array([-np.inf, 0.5]), "area": Estimate(np.nan, 0.0, 1.0, 0.9, "m", "a")})
-    {'at': [None, 0.5], 'area': {'value': None, 'low': 0.0, 'high': 1.0, 'level': 0.9, ...}}
-    """
-    if isinstance(value, Estimate):
-        value = value.to_dict()
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -38,7 +38,7 @@ from scarce.missed.rules import (
     read_nothing,
 )
 from scarce.missed.wording import in_words
-from scarce.results import Estimate
+from scarce.results import Estimate, to_plain
 
 BINNED = (
     f"More than {ROW_BY_ROW:,} rows are held in bins: counts at this threshold are read between "
@@ -188,7 +188,8 @@ class Performance:
     def to_dict(self) -> dict[str, Any]:
         """Return estimates, counts and warnings as plain data, for JSON.
 
-        JSON has no NaN and no infinity: what is not known is None, and infinity is the text "inf".
+        JSON has no NaN and no infinity: what is not known is None, and infinity is the text
+        "Infinity".
         """
         plain = {
             "threshold": self.threshold,
@@ -198,7 +199,7 @@ class Performance:
             "warnings": list(self.warnings),
             "effective_size": self.effective_size,
         }
-        found: dict[str, Any] = _without_holes(plain)
+        found: dict[str, Any] = to_plain(plain)
         return found
 
 
@@ -390,16 +391,6 @@ def _each(thresholds: Any) -> Any:
     if found.ndim != 1 or len(found) == 0:
         raise UsageError(f"thresholds={thresholds!r}: give one threshold or a list of them.")
     return found
-
-
-def _without_holes(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_holes(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_holes(part) for part in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return None if np.isnan(value) else str(value)
-    return value
 
 
 def _quantiles(values: Array, level: float) -> Array:

@@ -21,7 +21,7 @@ from scipy.special import gammainccinv, gammaincinv
 
 from scarce.engine.block import Array
 from scarce.errors import DataError, UsageError, refuse_word
-from scarce.results import Estimate, short
+from scarce.results import Estimate, short, to_plain
 
 EXTRAS = ("mean", "max")
 METHOD = "audit, gamma limits"
@@ -176,7 +176,7 @@ class AuditCount:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a plain dictionary, for JSON."""
-        return asdict(self) | {"weights": list(self.weights)}
+        return dict(to_plain(asdict(self)), weights=to_plain(self.weights))
 
 
 def count_missed(

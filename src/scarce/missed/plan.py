@@ -36,7 +36,7 @@ from scarce.missed.gather import gather
 from scarce.missed.performance import performance_of
 from scarce.missed.provenance import Intake
 from scarce.missed.score_table import ledger_of
-from scarce.results import in_rows, short
+from scarce.results import in_rows, short, to_plain
 
 FEW = 5  # events seen, below which the curve is mostly its prior
 
@@ -126,14 +126,10 @@ class AuditPlan:
         return "\n".join([*lines, *(f"remark: {remark}" for remark in self.remarks)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data, for JSON; None where there is no number."""
+        """Return the fields as plain data, for JSON."""
         columns = ("n", "width", "width_low", "width_high", "most_missed", "found", "none_found")
-        table = {name: getattr(self, name).tolist() for name in columns}
         return {
-            **{
-                name: [one if np.isfinite(one) else None for one in values]
-                for name, values in table.items()
-            },
+            **{name: to_plain(getattr(self, name)) for name in columns},
             "rows_below": self.rows_below,
             "level": self.level,
             "remarks": list(self.remarks),

@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from json import dumps
-from os import PathLike, fspath
 from typing import Any
 
-from scarce.errors import UsageError
-from scarce.results import Estimate, short
+from scarce.results import Estimate, short, to_plain
 
 # Control characters but for tab and line ends, halves of surrogate pairs, and what no HTML may hold
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -124,37 +120,22 @@ def is_number(value: object) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Turn a result into what JSON can hold.
+    """Return a result as JSON can hold it, with words that a page can hold.
 
     Examples
     --------
     >>> plain({"a": (1, float("nan")), 2: Estimate(0.5, 0.0, float("inf"))})["2"]["high"]
     'Infinity'
     """
-    if value is None or isinstance(value, (bool, int)):
-        return value
-    if isinstance(value, str):
-        return words(value)
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return float(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}Infinity"
-    if isinstance(value, Mapping):
-        return {words(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        listed = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
-        return [plain(item) for item in listed]
-    if isinstance(value, PathLike):
-        return plain(fspath(value))
-    for form in ("to_dict", "tolist"):
-        if hasattr(value, form) and not isinstance(value, type):
-            return plain(getattr(value, form)())
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    raise UsageError(
-        f"A value of type {type(value).__name__} has no place in a report: give a number, a word, "
-        "an array or a record."
-    )
+    return _cleaned(to_plain(value))
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {words(key): _cleaned(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    return words(value) if isinstance(value, str) else value
 
 
 def embedded(value: Any) -> str:

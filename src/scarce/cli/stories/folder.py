@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from scarce.cli.output import canonical
 from scarce.errors import UsageError
 from scarce.io.atomic import write_text
+from scarce.results import to_json
 
 RECORD = "demo.json"
 
@@ -83,7 +83,7 @@ class Folder:
         """Write `demo.json`: the figures so far, and what the files hold."""
         self.figures = self.figures if figures is None else figures
         record = {"figures": self.figures, "files": self.digests}
-        write_text(self.file(RECORD), canonical(record) + "\n")
+        write_text(self.file(RECORD), to_json(record) + "\n")
 
     def _recorded(self) -> dict[str, str]:
         try:

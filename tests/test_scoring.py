@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scarce import UsageError, brier_score, log_loss
-from scarce.evaluation.rowwise import finite_losses, row_losses
+from scarce.scoring import losses_if, row_losses
 
 
 @pytest.fixture
@@ -48,10 +48,10 @@ def test_log_loss_keeps_digits_at_both_ends():
 
 def test_what_is_infinite_becomes_the_greatest_that_is_not():
     assert row_losses([1, 1], [0.0, 0.5], "log")[0] == np.inf
-    assert finite_losses([0.0, 0.5, 0.1], 1, "log")[0] == pytest.approx(-np.log(0.1))
+    assert losses_if([0.0, 0.5, 0.1], 1, "log")[0] == pytest.approx(-np.log(0.1))
     # as improbable as what two rows have not shown (Laplace)
-    assert finite_losses([0.0, 0.0], 1, "log").tolist() == pytest.approx([np.log(4)] * 2)
-    assert finite_losses([[0.2, 0.8]], 0, "brier")[0] == pytest.approx(0.64)
+    assert losses_if([0.0, 0.0], 1, "log").tolist() == pytest.approx([np.log(4)] * 2)
+    assert losses_if([[0.2, 0.8]], 0, "brier")[0] == pytest.approx(0.64)
 
 
 def test_an_unknown_loss_is_refused():
