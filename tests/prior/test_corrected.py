@@ -248,11 +248,12 @@ def test_unlabelled_rows_and_missing_values_reach_an_inner_model_that_takes_them
         ({"prior": 0.1, "kept": {0: 0.1}}, "argument-conflict", {"one": "prior", "other": "kept"}),
         ({"kept": {0: 1.5}}, "kept-range", {"kept": Argument("kept", {0: 1.5})}),
         ({"kept": {"no": 0.5}}, "unknown-class", {"label": "no", "classes": [0, 1]}),
-        ({"prior": 1.5}, "base-rate-range", {"argument": "prior"}),
-        ({"prior": "entropie"}, "unknown-word", {"argument": Argument("prior", "entropie")}),
-        ({"prior": [0.3]}, "base-rate-shape", {"n_classes": 2}),
-        ({"undersample": -1}, "parameter-range", {"undersample": Argument("undersample", -1)}),
-        ({"weighted": "balanced"}, "unknown-word", {"argument": "weighted"}),
+        ({"prior": 1.5}, "invalid-parameter", {"argument": "prior", "value": 1.5}),
+        ({"prior": {1: 1.5}}, "base-rate-range", {"argument": "prior"}),
+        ({"prior": "entropie"}, "invalid-parameter", {"argument": "prior", "value": "entropie"}),
+        ({"prior": [0.3]}, "invalid-parameter", {"argument": "prior"}),
+        ({"undersample": -1}, "invalid-parameter", {"argument": "undersample", "value": -1}),
+        ({"weighted": "balanced"}, "invalid-parameter", {"argument": "weighted"}),
         ({"weighted": {2: 3.0}}, "unknown-class", {"label": 2}),
         (
             {"estimator": LogisticRegression(class_weight="balanced"), "weighted": {1: 3.0}},
@@ -555,9 +556,9 @@ def test_labels_that_cannot_work_with_one_labelled_class(rng):
         model.fit(X, np.full(300, np.nan))
     with refused("one-class", DataError, count=300, label=1):
         model.fit(X, np.ones(300, dtype=int))
-    with refused("zero-weight", DataError, rows="unlabelled"):
+    with refused("no-weight", DataError, rows="unlabelled"):
         model.fit(X, y, sample_weight=(~np.isnan(y)).astype(float))
-    with refused("zero-weight", DataError, rows="labelled"):
+    with refused("no-weight", DataError, rows="labelled"):
         model.fit(X, y, sample_weight=np.isnan(y).astype(float))
 
 

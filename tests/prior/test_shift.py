@@ -51,8 +51,8 @@ def test_certain_rows_stay_certain_and_tiny_ones_stay_apart():
     [
         ([0.5, 1.5], 0.5, 0.1, DataError, "prob-range", {"value": 1.5, "row": 1}),
         ([0.5, np.nan], 0.5, 0.1, DataError, "prob-range", {"row": 1}),
-        (0.5, 0.5, 0.1, DataError, "prob-shape", {"shape": ()}),
-        ([[0.5]], 0.5, 0.1, DataError, "prob-shape", {"shape": (1, 1)}),
+        (0.5, 0.5, 0.1, DataError, "shape-mismatch", {"shape": ()}),
+        ([[0.5]], 0.5, 0.1, DataError, "shape-mismatch", {"shape": (1, 1)}),
         ([0.5], 0.0, 0.1, UsageError, "base-rate-range", {"argument": "trained_at"}),
         ([0.5], 0.5, 1.0, UsageError, "base-rate-range", {"argument": "now_at"}),
         ([[0.2, 0.8]], [0.5, 0.6], 0.1, UsageError, "base-rate-range", {"argument": "trained_at"}),

@@ -24,10 +24,11 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from scarce.checks import NONE, Constraint, Kind, Number, Word, check_parameters, is_missing
 from scarce.engine.block import Array
 from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows
-from scarce.errors import Argument, DataError, UsageError, refuse_word
+from scarce.errors import Argument, DataError, UsageError
 from scarce.io.labels import label_array
 from scarce.io.schema import unmasked_weights
 from scarce.prior.entropy import (
@@ -45,6 +46,13 @@ from scarce.prior.weights import (
 )
 
 Rates = Mapping[Any, float]
+BY_CLASS = Kind(Mapping, "a dict {class: number}")
+PARAMETERS: dict[str, list[Constraint]] = {
+    "prior": [Number(0, 1, open_low=True, open_high=True), Word("entropy"), BY_CLASS, NONE],
+    "undersample": [Number(0, open_low=True), NONE],
+    "kept": [BY_CLASS, NONE],
+    "weighted": [Word("auto"), BY_CLASS, NONE],
+}
 
 
 class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -348,7 +356,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             self.now_at_ = density_base_rates(self.density_, self.classes_)
             return
         if self.prior is not None:
-            self.now_at_ = self._prior_base_rates()
+            self.now_at_ = self._prior_base_rates(self.prior)
             return
         rates = by_class("kept", self.kept or {}, self.classes_, 1.0)
         if not ((rates > 0) & (rates <= 1)).all():
@@ -359,20 +367,20 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             )
         self.now_at_ = every / rates / (every / rates).sum()
 
-    def _prior_base_rates(self) -> Array:
+    def _prior_base_rates(self, prior: float | str | Rates) -> Array:
         classes = self.classes_.tolist()
-        if not isinstance(self.prior, Mapping):
-            if not isinstance(self.prior, (int, float, np.number)) or len(classes) != 2:
+        if not isinstance(prior, Mapping):
+            if len(classes) != 2:
                 raise UsageError(
                     "{prior} does not give the base rates of the {n_classes} classes.",
                     code="base-rate-shape",
-                    prior=Argument("prior", self.prior),
+                    prior=Argument("prior", prior),
                     n_classes=len(classes),
                     last=classes[-1],
                     remedy="Give a dict, such as {{{last!r}: 0.01, ...}}.",
                 )
-            return base_rates(float(self.prior), 2, "prior")
-        rates = by_class("prior", self.prior, self.classes_, np.nan)
+            return base_rates(prior, 2, "prior")
+        rates = by_class("prior", prior, self.classes_, np.nan)
         left_out = np.isnan(rates)
         if left_out.sum() == 1:
             rates[left_out] = 1.0 - rates[~left_out].sum()
@@ -422,6 +430,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _check_arguments(self) -> None:
         """Refuse arguments that cannot work or that contradict each other."""
+        check_parameters(self, PARAMETERS)
         if not hasattr(self.estimator, "predict_proba"):
             raise UsageError(
                 "{estimator} has no predict_proba, so there are no probabilities to correct.",
@@ -429,9 +438,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 estimator=type(self.estimator).__name__,
                 remedy="Wrap it in scikit-learn's CalibratedClassifierCV first.",
             )
-        if self._by_entropy:
-            refuse_word("prior", self.prior, ("entropy",))
-        elif self.density is not None or self.default_prevalence != 0.5:
+        if not self._by_entropy and (self.density is not None or self.default_prevalence != 0.5):
             name = "density" if self.density is not None else "default_prevalence"
             raise self._conflict(name, "prior", "{one} is used only with {entropy}, got {other}.")
         if self.density is not None and self.default_prevalence != 0.5:
@@ -449,17 +456,6 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 "Give prior for known base rates, or kept for the rates at which rows were "
                 "sampled.",
             )
-        ratio = self.undersample
-        if ratio is not None and not (isinstance(ratio, (int, float)) and 0 < ratio < np.inf):
-            raise UsageError(
-                "undersample must be a number above 0 (rows of another class per row of the "
-                "rarest), got {undersample}.",
-                code="parameter-range",
-                undersample=Argument("undersample", ratio),
-                remedy="Give 1.0 for balanced classes, or None to fit on all rows.",
-            )
-        if not (self.weighted is None or isinstance(self.weighted, Mapping)):
-            refuse_word("weighted", self.weighted, ("auto",))
 
     def _conflict(self, one: str, other: str, text: str, *remedy: str) -> UsageError:
         return UsageError(
@@ -535,10 +531,7 @@ def _unlabelled(labels: NDArray[Any]) -> NDArray[np.bool_]:
     if labels.dtype.kind == "f":
         return np.asarray(np.isnan(labels))
     if labels.dtype == object:
-        # NaN is the one value that differs from itself; pandas.NA answers neither yes nor no.
-        return np.array(
-            [v is None or type(v).__name__ == "NAType" or v != v for v in labels], dtype=bool
-        )
+        return np.array([is_missing(value) for value in labels], dtype=bool)
     return np.zeros(len(labels), dtype=bool)
 
 

@@ -64,7 +64,7 @@ def balancing_weights(codes: NDArray[np.int_], weight: Array | None) -> Array:
         if not sum_ > 0:
             raise DataError(
                 "The weights of the {rows} rows sum to 0.",
-                code="zero-weight",
+                code="no-weight",
                 rows=rows,
                 remedy="Give some of them a sample_weight above 0.",
             )

@@ -47,10 +47,9 @@ def correct_prior(prob: ArrayLike, trained_at: ArrayLike, now_at: ArrayLike) -> 
     given = np.asarray(prob, dtype=np.float64)
     if given.ndim not in (1, 2) or (given.ndim == 2 and given.shape[1] < 2):
         raise DataError(
-            "prob has shape {shape}.",
-            code="prob-shape",
+            "prob must have one probability per row, or one column per class, got shape {shape}.",
+            code="shape-mismatch",
             shape=given.shape,
-            remedy="Give one probability per row, or one column per class.",
         )
     outside = ~((given >= 0) & (given <= 1))
     if outside.any():
