@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 import scarce
+from scarce.cli.main import VERBS
 from scarce.cli.main import scarce as command
-from scarce.cli.verbs import VERBS
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("src", "tests", "docs", "benchmarks", "experiments", "scripts")

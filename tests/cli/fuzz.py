@@ -158,7 +158,7 @@ def main() -> int:
         "--out", type=Path, default=Path("build", "fuzz"), help="folder for results"
     )
     asked = parser.parse_args()
-    from scarce.cli.verbs import VERBS
+    from scarce.cli.main import VERBS
 
     verbs = [verb for verb in asked.verb or RECIPES if verb in VERBS]
     if asked.case is not None:

@@ -1,6 +1,7 @@
-"""Writes the tables of verbs and options in docs/guide/command-line.md from the commands.
+"""Writes the tables of verbs and options in docs/guide/command-line.md from cli/options.py.
 
-    python -m tests.cli.reference            rewrites what lies between the page's marks
+    python -m tests.cli.reference            rewrites what lies between the page's marks, and the
+                                             schema of scarce.toml beside the page
     python -m tests.cli.reference --check    only says whether it would change anything
 
 A table stands between `<!-- verbs -->`, `<!-- shared -->` or `<!-- fit -->` (any verb) and the next
@@ -9,18 +10,22 @@ A table stands between `<!-- verbs -->`, `<!-- shared -->` or `<!-- fit -->` (an
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
-from scarce.cli.main import scarce
-from scarce.cli.verbs import VERBS
+from scarce.cli.main import VERBS, scarce
+from scarce.cli.options import option_of
+from scarce.cli.settings import COMMON, TYPED_ONLY
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "guide" / "command-line.md"
+SCHEMA_FILE = PAGE.with_name("scarce.schema.json")
 SHARED_BY = 3  # verbs: an option of as many, with the same words, is described once
 MARKED = re.compile(r"(<!-- ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -50,6 +55,27 @@ def shared_rows() -> list[str]:
     """Return the rows of options that several verbs have in the same words."""
     counted = Counter(row_of(o) for command in commands().values() for o in options_of(command))
     return [row for row, count in counted.items() if count >= SHARED_BY]
+
+
+def settings_schema() -> dict[str, Any]:
+    """Return the JSON Schema of scarce.toml: a section for all verbs, and one for each."""
+    sections: dict[str, dict[str, Any]] = {COMMON: {}}
+    for verb, command in commands().items():
+        keys = [option.opts[0][2:] for option in options_of(command)]
+        held = {key: option_of(verb, key).schema() for key in keys if key not in TYPED_ONLY}
+        sections[verb] = held
+        for key, value in held.items():
+            sections[COMMON].setdefault(key, value)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "scarce.toml",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            name: {"type": "object", "additionalProperties": False, "properties": held}
+            for name, held in sections.items()
+        },
+    }
 
 
 def table(rows: list[str]) -> str:
@@ -109,9 +135,12 @@ def main() -> int:
     """Renew the page, or say whether it is as the commands are."""
     before = PAGE.read_text(encoding="utf-8")
     after = renewed(before)
-    if "--check" not in sys.argv and after != before:
+    schema = json.dumps(settings_schema(), indent=1, sort_keys=True) + "\n"
+    same = after == before and SCHEMA_FILE.exists() and SCHEMA_FILE.read_text() == schema
+    if "--check" not in sys.argv:
         PAGE.write_text(after, encoding="utf-8")
-    return int("--check" in sys.argv and after != before)
+        SCHEMA_FILE.write_text(schema, encoding="utf-8")
+    return int("--check" in sys.argv and not same)
 
 
 if __name__ == "__main__":

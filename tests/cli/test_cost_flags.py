@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from scarce import CostMatrix, DataError, DataWarning, UsageError
-from scarce.cli.cost_flags import CostFlags, cost_options
+from scarce.cli.cost_flags import COSTS, CostFlags
+from scarce.cli.options import takes
 
 
 def typed(*words: str, settings: dict[str, str] | None = None, **more: bool) -> CostFlags:
@@ -19,7 +20,7 @@ def typed(*words: str, settings: dict[str, str] | None = None, **more: bool) -> 
     seen = []
 
     @click.command()
-    @cost_options
+    @takes(COSTS)
     @click.option("--other")
     def verb(costs: CostFlags, other: str | None) -> None:
         seen.append(costs)

@@ -499,7 +499,7 @@ def test_a_narrow_terminal_breaks_lines_between_words(table, monkeypatch, width)
         (("--false-alarm", "5", "--miss", "prob"), "--miss names 'prob', the column of prob"),
         (("--miss", "3"), "--false-alarm is not given"),
         ((*FLAGS, "--now-at", "0.1"), "--now-at without --trained-at"),
-        ((*FLAGS, "--trained-at", "0.1", "--now-at", "1"), "'--now-at': 1: a share"),
+        ((*FLAGS, "--trained-at", "0.1", "--now-at", "1"), "[option-value]"),
         ((*FLAGS, "--budget", "3", "--tie", "last"), "exclude each other"),
         ((*FLAGS, "--budget", "3.5"), "is not a whole number"),
         ((*FLAGS, "--budget", "-1"), "give a number of 0 or more"),

@@ -14,9 +14,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from scarce.cli.main import scarce
+from scarce.cli.main import VERBS, scarce
 from scarce.cli.output import SCHEMA
-from scarce.cli.verbs import VERBS
 from scarce.errors import CheckError, DataError, ScarceError, StoreError, UsageError
 from tests.cli.cases import models, tables
 from tests.cli.damage import FORMS, to_file
@@ -192,7 +191,7 @@ def test_json_is_one_sorted_line_and_says_whether_it_worked(folder: Path):
         SCHEMA,
         {"ok", "schema", "error"},
     )
-    assert set(record["error"]) == {"kind", "message"}
+    assert set(record["error"]) == {"kind", "code", "message"}
     assert "--force" in record["error"]["message"]
     assert run(*words, "--out", "d.csv", "--force").exit_code == 0
     assert "--out d.csv" in json.loads(run(*words).stdout)["error"]["message"]

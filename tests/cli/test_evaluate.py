@@ -30,7 +30,7 @@ from scarce import (
     savings,
 )
 from scarce.cli.evaluate import folded
-from scarce.cli.judged import SpeaksFor, read_judged
+from scarce.cli.judged import SamplingFlags, read_judged
 from scarce.cli.main import scarce
 from scarce.cli.options import LabelFlags
 from scarce.cli.share_advice import share_advice
@@ -458,7 +458,7 @@ def test_a_share_that_is_not_the_reason_is_not_moved(tmp_path, rng, share):
     now = (rng.random(600) < 0.15).astype(int)
     test = write(tmp_path / "t.csv", a=shifted[:, 0], b=shifted[:, 1], fraud=now)
     judged = read_judged([path, test], "evaluate", labels=LabelFlags("fraud", (), (), (), ()),
-                         speaks=SpeaksFor(), form=TextForm(), quiet=True)  # fmt: skip
+                         speaks=SamplingFlags(), form=TextForm(), quiet=True)  # fmt: skip
     off = replace(judged, prob=np.full(600, 0.6))
     advice = share_advice(off, off.evaluate(0.9))
     if share == 0.15:

@@ -26,8 +26,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from scarce.cli.main import scarce
-from scarce.cli.verbs import VERBS
+from scarce.cli.main import VERBS, scarce
 from scarce.errors import DataWarning
 
 ROOT = Path(__file__).parent.parent.parent

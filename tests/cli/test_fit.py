@@ -78,6 +78,22 @@ def fit(folder, out, *args, data="data.csv", label="fraud", drop=OTHERS):
     )
 
 
+def test_columns_named_like_options_stay_columns_in_the_coefficient_table(folder):
+    lines = ["model,weight,fraud"]
+    for place in range(400):
+        make = ("Audi", "BMW", "Fiat")[place % 3]
+        lines.append(f"{make},{('light', 'heavy')[place % 2]},{int(place % 7 < 2 + place % 3)}")
+    (folder / "cars.csv").write_text("\n".join(lines) + "\n")
+    words = ["fit", "cars.csv", "--label", "fraud", "--model", "rare", "--loss", "logistic"]
+    shown = run(folder, *words, "--out", "cars.scarce", "--force")
+    assert shown.exit_code == 0, shown.stderr
+    rows = [line for line in shown.stdout.splitlines() if line.startswith(("model=", "weight="))]
+    assert [row.split()[0] for row in rows] == ["model=BMW", "model=Fiat", "weight=light"]
+    assert len({row.index(row.split()[1]) + len(row.split()[1]) for row in rows}) == 1  # aligned
+    assert "--model" not in shown.stdout
+    assert "--weight" not in shown.stdout
+
+
 # --- fit ------------------------------------------------------------------------------------------
 
 

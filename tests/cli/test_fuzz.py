@@ -11,9 +11,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from scarce.cli.main import scarce
+from scarce.cli.main import VERBS, scarce
 from scarce.cli.output import say
-from scarce.cli.verbs import VERBS
 from scarce.errors import DataError, UsageError
 from tests.cli import cases
 from tests.cli.cases import RECIPES, make_case, of_words, run_case

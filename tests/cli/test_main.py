@@ -16,9 +16,9 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from scarce.cli.main import scarce
-from scarce.cli.output import emit, json_option
-from scarce.cli.verbs import VERBS, Verb
+from scarce.cli.main import VERBS, Verb, scarce
+from scarce.cli.options import takes
+from scarce.cli.output import emit
 from scarce.errors import (
     CheckError,
     DataError,
@@ -38,8 +38,7 @@ def probe(monkeypatch: pytest.MonkeyPatch) -> AddVerb:
 
     def add(act: Callable[[], object]) -> None:
         @click.command()
-        @click.option("--seed", type=int)
-        @json_option
+        @takes("seed", "json")
         def verb(seed: int | None, json: bool) -> object:
             return act()
 
@@ -84,9 +83,9 @@ def test_help_lists_every_verb_and_imports_nothing_heavy():
     )
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
-        "[] ['scarce.cli.interrupts', 'scarce.cli.main', 'scarce.cli.next_command', "
-        "'scarce.cli.output', "
-        "'scarce.cli.settings', 'scarce.cli.verbs', 'scarce.cli.wording']"
+        "[] ['scarce.cli.flags', 'scarce.cli.interrupts', 'scarce.cli.main', "
+        "'scarce.cli.next_command', 'scarce.cli.options', 'scarce.cli.output', "
+        "'scarce.cli.settings', 'scarce.cli.wording']"
     ]
     for name, verb in VERBS.items():
         assert name in done.stdout
@@ -188,16 +187,17 @@ def test_usage_error_in_json(probe: AddVerb):
 def test_our_errors_are_one_line_and_their_exit_code(
     probe: AddVerb, kind: type[ScarceError], code: int
 ):
-    probe(raising(kind("Column 'age': all 12 values are text.")))
+    said = "Column 'age': all 12 values are text."
+    probe(raising(kind(said, code="text-column")))
     shown = run("probe")
     assert (shown.exit_code, shown.stdout) == (code, "")
-    assert shown.stderr == "scarce: Column 'age': all 12 values are text.\n"
+    assert shown.stderr == f"scarce: {said} [text-column]\n"
     shown = run("probe", "--json")
     assert (shown.exit_code, shown.stderr) == (code, "")
     assert json.loads(shown.stdout) == {
         "schema": 1,
         "ok": False,
-        "error": {"kind": kind.__name__, "message": "Column 'age': all 12 values are text."},
+        "error": {"kind": kind.__name__, "code": "text-column", "message": said},
     }
 
 
@@ -268,7 +268,7 @@ def test_a_warning_about_the_data_is_a_sentence(probe: AddVerb):
 PROBE = """
 import sys, time, types, click
 from scarce.cli.main import main
-from scarce.cli.verbs import VERBS, Verb
+from scarce.cli.main import VERBS, Verb
 
 @click.command()
 @click.option("--json", is_flag=True)

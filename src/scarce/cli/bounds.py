@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
-
 from scarce.cli.evaluate import number
+from scarce.cli.options import Group, names_of
 from scarce.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,65 +21,42 @@ if TYPE_CHECKING:
 
 
 class Bound(NamedTuple):
-    """A bound that can be asked for: what it limits, from which side, and what it needs."""
+    """A bound that can be asked for: its option, what it needs, and the range of its figure."""
 
-    figure: str
-    side: str  # "max" or "min"
-    kind: str  # "prob", "cost" or "score"
-    help: str
-    least: float = 0.0  # what the figure itself can be
+    name: str  # of the option, such as "max-log-loss"
+    kind: str  # "prob", "cost", "rival" or "score"
+    least: float = 0.0
     most: float = math.inf
 
     @property
-    def flag(self) -> str:
-        """The option."""
-        return f"--{self.side}-{self.figure}"
+    def side(self) -> str:
+        """ "max" or "min"."""
+        return self.name[:3]
 
     @property
-    def argument(self) -> str:
-        """The option's name in Python."""
-        return f"{self.side}_{self.figure}".replace("-", "_")
+    def figure(self) -> str:
+        """What is bounded, such as "log-loss"."""
+        return self.name[4:]
+
+    @property
+    def flag(self) -> str:
+        """The option as typed."""
+        return f"--{self.name}"
 
 
 BOUNDS = (
-    Bound("log-loss", "max", "prob", "Most log loss, in nats."),
-    Bound("brier", "max", "prob", "Greatest Brier score.", most=1),
-    Bound("calibration", "max", "prob", "Greatest calibration loss.", most=1),
-    Bound(
-        "gap",
-        "max",
-        "prob",
-        "Farthest that the mean probability may be from what happened.",
-        most=1,
-    ),
-    Bound(
-        "skill",
-        "min",
-        "prob",
-        "Least share of the constant forecast's log loss to be saved.",
-        least=-math.inf,
-        most=1,
-    ),
-    Bound("auc", "min", "prob", "Least AUC.", most=1),
-    Bound(
-        "worse",
-        "max",
-        "rival",
-        "Most log loss beyond that of --against, row by row.",
-        least=-math.inf,
-    ),
-    Bound("cost", "max", "cost", "Greatest mean cost of a row.", least=-math.inf),
-    Bound(
-        "savings",
-        "min",
-        "cost",
-        "Least share saved against the best single action for all.",
-        least=-math.inf,
-        most=1,
-    ),
-    Bound("recall", "min", "score", "Least recall at --threshold.", most=1),
-    Bound("precision", "min", "score", "Least precision at --threshold.", most=1),
-    Bound("missed", "max", "score", "Most events missed below --threshold."),
+    Bound("max-log-loss", "prob"),
+    Bound("max-brier", "prob", most=1),
+    Bound("max-calibration", "prob", most=1),
+    Bound("max-gap", "prob", most=1),
+    Bound("min-skill", "prob", least=-math.inf, most=1),
+    Bound("min-auc", "prob", most=1),
+    Bound("max-worse", "rival", least=-math.inf),
+    Bound("max-cost", "cost", least=-math.inf),
+    Bound("min-savings", "cost", least=-math.inf, most=1),
+    Bound("min-recall", "score", most=1),
+    Bound("min-precision", "score", most=1),
+    Bound("max-missed", "score"),
 )
 NEEDS = {
     "prob": "a column of probabilities (--prob) or a model file",
@@ -89,21 +64,15 @@ NEEDS = {
     "rival": "the probabilities in use now: --against old.scarce, or --against COLUMN",
     "score": "--threshold, and --score unless probabilities are given",
 }
-ENDS = ("worst", "value", "low", "high")
 
 
-def bound_options(command: Any) -> Any:
-    """Add an option for each bound; the command gets `bounds`, those that were typed."""
+def _typed(**limits: float | None) -> dict[Bound, float]:
+    """Return the bounds that were typed."""
+    held = {bound: limits[bound.name.replace("-", "_")] for bound in BOUNDS}
+    return {bound: limit for bound, limit in held.items() if limit is not None}
 
-    @wraps(command)
-    def gathered(*args: Any, **more: Any) -> Any:
-        typed = {bound: more.pop(bound.argument) for bound in BOUNDS}
-        bounds = {bound: limit for bound, limit in typed.items() if limit is not None}
-        return command(*args, bounds=bounds, **more)
 
-    for bound in reversed(BOUNDS):
-        gathered = click.option(bound.flag, type=float, metavar="NUMBER", help=bound.help)(gathered)
-    return gathered
+BOUND_OPTIONS = Group("bounds", names_of("bounds"), _typed)
 
 
 def refuse_limits(bounds: Mapping[Bound, float]) -> None:

@@ -17,23 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.bounds import BOUNDS, ENDS, NEEDS, Bound, bound_options, refuse_limits, verdict
+from scarce.cli.bounds import BOUND_OPTIONS, BOUNDS, NEEDS, Bound, refuse_limits, verdict
 from scarce.cli.check_scores import as_estimate, at_hand, walked
-from scarce.cli.cost_flags import CostFlags, cost_options
+from scarce.cli.cost_flags import COSTS, CostFlags
 from scarce.cli.evaluate import cost_figures, folded, number
-from scarce.cli.judged import Judged, SpeaksFor, look_at, read_judged, speaks_for_options
-from scarce.cli.options import (
-    INPUT,
-    LabelFlags,
-    dry_run_option,
-    label_options,
-    level_option,
-    show_plan,
-    text_options,
-)
-from scarce.cli.output import emit, json_option, say, seed_option, table
-from scarce.cli.prob_columns import prob_option
-from scarce.cli.score_flags import ScoreFlags, score_options, thresholds
+from scarce.cli.judged import SAMPLING, Judged, SamplingFlags, look_at, read_judged
+from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes
+from scarce.cli.output import emit, say, show_plan, table
+from scarce.cli.score_flags import SCORES, ScoreFlags, thresholds
 from scarce.errors import CheckError, DataError, UsageError, suggest
 
 if TYPE_CHECKING:
@@ -43,30 +34,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("files", nargs=-1, type=INPUT, metavar="[MODEL] TABLE")
-@bound_options
-@click.option(
-    "--by",
-    type=click.Choice(ENDS),
-    default="worst",
-    show_default=True,
-    help="End of the interval that must meet the bound: the unfavourable one, the estimate itself, "
-    "or always the low or high one.",
+@takes(
+    BOUND_OPTIONS,
+    *("by", "prob"),
+    LABELS,
+    "against",
+    SCORES,
+    SAMPLING,
+    COSTS,
+    *("level", "seed"),
+    TEXT,
+    *("dry-run", "json"),
 )
-@prob_option
-@label_options
-@click.option(
-    "--against",
-    metavar="MODEL|COLUMN",
-    help="What is in use now: a model file, or a column of probabilities in TABLE.",
-)
-@score_options(required=False, inclusion=False)
-@speaks_for_options
-@cost_options
-@level_option
-@seed_option
-@text_options
-@dry_run_option
-@json_option
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -77,7 +56,7 @@ def check(
     labels: LabelFlags,
     against: str | None,
     scores: ScoreFlags,
-    speaks: SpeaksFor,
+    speaks: SamplingFlags,
     costs: CostFlags,
     level: float,
     seed: int,
@@ -85,7 +64,7 @@ def check(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Gate a pipeline: exit 4 when a bound does not hold.
+    """Gate a pipeline: exit 4 if a bound does not hold.
 
     A bound must hold for the unfavourable end of the figure's interval, so that luck with few rows
     does not pass; --by value looks at the estimate alone. What cannot be known does not pass. Takes
@@ -97,7 +76,6 @@ def check(
     scarce check scores.csv --score score --label label --threshold 2.5 --min-precision 0.2
     """
     kinds = {bound.kind for bound in bounds}
-    scores = replace(scores, inclusion=speaks.inclusion)
     _refuse_flags(bounds, kinds, against, scores, costs)
     if dry_run:
         typed = [("--label", labels.label), *(("--prob", name) for name in prob)]
@@ -239,7 +217,7 @@ def _rival(
     prob: tuple[str, ...],
     against: str,
     labels: LabelFlags,
-    speaks: SpeaksFor,
+    speaks: SamplingFlags,
     form: TextForm,
 ) -> Judged:
     """The same rows as judged by what is in use now."""

@@ -23,7 +23,7 @@ from scarce.errors import UsageError
 
 if TYPE_CHECKING:
     from scarce import Estimate, Performance
-    from scarce.cli.judged import Judged, SpeaksFor
+    from scarce.cli.judged import Judged, SamplingFlags
     from scarce.cli.options import LabelFlags
     from scarce.io.text import TextForm
 
@@ -52,7 +52,7 @@ def walked(
     scores: ScoreFlags,
     labels: LabelFlags,
     prob: Sequence[str],
-    speaks: SpeaksFor,
+    speaks: SamplingFlags,
     form: TextForm,
     *,
     again: bool,

@@ -28,22 +28,11 @@ from scarce.cli.compare_fits import (
     suitable_models,
 )
 from scarce.cli.compare_text import CONSTANT, show_comparison, verdict_words
-from scarce.cli.cost_flags import CostFlags, cost_options
-from scarce.cli.judged import Judged, SpeaksFor, look_at, read_judged, speaks_for_options
+from scarce.cli.cost_flags import COSTS, CostFlags
+from scarce.cli.judged import SAMPLING, Judged, SamplingFlags, look_at, read_judged
 from scarce.cli.next_command import path_word, shell_command
-from scarce.cli.options import (
-    COLUMN,
-    INPUT,
-    LabelFlags,
-    dry_run_option,
-    engine_of,
-    label_options,
-    level_option,
-    show_plan,
-    text_options,
-    threads_option,
-)
-from scarce.cli.output import emit, json_option, progress, say, seed_option
+from scarce.cli.options import FILE, INPUT, LABELS, TEXT, LabelFlags, engine_of, takes
+from scarce.cli.output import emit, progress, say, show_plan
 from scarce.errors import DataError, UsageError, suggest
 
 if TYPE_CHECKING:
@@ -57,45 +46,17 @@ LEANS = (
 
 @click.command()
 @click.argument("data", type=INPUT)
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[MODEL]...")
-@click.option(
-    "--models",
-    multiple=True,
-    metavar="NAMES",
-    help="Models to fit, with commas: logistic, rare, maxent, bayes, auto; with settings: "
-    "rare:loss=probit:ridge=1.  [default: what suits the data]",
+@click.argument("files", nargs=-1, type=FILE, metavar="[MODEL]...")
+@takes(
+    *("models", "folds"),
+    LABELS,
+    *("columns", "drop", "id", "categories"),
+    SAMPLING,
+    COSTS,
+    *("level", "seed", "threads"),
+    TEXT,
+    *("dry-run", "json"),
 )
-@click.option(
-    "--folds",
-    type=click.IntRange(min=2),
-    default=5,
-    show_default=True,
-    help="Parts that are left out in turn, the same for all models.",
-)
-@label_options
-@click.option("--columns", type=COLUMN, multiple=True, help="Column to learn from (repeatable).")
-@click.option("--drop", type=COLUMN, multiple=True, help="Column to leave out (repeatable).")
-@click.option(
-    "--id",
-    "ids",
-    type=COLUMN,
-    multiple=True,
-    help="Column that names rows: left out; rows of one name stay together.",
-)
-@click.option(
-    "--categories",
-    type=COLUMN,
-    multiple=True,
-    help="Column of numbers that are codes (repeatable).",
-)
-@speaks_for_options
-@cost_options
-@level_option
-@seed_option
-@threads_option
-@text_options
-@dry_run_option
-@json_option
 def compare(
     data: Path,
     files: tuple[Path, ...],
@@ -106,7 +67,7 @@ def compare(
     drop: tuple[str, ...],
     ids: tuple[str, ...],
     categories: tuple[str, ...],
-    speaks: SpeaksFor,
+    speaks: SamplingFlags,
     costs: CostFlags,
     level: float,
     seed: int,
@@ -115,7 +76,7 @@ def compare(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Compare models on rows that they did not see, with the noise.
+    """Compare models on held-out rows, with intervals.
 
     Models are fitted to the same parts of DATA and asked about the rest; or name MODEL files, which
     are judged as they are on DATA. The constant forecast always takes part. Differences to the best
@@ -166,7 +127,7 @@ def _refuse_flags(
     named: list[str],
     labels: LabelFlags,
     reading: Reading,
-    speaks: SpeaksFor,
+    speaks: SamplingFlags,
 ) -> None:
     """Refuse what cannot work together, before anything is read."""
     from scarce.cli.scoring import is_model
@@ -211,7 +172,7 @@ def _ask_files(
     data: Path,
     files: tuple[Path, ...],
     labels: LabelFlags,
-    speaks: SpeaksFor,
+    speaks: SamplingFlags,
     costs: CostFlags,
     form: TextForm,
     json: bool,
@@ -250,7 +211,7 @@ def _ask_folds(
     folds: int,
     labels: LabelFlags,
     reading: Reading,
-    speaks: SpeaksFor,
+    speaks: SamplingFlags,
     costs: CostFlags,
     seed: int,
     threads: int | None,

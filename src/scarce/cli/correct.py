@@ -16,33 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.options import (
-    INPUT,
-    dry_run_option,
-    force_option,
-    formula_safe_option,
-    out_option,
-    rows_need_a_file,
-    show_plan,
-    text_options,
-    to_option,
-)
-from scarce.cli.output import emit, json_option, progress, say
+from scarce.cli.options import INPUT, TEXT, is_typed, takes
+from scarce.cli.output import emit, progress, rows_need_a_file, say, show_plan
 from scarce.cli.prob_columns import (
     ProbColumns,
     before_name,
     find_prob,
-    prob_option,
     prob_values,
     table_or_stdin,
 )
 from scarce.cli.shares import (
-    RATE,
     Shares,
-    now_at_option,
     read_shares,
     shares_of_kept,
-    trained_at_option,
 )
 from scarce.errors import DataError, UsageError
 
@@ -53,30 +39,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("source", type=INPUT, required=False, metavar="[TABLE|MODEL]")
-@prob_option
-@trained_at_option
-@now_at_option
-@click.option(
-    "--undersample",
-    multiple=True,
-    type=RATE,
-    metavar="RATE",
-    help="Instead of --now-at: the share of rows without event that training kept, such as 0.1; "
-    "CLASS=RATE for several classes.",
+@takes(
+    *("prob", "trained-at", "now-at", "undersample", "as"),
+    *("out", "to", "formula-safe", "force"),
+    TEXT,
+    *("dry-run", "json"),
 )
-@click.option(
-    "--as",
-    "named",
-    metavar="NAME",
-    help="Add the corrected column under this name ('now_*' for several), and change none.",
-)
-@out_option
-@to_option
-@formula_safe_option
-@force_option
-@text_options
-@dry_run_option
-@json_option
 def correct(
     source: Path | None,
     prob: tuple[str, ...],
@@ -92,7 +60,7 @@ def correct(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Move probabilities or a model to the share of events of today.
+    """Recalibrate probabilities or a model to a new base rate.
 
     A model that learnt from a sample with too many events says too much everywhere. Give a table
     of probabilities with the share of events in training and now, or a model file, which knows its
@@ -114,7 +82,7 @@ def correct(
         from scarce.cli.corrected_model import correct_model
 
         _refuse_table_flags(prob, named, to, formula_safe)
-        trained_at = trained_at if _typed("trained_at") else ()
+        trained_at = trained_at if is_typed("trained_at") else ()
         correct_model(
             source,
             trained_at,
@@ -183,14 +151,8 @@ def _refuse_table_flags(
 ) -> None:
     given = {"prob": prob, "as": named, "to": to, "formula-safe": formula_safe}
     for name, value in given.items():
-        if value and _typed({"as": "named"}.get(name, name.replace("-", "_"))):
+        if value and is_typed({"as": "named"}.get(name, name.replace("-", "_"))):
             raise UsageError(f"--{name} is for tables of probabilities, and this is a model file.")
-
-
-def _typed(name: str) -> bool:
-    """Whether an option was typed; settings of a file are for tables and models alike."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def _new_names(table: TableSource, found: ProbColumns, named: str | None) -> list[str]:

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scarce.cli.options import refuse_table_ending, show_plan
-from scarce.cli.output import emit, say
+from scarce.cli.output import emit, refuse_table_ending, say, show_plan
 from scarce.cli.shares import Shares, own_shares, read_shares, shares_of_kept
 from scarce.errors import DataError, UsageError
 from scarce.results import short

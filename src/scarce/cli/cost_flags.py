@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.options import class_key
-from scarce.cli.typed_costs import COST, cost_column, plain_number
+from scarce.cli.options import Group, class_key, names_of, plain_number
+from scarce.cli.typed_costs import cost_column
 from scarce.errors import DataError, DataWarning, UsageError, warn_user
 
 if TYPE_CHECKING:
@@ -29,53 +29,13 @@ COST_NAMES = (*FOUR, "abstain")
 ACTION_NAMES = ("act", "pass", "abstain_name")
 RIGHT_AND_WRONG = (("correct_rejection", "false_alarm"), ("hit", "miss"))  # of each class
 ENDINGS = (".csv", ".tsv", ".toml")
-Command = Callable[..., Any]
 
 
-OPTIONS = (
-    click.option(
-        "--false-alarm", type=COST, metavar="COST", help="Cost of acting where there is no event."
-    ),
-    click.option("--miss", type=COST, metavar="COST", help="Cost of not acting on an event."),
-    click.option(
-        "--hit", type=COST, metavar="COST", help="Cost of acting on an event.  [default: 0]"
-    ),
-    click.option(
-        "--correct-rejection",
-        type=COST,
-        metavar="COST",
-        help="Cost of rightly not acting.  [default: 0]",
-    ),
-    click.option(
-        "--abstain", type=COST, metavar="COST", help="Cost of passing a row on to a person."
-    ),
-    click.option(
-        "--costs",
-        metavar="FILE",
-        help="All costs from a .toml file, or a .csv file with a row per action.",
-    ),
-    click.option("--act", metavar="NAME", help="What acting is called.  [default: act]"),
-    click.option("--pass", metavar="NAME", help="What not acting is called.  [default: pass]"),
-    click.option(
-        "--abstain-name", metavar="NAME", help="What abstaining is called.  [default: abstain]"
-    ),
-)
-
-
-def cost_options(command: Command) -> Command:
-    """Give a command the options of costs as one argument, `costs`: a `CostFlags`."""
-
-    @wraps(command)
-    def take(*args: Any, **kwargs: Any) -> Any:
-        given = {name: kwargs.pop(name) for name in (*COST_NAMES, "costs", *ACTION_NAMES)}
-        given = _typed_wins(given, click.get_current_context())
-        file, let_pass = given.pop("costs"), given.pop("pass")
-        kwargs["costs"] = CostFlags(file=file, let_pass=let_pass, **given)
-        return command(*args, **kwargs)
-
-    for option in reversed(OPTIONS):
-        take = option(take)
-    return take
+def _read(**given: str | None) -> CostFlags:
+    """Return the costs as typed."""
+    given = _typed_wins(given, click.get_current_context())
+    file, let_pass = given.pop("costs"), given.pop("pass")
+    return CostFlags(file=file, let_pass=let_pass, **given)
 
 
 def _typed_wins(given: dict[str, Any], context: click.Context) -> dict[str, Any]:
@@ -374,3 +334,6 @@ def _flag(name: str) -> str:
 def _item(name: Any) -> Any:
     """A name out of a numpy array as a plain one."""
     return name.item() if hasattr(name, "item") else name
+
+
+COSTS = Group("costs", names_of("costs"), _read)

@@ -12,29 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.cost_flags import CostFlags, cost_options
+from scarce.cli.cost_flags import COSTS, CostFlags
 from scarce.cli.next_command import shell_word
-from scarce.cli.options import (
-    COLUMN,
-    INPUT,
-    dry_run_option,
-    force_option,
-    formula_safe_option,
-    out_option,
+from scarce.cli.options import INPUT, TEXT, takes
+from scarce.cli.output import (
+    emit,
+    on_terminal,
+    progress,
     rows_need_a_file,
+    say,
     show_plan,
-    text_options,
-    to_option,
+    terminal_width,
 )
-from scarce.cli.output import emit, json_option, on_terminal, progress, say, terminal_width
 from scarce.cli.prob_columns import (
     ProbColumns,
     find_prob,
-    prob_option,
     refuse_taken,
     table_or_stdin,
 )
-from scarce.cli.shares import now_at_option, read_shares, trained_at_option
+from scarce.cli.shares import read_shares
 from scarce.errors import DataError, UsageError, suggest
 
 if TYPE_CHECKING:
@@ -45,40 +41,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("table", type=INPUT, required=False)
-@prob_option
-@cost_options
-@click.option(
-    "--positive",
-    metavar="NAME",
-    help="The event that the probability is of: a class of the cost file, or a name for words.",
+@takes(
+    "prob",
+    COSTS,
+    *("positive", "trained-at", "now-at", "tie", "budget", "uses", "explain", "as"),
+    *("out", "to", "formula-safe", "force"),
+    TEXT,
+    *("dry-run", "json"),
 )
-@trained_at_option
-@now_at_option
-@click.option(
-    "--tie",
-    type=click.Choice(("first", "last")),
-    default="first",
-    show_default=True,
-    help="Of equally cheap actions, the one listed first (pass) or last.",
-)
-@click.option(
-    "--budget",
-    multiple=True,
-    metavar="[ACTION=]N",
-    help="At most N rows get the action (acting, if none is named). Holds all rows in memory.",
-)
-@click.option(
-    "--uses", type=COLUMN, help="Column of hours or other units that the budget is counted in."
-)
-@click.option("--explain", is_flag=True, help="Add the cost of every action, and the margin.")
-@click.option("--as", "named", metavar="NAME", help="Name of the new columns.  [default: action]")
-@out_option
-@to_option
-@formula_safe_option
-@force_option
-@text_options
-@dry_run_option
-@json_option
 def decide(
     table: Path | None,
     prob: tuple[str, ...],
@@ -99,7 +69,7 @@ def decide(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Choose the cheapest action for every row, from probabilities.
+    """Choose the action with the lowest expected cost for each row.
 
     Say what mistakes cost, as numbers or as columns of the table, and every row of TABLE (or of
     standard input) gets the action with the least expected cost in a new column. With --abstain

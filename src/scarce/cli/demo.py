@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scarce.cli.next_command import path_word, shell_word
-from scarce.cli.options import engine_of, threads_option
-from scarce.cli.output import emit, json_option, progress, say, seed_option, write_line
+from scarce.cli.options import OPTIONS, engine_of, takes
+from scarce.cli.output import emit, progress, say, write_line
 from scarce.errors import CheckError
 from scarce.results import to_plain
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scarce.cli.stories.folder import Folder
     from scarce.cli.stories.told import Check, Told
 
-DEFAULT_ROWS = 40_000
+DEFAULT_ROWS = OPTIONS["rows"].default
 ENOUGH_ROWS = 20_000  # below that the noise of a small sample is wider than the ranges
 PAGE = "demo.html"  # not report.html, the name that examples of `scarce report` give to theirs
 STORIES = {  # rows of each story's table, by rows of the fraud story
@@ -35,32 +35,7 @@ STORIES = {  # rows of each story's table, by rows of the fraud story
 
 
 @click.command()
-@click.option(
-    "--out",
-    "-o",
-    type=click.Path(path_type=Path),
-    default=Path("demo"),
-    show_default=True,
-    help="Folder for the data, the model and the report.",
-)
-@click.option(
-    "--story",
-    type=click.Choice([*STORIES, "all"]),
-    default="all",
-    show_default=True,
-    help="Which story to tell.",
-)
-@click.option(
-    "--rows",
-    type=click.IntRange(min=2000),
-    default=DEFAULT_ROWS,
-    show_default=True,
-    help="Payments of a month; the other stories shrink and grow with it.",
-)
-@seed_option
-@threads_option
-@click.option("--force", is_flag=True, help="Replace files of the same names that are not its own.")
-@json_option
+@takes("out", "story", "rows", "seed", "threads", "force", "json")
 @click.pass_context
 def demo(
     ctx: click.Context,
@@ -72,7 +47,7 @@ def demo(
     force: bool,
     json: bool,
 ) -> None:
-    """Tell three stories on simulated data, the truth beside them.
+    """Run three simulated examples with known truth.
 
     Frauds that are rare, an animal that is only ever reported where it was seen, and a detector of
     which only the alerts were looked at. Writes the data, a model and one report to a folder; the

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from scarce.cli.output import emit, json_option, table, write_line
+from scarce.cli.options import takes
+from scarce.cli.output import emit, table, write_line
 from scarce.engine.machine import cache_folder, cached_files, usable_cores
 from scarce.errors import CheckError
 
@@ -39,7 +40,7 @@ class Need(NamedTuple):
 
 
 @click.command()
-@json_option
+@takes("json")
 @click.pass_context
 def doctor(ctx: click.Context, json: bool) -> None:
     """Check the installation and say how to repair it.

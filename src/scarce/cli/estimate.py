@@ -11,18 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scarce.cli.options import (
-    INPUT,
-    LabelFlags,
-    dry_run_option,
-    label_options,
-    level_option,
-    show_plan,
-    text_options,
-)
-from scarce.cli.output import emit, json_option, seed_option
+from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes
+from scarce.cli.output import emit, show_plan
 from scarce.cli.prob_columns import table_or_stdin
-from scarce.cli.score_flags import ScoredTable, ScoreFlags, score_options
+from scarce.cli.score_flags import SCORES, ScoredTable, ScoreFlags
 
 if TYPE_CHECKING:
     from scarce.io.text import TextForm
@@ -30,20 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("table", type=INPUT, required=False)
-@score_options(required=True)
-@label_options
-@click.option(
-    "--also",
-    type=float,
-    multiple=True,
-    metavar="SCORE",
-    help="Say the same for another threshold (repeatable).",
-)
-@level_option
-@seed_option
-@text_options
-@dry_run_option
-@json_option
+@takes(SCORES, LABELS, "also", "level", "seed", TEXT, "dry-run", "json")
 def estimate(
     table: Path | None,
     scores: ScoreFlags,
@@ -55,7 +34,7 @@ def estimate(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Say how many events a detector finds and misses, with intervals.
+    """Estimate recall, precision and missed events, with intervals.
 
     Only rows at or above the threshold were looked at, and the label is empty elsewhere: precision
     is counted, and what lies below is estimated, as far as it can be. Rows drawn below by `scarce

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scarce.cli.next_command import command_to_paste
+from scarce.cli.options import verb_options
 from scarce.cli.output import say, table, write_line
 from scarce.cli.wording import in_flags
 
@@ -122,14 +123,9 @@ def _record(found: Performance) -> dict[str, Any]:
 
 def said_in_flags(text: str) -> str:
     """Return a sentence of the library as it is said to someone who types flags."""
-    options = [
-        one[2:]
-        for parameter in click.get_current_context().command.params
-        for one in parameter.opts
-    ]
     for words, here in HERE.items():
         text = text.replace(words, here)
-    return in_flags(text, options)
+    return in_flags(text, verb_options())
 
 
 def _next(found: Performance, path: Path | None, are_prob: bool) -> str | None:

@@ -14,29 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.cost_flags import CostFlags, cost_options
-from scarce.cli.judged import Judged, SpeaksFor, look_at, read_judged, speaks_for_options
-from scarce.cli.options import (
-    INPUT,
-    LabelFlags,
-    dry_run_option,
-    label_options,
-    level_option,
-    show_plan,
-    text_options,
-)
+from scarce.cli.cost_flags import COSTS, CostFlags
+from scarce.cli.judged import SAMPLING, Judged, SamplingFlags, look_at, read_judged
+from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes
 from scarce.cli.output import (
     emit,
-    json_option,
     on_terminal,
     progress,
     say,
-    seed_option,
+    show_plan,
     table,
     terminal_width,
     write_line,
 )
-from scarce.cli.prob_columns import prob_option
 from scarce.cli.share_advice import share_advice
 from scarce.errors import DataError, UsageError
 
@@ -60,26 +50,12 @@ SAID = {
 
 @click.command()
 @click.argument("files", nargs=-1, type=INPUT, metavar="[MODEL] TABLE")
-@prob_option
-@label_options
-@speaks_for_options
-@cost_options
-@click.option(
-    "--threshold",
-    type=float,
-    metavar="SCORE",
-    help="Score at or above which a row is an alert.",
-)
-@level_option
-@seed_option
-@text_options
-@dry_run_option
-@json_option
+@takes("prob", LABELS, SAMPLING, COSTS, "threshold", "level", "seed", TEXT, "dry-run", "json")
 def evaluate(
     files: tuple[Path, ...],
     prob: tuple[str, ...],
     labels: LabelFlags,
-    speaks: SpeaksFor,
+    speaks: SamplingFlags,
     costs: CostFlags,
     threshold: float | None,
     level: float,
@@ -88,7 +64,7 @@ def evaluate(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Judge probabilities by what happened, with intervals.
+    """Evaluate probabilities against outcomes, with intervals.
 
     TABLE holds probabilities and outcomes; or name a MODEL file first, and its probabilities for
     TABLE are judged. Log loss, Brier score, calibration and AUC stand beside the constant forecast,
@@ -304,7 +280,7 @@ def _plan(
     files: tuple[Path, ...],
     prob: tuple[str, ...],
     labels: LabelFlags,
-    speaks: SpeaksFor,
+    speaks: SamplingFlags,
     costs: CostFlags,
 ) -> dict[str, Any]:
     money = ["mean cost, savings, cost by action and class"] if costs.given else []

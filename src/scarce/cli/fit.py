@@ -18,7 +18,6 @@ from typing import Any
 import click
 
 from scarce.cli.fit_choices import (
-    MODELS,
     choose,
     class_of,
     identifiers,
@@ -29,20 +28,16 @@ from scarce.cli.fit_choices import (
 )
 from scarce.cli.next_command import path_word, shell_command, shell_word
 from scarce.cli.options import (
-    COLUMN,
     INPUT,
+    LABELS,
+    TEXT,
     LabelFlags,
-    dry_run_option,
     engine_of,
-    force_option,
-    label_options,
     missing_values,
-    refuse_table_ending,
-    show_plan,
-    text_options,
-    threads_option,
+    takes,
+    verb_options,
 )
-from scarce.cli.output import emit, json_option, progress, say, seed_option, table, write_line
+from scarce.cli.output import emit, progress, refuse_table_ending, say, show_plan, table, write_line
 from scarce.cli.presence import ask_background, point_out, with_background
 from scarce.cli.scoring import not_converged
 from scarce.cli.wording import in_flags
@@ -51,74 +46,14 @@ from scarce.errors import CheckError, DataError, UsageError
 
 @click.command()
 @click.argument("data", type=INPUT)
-@label_options
-@click.option(
-    "--model",
-    type=click.Choice(MODELS),
-    default="auto",
-    show_default=True,
-    help="What to fit; auto looks at the labels and the holes, and says why.",
+@takes(
+    LABELS,
+    *("model", "background", "columns", "drop", "id", "groups", "weight", "categories"),
+    *("max-levels", "loss", "shape", "ridge", "objective", "default-prevalence", "width-scale"),
+    *("covariance", "set"),
+    TEXT,
+    *("out", "force", "seed", "threads", "dry-run", "json"),
 )
-@click.option(
-    "--background",
-    multiple=True,
-    metavar="VALUE",
-    help="maxent: label of places where nobody looked, such as 0 (repeatable).",
-)
-@click.option("--columns", type=COLUMN, multiple=True, help="Column to learn from (repeatable).")
-@click.option("--drop", type=COLUMN, multiple=True, help="Column to leave out (repeatable).")
-@click.option(
-    "--id",
-    "ids",
-    type=COLUMN,
-    multiple=True,
-    help="Column that names rows: left out; rows of one name stay together.",
-)
-@click.option(
-    "--groups", type=COLUMN, help="Column of what rows belong together: card, patient, site."
-)
-@click.option("--weight", type=COLUMN, help="Column with the weight of each row.")
-@click.option(
-    "--categories",
-    type=COLUMN,
-    multiple=True,
-    help="Column of numbers that are codes (repeatable).",
-)
-@click.option(
-    "--max-levels",
-    type=click.IntRange(min=2),
-    metavar="N",
-    help="Most levels of a text column.  [default: 1000; rare, bayes: 100]",
-)
-@click.option(
-    "--loss", help="rare: auto, logistic, probit, cloglog, loglog, gev-canonical or gev-log."
-)
-@click.option("--shape", help="rare: shape of the GEV link, a number or auto.")
-@click.option("--ridge", help="rare: strength of the penalty, a number or auto.")
-@click.option(
-    "--objective", type=click.Choice(["entropy", "robust"]), help="maxent: what is maximised."
-)
-@click.option("--default-prevalence", type=float, help="maxent: share of events before any data.")
-@click.option("--width-scale", help="maxent: how closely to follow the labels, a number or auto.")
-@click.option(
-    "--covariance",
-    type=click.Choice(["diag", "shared-diag", "full", "shared", "shrunk"]),
-    help="bayes: what a class's Gaussian may look like.",
-)
-@click.option(
-    "--set",
-    "more",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Any other parameter of the model, as in Python (repeatable).",
-)
-@text_options
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Model file to write.")
-@force_option
-@seed_option
-@threads_option
-@dry_run_option
-@json_option
 def fit(
     data: Path,
     labels: LabelFlags,
@@ -141,7 +76,7 @@ def fit(
     json: bool,
     **own: Any,
 ) -> None:
-    """Learn a model from a table and write it to a file.
+    """Fit a model to a table and save it.
 
     DATA is CSV, TSV, Parquet or Arrow (- for standard input). Rows without a label are never taken
     for negatives. Text columns become categories. --model auto looks at the labels and the holes,
@@ -257,7 +192,7 @@ def fit(
     if json or not hasattr(fitted, "summary"):  # a summary holds them
         for warning in result["report"]["warnings"]:
             if warning not in told:
-                say(f"scarce: warning: {in_flags(warning, _options())}")
+                say(f"scarce: warning: {in_flags(warning, verb_options())}")
     if chosen == "auto":
         _say_if_worthless(fitted)
     if chosen == "maxent" and fitted.class_prior_from_ != "observed":
@@ -423,12 +358,8 @@ def _show(result: dict[str, Any], fitted: Any) -> None:
         lines.append((name.replace("_", " "), words))
     lines.append(("written to", result["out"]))
     if hasattr(fitted, "summary"):
-        write_line(in_flags(str(fitted.summary()), _options()) + "\n")
+        write_line(str(fitted.summary()) + "\n")
     table(lines)
-
-
-def _options() -> list[str]:
-    return [name[2:] for one in fit.params for name in one.opts if name.startswith("--")]
 
 
 def _learnt_from(result: dict[str, Any]) -> str:

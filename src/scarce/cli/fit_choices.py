@@ -14,7 +14,6 @@ from scarce.cli.options import LabelFlags, typed
 from scarce.cli.output import say
 from scarce.errors import DataError, UsageError, suggest
 
-MODELS = ("auto", "rare", "maxent", "bayes")
 OWNERS = {  # options that only one model has
     "loss": "rare",
     "shape": "rare",

@@ -2,7 +2,8 @@
 
     Argument("drop", ["city"])  ->  --drop city        Argument("header", False)  ->  --no-header
 
-Only arguments that are options of the verb at hand have a flag; a remedy with another is left out.
+Which option feeds which argument is in options.py. An argument that no option of the verb at hand
+feeds has no flag; a remedy that names it is left out.
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from scarce.cli.next_command import shell_word
+from scarce.cli.options import flags_by_argument
 from scarce.errors import UNSET, Argument, Phrase
-
-RENAMED = {"categorical": "categories", "random_state": "seed", "header": "no-header"}
 
 
 class Flags:
@@ -35,14 +35,14 @@ class Flags:
     """
 
     def __init__(self, options: Collection[str]) -> None:
-        self.options = options
+        self.flags = flags_by_argument(options)
 
     def __call__(self, one: Argument | Phrase) -> str | None:
         """Return the flag with its value, or None where the verb has none."""
         if isinstance(one, Phrase):
             return one.shell or None
-        name = RENAMED.get(one.name, one.name).replace("_", "-")
-        if name not in self.options:
+        name = self.flags.get(one.name)
+        if name is None:
             return None
         if one.value is UNSET or isinstance(one.value, bool):
             return f"--{name}"

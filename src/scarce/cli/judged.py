@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from scarce.cli.bad_cells import numbers_of, told
 from scarce.cli.class_order import as_in_columns, as_in_model, read_classes
 from scarce.cli.next_command import path_word, shell_command
-from scarce.cli.options import COLUMN, LabelFlags
+from scarce.cli.options import Group, LabelFlags, names_of
 from scarce.cli.output import progress
 from scarce.cli.prob_columns import before_name, find_prob, prob_values, table_or_stdin
 from scarce.cli.shares import own_shares
@@ -29,11 +27,9 @@ if TYPE_CHECKING:
     from scarce.cli.cost_flags import CostFlags
     from scarce.io.text import TextForm
 
-Command = Callable[..., Any]
-
 
 @dataclass(frozen=True)
-class SpeaksFor:
+class SamplingFlags:
     """Which columns say whom a row speaks for, as typed."""
 
     weight: str | None = None
@@ -47,31 +43,7 @@ class SpeaksFor:
         return {flag: column for flag, column in flags.items() if column is not None}
 
 
-def speaks_for_options(command: Command) -> Command:
-    """Add --weight, --inclusion and --groups; the command gets one argument `speaks`."""
-    from functools import wraps
-
-    @wraps(command)
-    def gathered(*args: Any, **more: Any) -> Any:
-        names = ("weight", "inclusion", "groups")
-        speaks = SpeaksFor(**{name: more.pop(name) for name in names})
-        return command(*args, speaks=speaks, **more)
-
-    for option in (
-        click.option(
-            "--groups",
-            type=COLUMN,
-            help="Column of what rows belong together: card, patient, site.",
-        ),
-        click.option(
-            "--inclusion",
-            type=COLUMN,
-            help="Column with the probability of being drawn.",
-        ),
-        click.option("--weight", type=COLUMN, help="Column with the weight of each row."),
-    ):
-        gathered = option(gathered)
-    return gathered
+SAMPLING = Group("speaks", names_of("sampling"), SamplingFlags)
 
 
 @dataclass(frozen=True)
@@ -245,7 +217,7 @@ def read_judged(
     *,
     labels: LabelFlags,
     prob: Sequence[str] = (),
-    speaks: SpeaksFor,
+    speaks: SamplingFlags,
     costs: CostFlags | None = None,
     extra: Sequence[tuple[str, str]] = (),
     need_prob: bool = True,

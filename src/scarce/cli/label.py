@@ -18,24 +18,9 @@ from scarce.cli.label_flags import refuse_flags, refuse_own_input, refuse_taken
 from scarce.cli.label_text import SIZES, Read, play_plan, tell
 from scarce.cli.list_files import ANSWER, CHANCE, POLICY, ROW, without_blanks
 from scarce.cli.list_labels import for_events, reading_of, refuse_many
-from scarce.cli.options import (
-    COLUMN,
-    INPUT,
-    Between,
-    LabelFlags,
-    dry_run_option,
-    force_option,
-    formula_safe_option,
-    label_options,
-    level_option,
-    out_option,
-    rows_need_a_file,
-    show_plan,
-    text_options,
-    to_option,
-)
-from scarce.cli.output import json_option, progress, say, seed_option
-from scarce.cli.prob_columns import find_prob, prob_option, table_or_stdin
+from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes
+from scarce.cli.output import progress, rows_need_a_file, say, show_plan
+from scarce.cli.prob_columns import find_prob, table_or_stdin
 from scarce.cli.row_names import refuse_same, refuse_shared_ids
 from scarce.errors import DataError, UsageError
 
@@ -44,97 +29,18 @@ if TYPE_CHECKING:
     from scarce.io.text import TextForm
     from scarce.missed.choice import LabelChoice
 
-POLICIES = ("audit", "tail", "random", "stratified", "uncertainty", "adaptive")
-
 
 @click.command()
 @click.argument("table", type=INPUT, required=False)
-@click.option("--score", type=COLUMN, help="Column of scores; greater: worse.")
-@prob_option
-@label_options
-@click.option(
-    "--threshold", type=float, metavar="SCORE", help="Score at or above which a row is an alert."
+@takes(
+    *("score", "prob"),
+    LABELS,
+    *("threshold", "policy", "n", "by", "costs", "explore", "strata", "allocation", "pure"),
+    *("audit", "id", "plan", "width", "repeats", "auc", "level", "seed"),
+    *("out", "to", "formula-safe", "force"),
+    TEXT,
+    *("dry-run", "json"),
 )
-@click.option(
-    "--policy",
-    type=click.Choice(POLICIES),
-    default="audit",
-    show_default=True,
-    help="audit: below the threshold, to count what is missed; tail: greatest scores; random; "
-    "stratified; uncertainty: what a model cannot decide; adaptive: the same by a mixture.",
-)
-@click.option(
-    "--n",
-    type=click.IntRange(min=1),
-    multiple=True,
-    metavar="N",
-    help="How many rows to choose; several sizes with --plan (repeatable).",
-)
-@click.option(
-    "--by",
-    type=click.Choice(("entropy", "margin", "cost")),
-    default="entropy",
-    show_default=True,
-    help="Uncertainty: measured how.",
-)
-@click.option("--costs", type=click.Path(path_type=Path), help="Cost file, for --by cost.")
-@click.option(
-    "--explore",
-    type=Between(0, 1),
-    default=0.0,
-    show_default=True,
-    metavar="SHARE",
-    help="Uncertainty: draw by lot, this share of it evenly, so that labels can be counted.",
-)
-@click.option(
-    "--strata",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="Stratified: into how many strata.",
-)
-@click.option(
-    "--allocation",
-    type=click.Choice(("equal", "proportional")),
-    default="equal",
-    show_default=True,
-    help="Stratified: rows of each stratum.",
-)
-@click.option("--pure", is_flag=True, help="Audit: draw all rows, none for certain.")
-@click.option(
-    "--audit",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    metavar="FILE",
-    help="Earlier list, filled in: its rows are not chosen again (repeatable).",
-)
-@click.option("--id", type=COLUMN, help="Column that tells rows apart; by default their position.")
-@click.option("--plan", is_flag=True, help="Choose nothing; say what --n checks would be worth.")
-@click.option(
-    "--width",
-    type=float,
-    metavar="SHARE",
-    help="Plan: say how many checks bring recall's interval to this width.",
-)
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Plan: audits of each size to play through.",
-)
-@click.option("--auc", type=float, metavar="SHARE", help="Plan: AUC of a validation.")
-@level_option
-@seed_option
-@out_option
-@to_option
-@formula_safe_option
-@force_option
-@text_options
-@dry_run_option
-@json_option
 def label(
     table: Path | None,
     score: str | None,
@@ -165,7 +71,7 @@ def label(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Choose which rows to label next, so that they can be counted.
+    """Choose which rows to label next, with known probabilities.
 
     Writes the chosen rows as they are, in the order to be worked, with an empty label to fill in
     and the probability with which each was drawn. Filled in, the list goes back: `scarce estimate

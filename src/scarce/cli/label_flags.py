@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from scarce.cli.list_files import ANSWER, ROW
+from scarce.cli.options import is_typed
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -61,28 +60,23 @@ def refuse_flags(
 
 def _refuse_idle(used: str, plan: bool, policy: str) -> None:
     """Refuse flags that were typed and would do nothing."""
-    if plan and policy != "audit" and _typed("policy"):
+    if plan and policy != "audit" and is_typed("policy"):
         raise UsageError(
             f"--plan plays audits through, and --policy {policy} is another draw: leave one out."
         )
     for name, whose in OF_POLICY.items():
-        if _typed(name) and used != whose:
+        if is_typed(name) and used != whose:
             raise UsageError(
                 f"--{name} belongs to --policy {whose} and does nothing with --policy {used}: "
                 "leave it out."
             )
     for name in ("pure", "out", "to"):
-        if plan and _typed(name):
+        if plan and is_typed(name):
             raise UsageError(
                 f"--{name} is for a list, and --plan chooses no rows: leave one of the two out."
             )
-    if not plan and _typed("repeats"):
+    if not plan and is_typed("repeats"):
         raise UsageError("--repeats is for audits that are played through: add --plan.")
-
-
-def _typed(name: str) -> bool:
-    source = click.get_current_context().get_parameter_source(name)
-    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def refuse_own_input(

@@ -13,6 +13,7 @@ import click
 
 from scarce.cli.list_files import CHANCE
 from scarce.cli.next_command import command_to_paste
+from scarce.cli.options import verb_options
 from scarce.cli.output import emit, progress, say, write_line
 from scarce.cli.wording import in_flags
 
@@ -53,7 +54,7 @@ def tell(
     json: bool,
 ) -> None:
     """Say what was chosen, what to do with the list, and how it goes back."""
-    remarks = [_in_flags(text) for text in choice.remarks]
+    remarks = [in_flags(text, verb_options()) for text in choice.remarks]
     saved = "todo.csv" if out is None or str(out) == "-" else str(out)
     back = None
     if policy in BACK:
@@ -134,7 +135,7 @@ def play_plan(
     if earlier:
         plan = _without_now(plan)
     result = {**plan.to_dict(), "seed": seed}
-    result["remarks"] = [_in_flags(text) for text in plan.remarks]
+    result["remarks"] = [in_flags(text, verb_options()) for text in plan.remarks]
     if earlier:
         result["remarks"].insert(0, ALONE)
     needed = None if width is None else plan.needed(width)
@@ -170,8 +171,3 @@ def _enough(plan: AuditPlan, needed: float) -> str:
         return "no number of checks brings it, as recall is 0 or not known here."
     more = dict.fromkeys(min(plan.rows_below, times * largest) for times in (2, 4))
     return f"more than {largest:,} checks; try {' '.join(f'--n {size}' for size in more)}"
-
-
-def _in_flags(text: str) -> str:
-    parameters = click.get_current_context().command.params
-    return in_flags(text, [one[2:] for parameter in parameters for one in parameter.opts])

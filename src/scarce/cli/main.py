@@ -5,7 +5,7 @@ Human words go to stderr, data to stdout. With ``--json`` an error too is one JS
 A traceback is shown only when SCARCE_TRACEBACK=1. When the reader of stdout goes away (``| head``)
 the command stops quietly with code 1.
 
-Nothing heavy is imported here: a verb's module is imported when the verb is run (see verbs.py).
+Nothing heavy is imported here: a verb's module is imported when the verb is run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 
 import click
 
@@ -30,13 +30,11 @@ from scarce.cli.output import SCHEMA, say, write_json
 from scarce.cli.settings import (
     FILE,
     asks_for_json,
-    common_options,
     defaults_for,
     in_plain_words,
     read_settings,
     settings_taken,
 )
-from scarce.cli.verbs import VERBS
 from scarce.cli.wording import in_flags
 from scarce.errors import DataWarning, Problem, ScarceError, UsageError, printable, suggest
 
@@ -46,6 +44,45 @@ if TYPE_CHECKING:
 FAILURE = 1
 LONGEST = 700  # letters of a message; a cell of somebody's file may be longer
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
+USAGE = {  # codes of what click refuses
+    click.NoSuchOption: "unknown-option",
+    click.MissingParameter: "missing-option",
+    click.BadParameter: "option-value",
+}
+
+
+class Verb(NamedTuple):
+    """Where a verb lives and what it does.
+
+    Parameters
+    ----------
+    module : str
+        The module that defines the click command; imported when the verb is run.
+    summary : str
+        One line, equal to the first sentence of the command's help.
+    """
+
+    module: str
+    summary: str
+
+
+VERBS: dict[str, Verb] = {
+    name: Verb(f"scarce.cli.{name}", summary)
+    for name, summary in (
+        ("fit", "Fit a model to a table and save it."),
+        ("predict", "Predict the probability of the event for each row."),
+        ("correct", "Recalibrate probabilities or a model to a new base rate."),
+        ("estimate", "Estimate recall, precision and missed events, with intervals."),
+        ("decide", "Choose the action with the lowest expected cost for each row."),
+        ("label", "Choose which rows to label next, with known probabilities."),
+        ("evaluate", "Evaluate probabilities against outcomes, with intervals."),
+        ("compare", "Compare models on held-out rows, with intervals."),
+        ("check", "Gate a pipeline: exit 4 if a bound does not hold."),
+        ("report", "Write an HTML report."),
+        ("demo", "Run three simulated examples with known truth."),
+        ("doctor", "Check the installation and say how to repair it."),
+    )
+}
 
 
 class VerbGroup(click.Group):
@@ -74,8 +111,10 @@ class VerbGroup(click.Group):
         """Find the verb that was typed, or say which one was probably meant."""
         name = args[0]
         if name not in VERBS and not ctx.resilient_parsing:
-            hint = suggest(name, VERBS) or f" The verbs are: {', '.join(VERBS)}."
-            raise click.UsageError(f"There is no verb {name!r}.{hint}", ctx)
+            hint = suggest(name, VERBS) or f" The verbs are: {', '.join(VERBS)}. See: scarce --help"
+            raise UsageError(
+                "There is no verb {verb!r}.{hint}", code="unknown-verb", verb=name, hint=hint
+            )
         found = super().resolve_command(ctx, args)
         self.run = found[1]
         asks_for_help = {"-h", "--help"} & set(args) or name == "doctor"
@@ -91,12 +130,8 @@ class VerbGroup(click.Group):
         if not held:
             return
 
-        def every_option() -> set[str]:
-            verbs = [self.get_command(ctx, verb) for verb in VERBS]
-            return common_options(verb for verb in verbs if verb is not None)
-
         self.json |= asks_for_json(name, held)
-        ctx.default_map = {name: defaults_for(command, name, held, path, every_option)}
+        ctx.default_map = {name: defaults_for(command, name, held, path)}
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of verbs without importing any."""
@@ -194,26 +229,28 @@ def _report(error: BaseException, *, json: bool, options: Sequence[str] = ()) ->
     trace = os.environ.get("SCARCE_TRACEBACK", "") not in ("", "0")
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
         code, kind, message = INTERRUPTED, "Interrupted", "interrupted; no file was written"
+        name = "interrupted"
     elif isinstance(error, ScarceError):
         code, message = error.exit_code, in_flags(error.problem, options)
     elif isinstance(error, click.UsageError):
         code, kind, message = UsageError.exit_code, UsageError.__name__, _usage(error)
+        name = next((word for one, word in USAGE.items() if isinstance(error, one)), "usage")
     elif isinstance(error, click.ClickException):
-        message = error.format_message()
+        message, name = error.format_message(), "usage"
     elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-        place = error.filename or "standard output"
+        place, name = error.filename or "standard output", "disk-full"
         message = (
             f"{place}: {os.strerror(error.errno).lower()}. Free some space, or write elsewhere."
         )
     elif isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
-        code, kind = UsageError.exit_code, UsageError.__name__
+        code, kind, name = UsageError.exit_code, UsageError.__name__, "file-name-encoding"
         message = (
-            f"The name {error.object!r} holds bytes that are no UTF-8 text, which the library that "
-            "reads and writes files cannot take. Rename the file; where names are UTF-8 and the "
-            "locale is not, set PYTHONUTF8=1."
+            f"The name {error.object!r} is not valid UTF-8, so the file cannot be opened. Rename "
+            "it; if names are UTF-8 and the locale is not, set PYTHONUTF8=1."
         )
     else:
         message = f"unexpected {kind}: {error}".removesuffix(": ").removesuffix(".") + "."
+        name = "unexpected"
         if not trace:
             message += " To see where it happened, run it again with SCARCE_TRACEBACK=1."
     if trace and (not ours or isinstance(error, ScarceError)):
@@ -223,7 +260,8 @@ def _report(error: BaseException, *, json: bool, options: Sequence[str] = ()) ->
         told = {"kind": kind, "code": name, "message": message}
         _write_error({"schema": SCHEMA, "ok": False, "error": told})
     else:
-        say(f"scarce: {message}{f' [{name}]' if name else ''}", error=code != INTERRUPTED)
+        mark = f" [{name}]" if name and code != INTERRUPTED else ""
+        say(f"scarce: {message}{mark}", error=code != INTERRUPTED)
     return code
 
 
@@ -267,7 +305,7 @@ def _write_error(record: dict[str, Any]) -> None:
     cls=VerbGroup,
     invoke_without_command=True,
     subcommand_metavar="VERB [ARGS]...",
-    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "SCARCE"},
+    context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""\b
 Exit codes: 0 ok, 1 failure, 2 usage, 3 bad data, 4 a check did not hold,
 130 interrupted. Data go to stdout, words to stderr; --json after any verb
@@ -285,7 +323,6 @@ Tab completion, for this shell session:
     package_name="scarce",
     prog_name="scarce",
     message="%(prog)s %(version)s",
-    allow_from_autoenv=False,
 )
 @click.pass_context
 def scarce(ctx: click.Context) -> None:

@@ -1,42 +1,44 @@
-"""The options that verbs share: the same flag means the same thing everywhere.
+"""Every option of the command line, declared once: name, role, type, help, default, what it feeds.
 
-A group of options reaches the command as one argument: `form` (how text is written), `labels` (what
-the values of the label column mean). numpy and pyarrow are not imported here.
+    Option("drop", "Column to leave out (repeatable).", COLUMN, feeds="open_rows(drop)", ...)
+        -> the flag --drop, its help, `drop` in scarce.toml, SCARCE_FIT_DROP, a row of the docs
+
+A verb lists the names that it takes (`takes`). An option that means something else to one verb is
+declared again for it, as "predict.id". A group of options reaches the verb as one record. `feeds`
+names the argument of the Python function that gets the value; messages of the library that name the
+argument are shown with the flag (flags.py). numpy and pyarrow are not imported here.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from scarce.cli.next_command import shell_word
-from scarce.cli.output import emit, say
-from scarce.errors import UsageError
+if TYPE_CHECKING:
+    from scarce.io.text import TextForm
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMATS = ("csv", "tsv", "parquet", "arrow")
+MODELS = ("auto", "rare", "maxent", "bayes")
+POLICIES = ("audit", "tail", "random", "stratified", "uncertainty", "adaptive")
+STORIES = ("fraud", "wildlife", "alerts")
 EXACT = 2**53  # from here on not every integer is a float
+LARGEST_COST = 1e100  # sums over rows, and differences, stay finite
 WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
-class LabelFlags(NamedTuple):
-    """What was said about the label column, as typed."""
-
-    label: str | None
-    positive: tuple[str, ...]
-    negative: tuple[str, ...]
-    unlabelled: tuple[str, ...]
-    classes: tuple[str, ...] = ()
-    background: tuple[str, ...] = ()  # those of `unlabelled` where nobody looked
+# --- types of values ------------------------------------------------------------------------------
 
 
-class Name(click.ParamType[str]):
+class ColumnName(click.ParamType[str]):
     """A column's name; completes from the header of the file that was typed before it."""
 
     name = "column"
@@ -62,7 +64,7 @@ class Name(click.ParamType[str]):
 
 
 class Between(click.FloatRange):
-    """A number within bounds; nan is within none."""
+    """A number within bounds; NaN is within none."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the number."""
@@ -70,6 +72,50 @@ class Between(click.FloatRange):
         if number != number:
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
         return number
+
+
+class Cost(click.ParamType[str]):
+    """A cost as typed: a number, a column's name or a formula such as "0.8 * amount + 15"."""
+
+    name = "cost"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """Return the text as typed; refuse a number that cannot be a cost."""
+        number = plain_number(str(value))
+        if number is not None and not math.isfinite(number):
+            self.fail(f"{value} is not a finite cost. Use a large number instead.", param, ctx)
+        if number is not None and abs(number) > LARGEST_COST:
+            self.fail(
+                f"{value} is too large. A million times the other costs rules an action out as "
+                "well.",
+                param,
+                ctx,
+            )
+        return str(value)
+
+
+class Share(click.ParamType[str]):
+    """A base rate or a sampling rate as typed: NUMBER or CLASS=NUMBER."""
+
+    name = "share"
+
+    def __init__(self, *, whole: bool) -> None:
+        self.whole = whole  # whether 1 is allowed
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """Return the text as typed; refuse what is not in (0, 1), or (0, 1] for a rate."""
+        text = str(value)
+        number = text.rpartition("=")[2]
+        try:
+            share = float(number)
+        except ValueError:
+            self.fail(f"{number!r} is not a number. Give one such as 0.015.", param, ctx)
+        if not (0.0 < share < 1.0 or (self.whole and share == 1.0)):
+            hint = f" {share:g} % is {share / 100:g}." if 1.0 < share < 100.0 else ""
+            hint = " Every tenth row is 0.1." if self.whole else hint
+            most = "at most 1" if self.whole else "below 1"
+            self.fail(f"{text} must be above 0 and {most}.{hint}", param, ctx)
+        return text
 
 
 def _each(value: Any) -> tuple[Any, ...]:
@@ -81,136 +127,494 @@ def _columns_of(path: Path) -> tuple[str, ...]:
 
     try:
         return open_table(path).names
-    except Exception:  # a completion has no place to say what is wrong with the file
+    except Exception:  # a completion cannot report what is wrong with the file
         return ()
 
 
-COLUMN = Name()
+COLUMN = ColumnName()
+COST = Cost()
+SHARE = Share(whole=False)
+RATE = Share(whole=True)
 INPUT = click.Path(path_type=Path, allow_dash=True)
+FILE = click.Path(path_type=Path)
+COUNT = click.IntRange(min=1)
 
 
-def text_options(command: Command) -> Command:
-    """Add how text files are written; the command gets `form`, a TextForm."""
-    options = (
-        click.option("--delimiter", help="What separates values in text, such as ';'."),
-        click.option(
-            "--encoding",
-            default="utf-8",
-            show_default=True,
-            help="Encoding of text, such as latin-1.",
-        ),
-        click.option("--decimal", default=".", show_default=True, help="Decimal point of text."),
-        click.option("--no-header", is_flag=True, help="Text has no header: columns f0, f1, ..."),
-        click.option(
-            "--missing",
-            multiple=True,
-            metavar="VALUE",
-            help="What means missing beside empty and NA, such as -999 (repeatable).",
-        ),
-        click.option(
-            "--only-empty", is_flag=True, help="NA, null and the like are words, not missing."
-        ),
-    )
-    for option in reversed(options):  # the last one put on is shown first
-        command = option(command)
-
-    @functools.wraps(command)
-    def gathered(
-        *args: Any,
-        delimiter: str | None,
-        encoding: str,
-        decimal: str,
-        no_header: bool,
-        missing: tuple[str, ...],
-        only_empty: bool,
-        **more: Any,
-    ) -> Any:
-        from scarce.io.text import TextForm
-
-        mark = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
-        form = TextForm(mark, encoding, decimal, not no_header, missing, only_empty)
-        return command(*args, form=form, **more)
-
-    return gathered  # type: ignore[return-value]
+# --- the options ----------------------------------------------------------------------------------
 
 
-def label_options(command: Command) -> Command:
-    """Add what the label column means; the command gets `labels`, LabelFlags."""
-    options = (
-        click.option("--label", type=COLUMN, help="Column with the labels; empty: not labelled."),
-        click.option(
-            "--positive",
-            multiple=True,
-            metavar="VALUE",
-            help="Label of the event, such as 1 or fraud (repeatable).",
-        ),
-        click.option(
-            "--negative",
-            multiple=True,
-            metavar="VALUE",
-            help="Label of the others (repeatable).",
-        ),
-        click.option(
-            "--unlabelled",
-            multiple=True,
-            metavar="VALUE",
-            help="Label that means 'not labelled', such as -1 (repeatable).",
-        ),
-        click.option(
-            "--classes",
-            multiple=True,
-            metavar="VALUE",
-            help="All labels in order, where there are three or more (repeatable).",
-        ),
-    )
-    for option in reversed(options):  # the last one put on is shown first
-        command = option(command)
+@dataclass(frozen=True)
+class Option:
+    """One option of the command line.
 
-    @functools.wraps(command)
-    def gathered(
-        *args: Any,
-        label: str | None,
-        positive: tuple[str, ...],
-        negative: tuple[str, ...],
-        unlabelled: tuple[str, ...],
-        classes: tuple[str, ...],
-        **more: Any,
-    ) -> Any:
-        flags = LabelFlags(label, positive, negative, unlabelled, classes)
-        return command(*args, labels=flags, **more)
+    Parameters
+    ----------
+    name : str
+        The flag without dashes, and the key in scarce.toml. "predict.id" is --id of predict alone.
+    help : str
+    type : click.ParamType, sequence of str or bool
+        Type of the value, the words to choose from, or bool for a switch.
+    default : object
+        Shown in the help; None for none.
+    metavar : str
+        What stands for the value in the help.
+    repeatable, required : bool
+    feeds : str
+        Function and argument in Python that get the value, such as "open_rows(drop)".
+    short : str
+        A one-letter form.
+    parameter : str
+        Name of the verb's parameter where that cannot be the option's own name.
+    role : str
+        What the option is about; set from the table below.
+    """
 
-    return gathered  # type: ignore[return-value]
+    name: str
+    help: str
+    type: Any = str
+    default: Any = None
+    metavar: str = ""
+    repeatable: bool = False
+    required: bool = False
+    feeds: str = ""
+    short: str = ""
+    parameter: str = ""
+    role: str = ""
+
+    @property
+    def flag(self) -> str:
+        """The option as typed."""
+        return f"--{self.key}"
+
+    @property
+    def key(self) -> str:
+        """The option's key in scarce.toml."""
+        return self.name.rpartition(".")[2]
+
+    @property
+    def variable(self) -> str:
+        """Name of the verb's parameter."""
+        return self.parameter or self.key.replace("-", "_")
+
+    @property
+    def arguments(self) -> list[str]:
+        """Names of the arguments in Python that it feeds."""
+        return re.findall(r"\((\w+)\)", self.feeds)
+
+    def environment(self, verb: str) -> str:
+        """Return the environment variable that sets it for a verb."""
+        return f"SCARCE_{verb}_{self.key}".upper().replace("-", "_")
+
+    def click(self, verb: str) -> Callable[[Command], Command]:
+        """Return click's decorator for it."""
+        more: dict[str, Any] = {"envvar": self.environment(verb), "help": self.help}
+        if self.type is bool:
+            more["is_flag"] = True
+        else:
+            chosen = isinstance(self.type, tuple)
+            more["type"] = click.Choice(self.type) if chosen else self.type
+            more |= {"multiple": self.repeatable, "required": self.required}
+            more |= {"metavar": self.metavar} if self.metavar else {}
+            if self.default is not None:
+                more |= {"default": self.default, "show_default": True}
+        flags = [self.flag, *([f"-{self.short}"] if self.short else [])]
+        return click.option(*flags, self.variable, **more)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of its value in scarce.toml."""
+        kinds: dict[Any, str] = {bool: "boolean"}
+        if isinstance(self.type, tuple):
+            one: dict[str, Any] = {"enum": list(self.type)}
+        elif isinstance(self.type, click.IntRange):
+            one = {"type": "integer", "minimum": self.type.min}
+        elif isinstance(self.type, (Cost, Share)) or self.name in NUMBER_OR_WORD:
+            one = {"type": ["number", "string"]}
+        elif self.type is float or isinstance(self.type, click.FloatRange):
+            one = {"type": "number"}
+        else:
+            one = {"type": kinds.get(self.type, "string")}
+        if self.repeatable:
+            one = {"anyOf": [one, {"type": "array", "items": one}]}
+        shown = self.default if isinstance(self.default, (str, int, float)) else None
+        return {**one, "description": self.help} | ({} if shown is None else {"default": shown})
 
 
-out_option = click.option(
-    "--out", "-o", type=click.Path(path_type=Path, allow_dash=True), help="File to write."
-)
-to_option = click.option(
-    "--to", type=click.Choice(FORMATS), help="Format to write; by default what the ending says."
-)
-formula_safe_option = click.option(
-    "--formula-safe",
-    is_flag=True,
-    help="Text for a spreadsheet: ' before cells that it would take for a formula.",
-)
-force_option = click.option("--force", is_flag=True, help="Replace the output file if it exists.")
-dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Say what would be done; read little, write nothing."
-)
-threads_option = click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Cores to use; one by default. Does not change the result.",
-)
-level_option = click.option(
-    "--level",
-    type=Between(0, 1, min_open=True, max_open=True),
-    metavar="SHARE",
-    default=0.9,
-    show_default=True,
-    help="Coverage of the intervals.",
-)
+NUMBER_OR_WORD = ("shape", "ridge", "width-scale", "positive", "negative", "unlabelled", "classes",
+                  "fit.background", "missing", "threshold", "budget")  # fmt: skip
+
+
+def _values(name: str, help: str, feeds: str) -> Option:
+    return Option(name, help, metavar="VALUE", repeatable=True, feeds=feeds)
+
+
+ROLES: dict[str, tuple[Option, ...]] = {
+    "labels": (
+        Option("label", "Column of labels; an empty cell is not labelled.", COLUMN,
+               feeds="open_rows(label) estimate_performance(labels) log_loss(y_true)"),
+        _values("positive", "Label of the event, such as 1 or fraud (repeatable).",
+                "open_rows(positive)"),
+        _values("negative", "Label of all other rows (repeatable).", "open_rows(negative)"),
+        _values("unlabelled", "Label that means 'not labelled', such as -1 (repeatable).",
+                "open_rows(unlabelled)"),
+        _values("classes", "All labels in order, for three or more classes (repeatable).",
+                "open_rows(classes)"),
+        Option("decide.positive", "The event that the probability is of: a class of the cost file, "
+               "or a name for the summary.", metavar="NAME"),
+    ),
+    "text": (
+        Option("delimiter", "Delimiter of text files, such as ';'.", feeds="open_rows(delimiter)"),
+        Option("encoding", "Encoding of text files, such as latin-1.", default="utf-8",
+               feeds="open_rows(encoding)"),
+        Option("decimal", "Decimal mark of text files.", default=".", feeds="open_rows(decimal)"),
+        Option("no-header", "Text files have no header; columns are f0, f1, ...", bool,
+               feeds="open_rows(header)"),
+        _values("missing", "Value that means missing, besides empty and NA, such as -999 "
+                "(repeatable).", "open_rows(missing)"),
+        Option("only-empty", "Only empty cells are missing; NA, null and such are words.", bool),
+    ),
+    "model": (
+        Option("model", "Model to fit; auto chooses by labels and missing values, and says why.",
+               MODELS, default="auto"),
+        Option("fit.background", "maxent: label of background points, where nobody looked "
+               "(repeatable).", metavar="VALUE", repeatable=True),
+        Option("columns", "Column to use as a feature (repeatable).", COLUMN, repeatable=True,
+               feeds="open_rows(columns)"),
+        Option("drop", "Column to leave out (repeatable).", COLUMN, repeatable=True,
+               feeds="open_rows(drop)"),
+        Option("fit.id", "Column of row identifiers: not a feature; rows with the same value stay "
+               "together.", COLUMN, repeatable=True, parameter="ids"),
+        Option("compare.id", "Column of row identifiers: not a feature; rows with the same value "
+               "stay together.", COLUMN, repeatable=True, parameter="ids"),
+        Option("categories", "Column of numbers that are category codes (repeatable).", COLUMN,
+               repeatable=True, feeds="open_rows(categories) MaxentClassifier(categorical)"),
+        Option("max-levels", "Largest number of levels of a text column.  [default: 1000; rare, "
+               "bayes: 100]", click.IntRange(min=2), metavar="N", feeds="open_rows(max_levels)"),
+        Option("loss", "rare: auto, logistic, probit, cloglog, loglog, gev-canonical or gev-log.",
+               feeds="RareClassifier(loss)"),
+        Option("shape", "rare: shape of the GEV link, a number or auto.",
+               feeds="RareClassifier(shape)"),
+        Option("ridge", "rare: strength of the ridge penalty, a number or auto.",
+               feeds="RareClassifier(ridge)"),
+        Option("objective", "maxent: what is optimised.", ("entropy", "robust"),
+               feeds="MaxentClassifier(objective)"),
+        Option("default-prevalence", "maxent: prevalence assumed before seeing data.", float,
+               feeds="MaxentClassifier(default_prevalence)"),
+        Option("width-scale", "maxent: how closely to follow the labels, a number or auto.",
+               feeds="MaxentClassifier(width_scale)"),
+        Option("covariance", "bayes: form of each class's covariance matrix.",
+               ("diag", "shared-diag", "full", "shared", "shrunk"),
+               feeds="GaussianBayes(covariance)"),
+        Option("set", "Any other parameter of the model, as in Python (repeatable).",
+               metavar="NAME=VALUE", repeatable=True, parameter="more"),
+        Option("models", "Models to fit, separated by commas: logistic, rare, maxent, bayes, auto; "
+               "with settings: rare:loss=probit:ridge=1.  [default: what suits the data]",
+               metavar="NAMES", repeatable=True),
+        Option("folds", "Number of cross-validation folds, the same for all models.",
+               click.IntRange(min=2), default=5),
+        Option("unknown", "What to do with a category that the model has not seen.",
+               ("error", "missing"), default="error"),
+    ),
+    "sampling": (
+        Option("weight", "Column of row weights.", COLUMN,
+               feeds="open_rows(weight) log_loss(sample_weight)"),
+        Option("inclusion", "Column with the probability that a row was sampled.", COLUMN,
+               feeds="estimate_performance(inclusion)"),
+        Option("groups", "Column of groups whose rows belong together: card, patient, site.",
+               COLUMN),
+    ),
+    "probabilities": (
+        Option("prob", "Column of probabilities; for several classes one --prob each, or a pattern "
+               "such as 'prob_*'.  [default: prob, or prob_*]", COLUMN, repeatable=True),
+        Option("trained-at", "Base rate that the model was trained at; CLASS=RATE for several "
+               "classes.", SHARE, metavar="RATE", repeatable=True,
+               feeds="correct_prior(trained_at)"),
+        Option("now-at", "Base rate where the probabilities are used; CLASS=RATE for several "
+               "classes.", SHARE, metavar="RATE", repeatable=True, feeds="correct_prior(now_at)"),
+        Option("undersample", "Instead of --now-at: the fraction of non-events kept for training, "
+               "such as 0.1; CLASS=RATE for several classes.", RATE, metavar="RATE",
+               repeatable=True),
+        Option("predict.id", "Column to write beside prob (repeatable); all columns without it.",
+               COLUMN, repeatable=True, parameter="keep"),
+        Option("against", "Probabilities in use now: a model file, or a column of TABLE.",
+               metavar="MODEL|COLUMN"),
+    ),
+    "scores": (
+        Option("score", "Column of scores; higher means more suspicious.", COLUMN,
+               feeds="estimate_performance(scores)"),
+        Option("threshold", "Score at or above which a row is an alert; with --batch also "
+               "WEEK=SCORE (repeatable).", metavar="SCORE", repeatable=True,
+               feeds="estimate_performance(threshold)"),
+        Option("audit", "Completed list from `scarce label` (repeatable, earliest first).", FILE,
+               metavar="FILE", repeatable=True),
+        Option("id", "Column of unique row identifiers, to match the rows of --audit.", COLUMN),
+        Option("method", "auto: curve and audit; mixture: two score distributions; audit: only the "
+               "audit.", ("auto", "mixture", "audit"), default="auto",
+               feeds="estimate_performance(method)"),
+        Option("auc", "AUC from a validation, for a better guess when few events were found.",
+               float, metavar="SHARE", feeds="estimate_performance(auc)"),
+        Option("batch", "Column with the week, site, ...: also gives figures for each.", COLUMN,
+               feeds="estimate_performance(batch)"),
+        Option("label-source", "Column that says where a label came from: alert, audit, ...",
+               COLUMN, feeds="estimate_performance(label_source)"),
+        Option("threshold-at", "Column with the threshold in force when a row was scored.", COLUMN,
+               feeds="estimate_performance(threshold_at_time)"),
+        Option("background", "Mixture: score distribution of non-events.", default="auto",
+               metavar="FAMILY", feeds="estimate_performance(background)"),
+        Option("foreground", "Mixture: score distribution of events.", default="normal",
+               metavar="FAMILY", feeds="estimate_performance(foreground)"),
+        Option("no-check", "Do not test whether the labels contradict the curve.", bool,
+               feeds="estimate_performance(check)"),
+        Option("estimate.score", "Column of scores; higher means more suspicious.", COLUMN,
+               required=True, feeds="estimate_performance(scores)"),
+        Option("estimate.threshold", "Score at or above which a row is an alert; with --batch also "
+               "WEEK=SCORE (repeatable).", metavar="SCORE", repeatable=True, required=True,
+               feeds="estimate_performance(threshold)"),
+        Option("estimate.also", "Another threshold to report (repeatable).", float, metavar="SCORE",
+               repeatable=True),
+        Option("evaluate.threshold", "Probability at or above which a row is an alert.", float,
+               metavar="SCORE"),
+        Option("label.threshold", "Score at or above which a row is an alert.", float,
+               metavar="SCORE", feeds="choose_labels(threshold)"),
+    ),
+    "choice of rows": (
+        Option("policy", "audit: below the threshold, to count what is missed; tail: highest "
+               "scores; random; stratified; uncertainty: what a model cannot decide; adaptive: the "
+               "same by a mixture.", POLICIES, default="audit", feeds="choose_labels(policy)"),
+        Option("n", "Number of rows to choose; several sizes with --plan (repeatable).", COUNT,
+               metavar="N", repeatable=True, feeds="choose_labels(n)"),
+        Option("label.by", "Uncertainty: how it is measured.", ("entropy", "margin", "cost"),
+               default="entropy", feeds="choose_labels(by)"),
+        Option("label.costs", "Cost file, for --by cost.", FILE, feeds="choose_labels(costs)"),
+        Option("explore", "Uncertainty: draw rows at random, this share of them uniformly, so that "
+               "labels can be counted.", Between(0, 1), default=0.0, metavar="SHARE",
+               feeds="choose_labels(explore)"),
+        Option("strata", "Stratified: number of strata.", COUNT, default=10, metavar="N",
+               feeds="choose_labels(strata)"),
+        Option("allocation", "Stratified: rows per stratum.", ("equal", "proportional"),
+               default="equal", feeds="choose_labels(allocation)"),
+        Option("pure", "Audit: sample all rows at random, none with certainty.", bool,
+               feeds="choose_labels(pure)"),
+        Option("label.audit", "Earlier list, completed; its rows are not chosen again "
+               "(repeatable).", FILE, metavar="FILE", repeatable=True),
+        Option("label.id", "Column of unique row identifiers; the row number by default.", COLUMN),
+        Option("plan", "Choose no rows; estimate what --n labels would be worth.", bool),
+        Option("width", "Plan: say how many labels give recall an interval of this width.", float,
+               metavar="SHARE"),
+        Option("repeats", "Plan: simulated audits of each size.", COUNT, default=20, metavar="N",
+               feeds="plan_audit(repeats)"),
+        Option("label.auc", "Plan: AUC from a validation.", float, metavar="SHARE",
+               feeds="plan_audit(auc)"),
+    ),
+    "costs": (
+        Option("false-alarm", "Cost of acting on a non-event.", COST, metavar="COST"),
+        Option("miss", "Cost of not acting on an event.", COST, metavar="COST"),
+        Option("hit", "Cost of acting on an event.  [default: 0]", COST, metavar="COST"),
+        Option("correct-rejection", "Cost of not acting on a non-event.  [default: 0]", COST,
+               metavar="COST"),
+        Option("abstain", "Cost of referring a row to a person.", COST, metavar="COST"),
+        Option("costs", "All costs from a .toml file, or a .csv file with a row per action.",
+               metavar="FILE"),
+        Option("act", "Name for acting.  [default: act]", metavar="NAME"),
+        Option("pass", "Name for not acting.  [default: pass]", metavar="NAME"),
+        Option("abstain-name", "Name for abstaining.  [default: abstain]", metavar="NAME"),
+    ),
+    "decisions": (
+        Option("tie", "Of equally cheap actions, take the first listed (pass) or the last.",
+               ("first", "last"), default="first", feeds="decide(tie)"),
+        Option("budget", "At most N rows get the action (acting, if none is named). Keeps all rows "
+               "in memory.", metavar="[ACTION=]N", repeatable=True,
+               feeds="decide_within(capacity)"),
+        Option("uses", "Column of hours or other units that the budget is counted in.", COLUMN,
+               feeds="decide_within(uses)"),
+        Option("explain", "Add the cost of every action, and the margin.", bool),
+    ),
+    "bounds": tuple(
+        Option(name, help, float, metavar="NUMBER")
+        for name, help in (
+            ("max-log-loss", "Largest log loss, in nats."),
+            ("max-brier", "Largest Brier score."),
+            ("max-calibration", "Largest calibration loss."),
+            ("max-gap", "Largest difference between mean probability and event rate."),
+            ("min-skill", "Smallest log loss skill against the constant forecast."),
+            ("min-auc", "Smallest AUC."),
+            ("max-worse", "Largest mean log loss in excess of --against."),
+            ("max-cost", "Largest mean cost per row."),
+            ("min-savings", "Smallest share saved against the best single action for all rows."),
+            ("min-recall", "Smallest recall at --threshold."),
+            ("min-precision", "Smallest precision at --threshold."),
+            ("max-missed", "Largest number of missed events below --threshold."),
+        )
+    ),
+    "check": (
+        Option("check.by", "End of the interval that must meet the bound: the unfavourable one, "
+               "the estimate itself, or always the low or high one.",
+               ("worst", "value", "low", "high"), default="worst"),
+    ),
+    "output": (
+        Option("out", "File to write.", INPUT, short="o"),
+        Option("fit.out", "Model file to write.", FILE, short="o"),
+        Option("report.out", "HTML file to write, such as report.html.", FILE, short="o"),
+        Option("demo.out", "Folder for the data, the model and the report.", FILE,
+               default=Path("demo"), short="o"),
+        Option("to", "Format to write; by default the file's extension.", FORMATS),
+        Option("as", "Name of the new columns.  [default: action]", metavar="NAME",
+               parameter="named"),
+        Option("correct.as", "Add the corrected column under this name ('now_*' for several), and "
+               "keep the old one.", metavar="NAME", parameter="named"),
+        Option("formula-safe", "Text for a spreadsheet: ' before cells that it would run as a "
+               "formula.", bool),
+        Option("force", "Replace the output file if it exists.", bool),
+        Option("demo.force", "Replace files of the same names that the demo did not write.", bool),
+        Option("title", "Title of the page.  [default: the file names]"),
+    ),
+    "run": (
+        Option("level", "Coverage of the intervals.", Between(0, 1, min_open=True, max_open=True),
+               default=0.9, metavar="SHARE", feeds="estimate_performance(level)"),
+        Option("seed", "Random seed; the same seed gives the same result.", click.IntRange(min=0),
+               default=0, metavar="N", feeds="estimate_performance(random_state)"),
+        Option("threads", "Number of cores; one by default. Does not change the result.", COUNT,
+               metavar="N", feeds="open_rows(engine)"),
+        Option("story", "Example to run.", (*STORIES, "all"), default="all"),
+        Option("rows", "Payments per month; the other examples scale with it.",
+               click.IntRange(min=2000), default=40_000),
+        Option("dry-run", "Say what would be done; read little, write nothing.", bool),
+        Option("json", "Write one JSON object on stdout.", bool),
+    ),
+}  # fmt: skip
+OPTIONS = {
+    option.name: replace(option, role=role) for role, held in ROLES.items() for option in held
+}
+
+
+# --- from options to a verb -----------------------------------------------------------------------
+
+
+class Group(NamedTuple):
+    """Options that a verb gets as one record.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the verb's parameter.
+    names : tuple of str
+        The options.
+    record : callable
+        Makes the record from the values, by their parameter names.
+    """
+
+    parameter: str
+    names: tuple[str, ...]
+    record: Callable[..., Any]
+
+
+def names_of(role: str) -> tuple[str, ...]:
+    """Return the options of a role that are not one verb's own."""
+    return tuple(option.name for option in ROLES[role] if "." not in option.name)
+
+
+def option_of(verb: str, name: str) -> Option:
+    """Return what an option is for a verb: its own declaration, or the shared one.
+
+    Examples
+    --------
+    >>> option_of("predict", "id").variable, option_of("estimate", "id").variable
+    ('keep', 'id')
+    """
+    return OPTIONS.get(f"{verb}.{name}") or OPTIONS[name]
+
+
+def takes(*wanted: str | Group) -> Callable[[Command], Command]:
+    """Give a verb its options: names, and groups that arrive as one record.
+
+    An option of two groups is declared once, and both get its value.
+    """
+
+    def added(function: Command) -> Command:
+        verb = function.__name__
+        groups = [one for one in wanted if isinstance(one, Group)]
+        listed = [n for one in wanted for n in (one.names if isinstance(one, Group) else (one,))]
+        options = [option_of(verb, name) for name in dict.fromkeys(listed)]
+        alone = {option_of(verb, one).variable for one in wanted if isinstance(one, str)}
+
+        @functools.wraps(function)
+        def gathered(*args: Any, **values: Any) -> Any:
+            records = {}
+            for group in groups:
+                names = [option_of(verb, name).variable for name in group.names]
+                records[group.parameter] = group.record(**{name: values[name] for name in names})
+            grouped = {option_of(verb, name).variable for one in groups for name in one.names}
+            rest = {name: value for name, value in values.items() if name not in grouped - alone}
+            return function(*args, **rest, **records)
+
+        for option in reversed(options):  # the last one added is shown first
+            gathered = option.click(verb)(gathered)
+        return gathered  # type: ignore[return-value]
+
+    return added
+
+
+def flags_by_argument(names: Iterable[str]) -> dict[str, str]:
+    """Return the flag, without dashes, of each Python argument that one of these options feeds.
+
+    Examples
+    --------
+    >>> flags_by_argument(["seed", "no-header"])
+    {'random_state': 'seed', 'header': 'no-header', 'seed': 'seed', 'no_header': 'no-header'}
+    """
+    names = list(names)
+    flags = {
+        argument: option.key
+        for option in OPTIONS.values()
+        if option.key in names
+        for argument in option.arguments
+    }
+    ordered = sorted(flags.items(), key=lambda pair: names.index(pair[1]))
+    return {**dict(ordered), **{name.replace("-", "_"): name for name in names}}
+
+
+def verb_options() -> list[str]:
+    """Return the options of the verb that is running, without dashes; none outside a verb."""
+    ctx = click.get_current_context(silent=True)
+    params = [] if ctx is None else ctx.command.params
+    return [name[2:] for one in params for name in one.opts if name.startswith("--")]
+
+
+def is_typed(parameter: str) -> bool:
+    """Whether an option was typed, not set by scarce.toml, the environment or its default."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
+class LabelFlags(NamedTuple):
+    """What was said about the label column, as typed."""
+
+    label: str | None
+    positive: tuple[str, ...]
+    negative: tuple[str, ...]
+    unlabelled: tuple[str, ...]
+    classes: tuple[str, ...] = ()
+    background: tuple[str, ...] = ()  # those of `unlabelled` where nobody looked
+
+
+def _text_form(
+    delimiter: str | None,
+    encoding: str,
+    decimal: str,
+    no_header: bool,
+    missing: tuple[str, ...],
+    only_empty: bool,
+) -> TextForm:
+    from scarce.io.text import TextForm
+
+    mark = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
+    return TextForm(mark, encoding, decimal, not no_header, missing, only_empty)
+
+
+LABELS = Group("labels", names_of("labels"), LabelFlags)
+TEXT = Group("form", names_of("text"), _text_form)
+
+
+# --- values as typed ------------------------------------------------------------------------------
 
 
 def engine_of(threads: int | None) -> Any:
@@ -220,6 +624,14 @@ def engine_of(threads: int | None) -> Any:
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(threads)
+
+
+def plain_number(text: str) -> float | None:
+    """Return the number that a text is, None for any other text."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def typed(text: str) -> Any:
@@ -232,13 +644,10 @@ def typed(text: str) -> Any:
     >>> typed("9007199254740993"), typed("1e3")  # 2**53 + 1, which no float is
     (9007199254740993, 1000)
     """
-    try:
-        number = float(text)
-    except ValueError:
+    number = plain_number(text)
+    if number is None or not math.isfinite(number):
         return text
     if text != text.strip() or (len(text) > 1 and text[0] == "0" and text[1].isdigit()):
-        return text
-    if number != number or number in (float("inf"), float("-inf")):
         return text
     if WHOLE.fullmatch(text):
         return int(text)
@@ -248,7 +657,7 @@ def typed(text: str) -> Any:
 def class_key(name: Any) -> Any:
     """Return what the spellings of one class share: 1, 1.0, True and "1".
 
-    Integers too great for a float stay apart.
+    Integers too large for a float stay apart.
 
     Examples
     --------
@@ -261,7 +670,7 @@ def class_key(name: Any) -> Any:
         number = float(name)
     except (TypeError, ValueError, OverflowError):
         return str(name)
-    if abs(number) < EXACT or number != number or number in (float("inf"), float("-inf")):
+    if abs(number) < EXACT or not math.isfinite(number):
         return number
     if isinstance(name, str):
         return int(name) if WHOLE.fullmatch(name.strip()) else number
@@ -278,32 +687,3 @@ def missing_values(words: Sequence[Any]) -> list[Any]:
     """
     both = [*words, *(typed(str(word)) for word in words)]
     return [value for place, value in enumerate(both) if value not in both[:place]]
-
-
-def show_plan(plan: Mapping[str, Any], *, json: bool) -> None:
-    """Say what a verb would do (its ``--dry-run``)."""
-    if not json:
-        say("Dry run: nothing is computed or written.")
-    shown = {
-        name: ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-        for name, value in plan.items()
-    }
-    emit({"dry_run": True, **plan} if json else shown, json=json)
-
-
-def refuse_table_ending(out: Path) -> None:
-    """Refuse to call a model file what a table is called."""
-    bare = out.with_suffix("") if out.suffix in (".gz", ".zst") else out
-    if bare.suffix in (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".html", ".json"):
-        raise UsageError(
-            f"--out {out}: a model is not a {bare.suffix} file. Let its name end in .scarce: "
-            f"--out {shell_word(str(bare.with_suffix('.scarce')))}"
-        )
-
-
-def rows_need_a_file(out: Path | None, json: bool, example: str) -> None:
-    """Refuse a summary and rows on the same stream."""
-    if json and (out is None or str(out) == "-"):
-        raise UsageError(
-            f"--json writes a summary on stdout, so the rows need a file: --out {example}"
-        )

@@ -28,11 +28,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.errors import printable
+from scarce.cli.next_command import shell_word
+from scarce.errors import UsageError, printable
 from scarce.results import to_json
 
 if TYPE_CHECKING:
@@ -42,16 +44,6 @@ SCHEMA = 1  # of the JSON form; raised when a key changes its meaning or goes aw
 REDRAW = 0.2  # seconds between two drawings of a progress bar
 PAGE = 80  # columns of what is no terminal
 NARROW = 60  # columns of a terminal below which a wide table is written row by row
-
-json_option = click.option("--json", is_flag=True, help="Write one JSON object on stdout.")
-seed_option = click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Seed of the random numbers: the same seed gives the same result.",
-)
 
 
 def say(message: str, *, error: bool = False) -> None:
@@ -104,6 +96,41 @@ def emit(
         show()
     else:
         table([(name, _cell(value)) for name, value in result.items()])
+
+
+def show_plan(plan: Mapping[str, Any], *, json: bool) -> None:
+    """Say what a verb would do (its ``--dry-run``)."""
+    if not json:
+        say("Dry run: nothing is computed or written.")
+    shown = {
+        name: ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+        for name, value in plan.items()
+    }
+    emit({"dry_run": True, **plan} if json else shown, json=json)
+
+
+def refuse_table_ending(out: Path) -> None:
+    """Refuse to give a model file the name of a table."""
+    bare = out.with_suffix("") if out.suffix in (".gz", ".zst") else out
+    if bare.suffix in (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".html", ".json"):
+        raise UsageError(
+            "--out {out}: a model is not a {suffix} file.",
+            code="model-file-name",
+            out=out,
+            suffix=bare.suffix,
+            name=shell_word(str(bare.with_suffix(".scarce"))),
+            remedy="Use the extension .scarce: --out {name}",
+        )
+
+
+def rows_need_a_file(out: Path | None, json: bool, example: str) -> None:
+    """Refuse a summary and rows on the same stream."""
+    if json and (out is None or str(out) == "-"):
+        raise UsageError(
+            "--json writes a summary on stdout, so the rows need a file: --out {example}",
+            code="json-needs-out",
+            example=example,
+        )
 
 
 def write_json(record: Mapping[str, Any]) -> None:

@@ -13,48 +13,19 @@ from typing import Any
 import click
 
 from scarce.cli.next_command import path_word, shell_command
-from scarce.cli.options import (
-    COLUMN,
-    INPUT,
-    dry_run_option,
-    force_option,
-    formula_safe_option,
-    out_option,
-    rows_need_a_file,
-    show_plan,
-    text_options,
-    threads_option,
-    to_option,
-)
-from scarce.cli.output import emit, json_option, progress, say
+from scarce.cli.options import FILE, INPUT, TEXT, takes
+from scarce.cli.output import emit, progress, rows_need_a_file, say, show_plan
 from scarce.errors import DataError, UsageError
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("model", type=FILE)
 @click.argument("data", type=INPUT, default="-")
-@click.option(
-    "--id",
-    "keep",
-    type=COLUMN,
-    multiple=True,
-    help="Column to hand on beside prob (repeatable); all columns without it.",
+@takes(
+    *("id", "unknown"),
+    TEXT,
+    *("out", "to", "formula-safe", "force", "threads", "dry-run", "json"),
 )
-@click.option(
-    "--unknown",
-    type=click.Choice(["error", "missing"]),
-    default="error",
-    show_default=True,
-    help="For a category that the model never saw.",
-)
-@text_options
-@out_option
-@to_option
-@formula_safe_option
-@force_option
-@threads_option
-@dry_run_option
-@json_option
 def predict(
     model: Path,
     data: Path,
@@ -69,7 +40,7 @@ def predict(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Write the probability of the event for each row.
+    """Predict the probability of the event for each row.
 
     MODEL is a file from scarce fit, DATA a table with the columns that the model learnt from (- or
     nothing: standard input). Adds the column prob (several classes: prob_CLASS) to the columns of

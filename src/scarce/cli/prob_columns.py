@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from scarce.cli.options import COLUMN
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -26,14 +23,6 @@ if TYPE_CHECKING:
 OLD = "before_"  # begins the name of a column of probabilities as they were before a correction
 USUAL = "prob"  # what `scarce predict` calls its column, or the beginning of its columns
 SUM_TOLERANCE = 1e-4  # as in decisions/cheapest.py
-
-prob_option = click.option(
-    "--prob",
-    multiple=True,
-    type=COLUMN,
-    help="Column of probabilities; for several classes one --prob for each, or a pattern such as "
-    "'prob_*'.  [default: prob, or prob_*]",
-)
 
 
 @dataclass(frozen=True)

@@ -18,23 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.cost_flags import CostFlags, cost_options
+from scarce.cli.cost_flags import COSTS, CostFlags
 from scarce.cli.judged import look_at
 from scarce.cli.next_command import shell_command
-from scarce.cli.options import (
-    INPUT,
-    LabelFlags,
-    dry_run_option,
-    force_option,
-    label_options,
-    level_option,
-    show_plan,
-    text_options,
-    threads_option,
-)
-from scarce.cli.output import emit, json_option, say, seed_option, write_line
-from scarce.cli.prob_columns import prob_option, table_or_stdin
-from scarce.cli.score_flags import ScoredTable, ScoreFlags, score_options
+from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, is_typed, takes, verb_options
+from scarce.cli.output import emit, say, show_plan, write_line
+from scarce.cli.prob_columns import table_or_stdin
+from scarce.cli.score_flags import SCORES, ScoredTable, ScoreFlags
 from scarce.cli.wording import in_flags
 from scarce.errors import DataWarning, UsageError
 
@@ -53,21 +43,15 @@ class AsTyped(click.Command):
 
 @click.command(cls=AsTyped)
 @click.argument("files", nargs=-1, type=INPUT, metavar="[MODEL] TABLE")
-@prob_option
-@label_options
-@cost_options
-@score_options(required=False)
-@click.option("--title", help="Title of the page.  [default: made of the file names]")
-@click.option(
-    "--out", "-o", type=click.Path(path_type=Path), help="HTML file to write, such as report.html."
+@takes(
+    "prob",
+    LABELS,
+    COSTS,
+    SCORES,
+    *("title", "out", "force", "level", "seed", "threads"),
+    TEXT,
+    *("dry-run", "json"),
 )
-@force_option
-@level_option
-@seed_option
-@threads_option
-@text_options
-@dry_run_option
-@json_option
 @click.pass_context
 def report(
     ctx: click.Context,
@@ -86,7 +70,7 @@ def report(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Write one HTML file with figures, pictures and what they assume.
+    """Write an HTML report.
 
     TABLE holds rows whose outcome is known, in the column --label; name a MODEL file first, or the
     column of probabilities with --prob. The page needs no network: warnings first, then the data,
@@ -112,7 +96,7 @@ def report(
     if of_scores:
         _refuse_other(files, prob, costs)
     else:
-        _refuse_scores(ctx)
+        _refuse_scores()
     if dry_run:
         typed = [("--label", labels.label), *(("--prob", name) for name in prob)]
         look_at(files, form, [*typed, ("--score", scores.score)])
@@ -136,9 +120,8 @@ def report(
             subtitle=story.subtitle,
         )
         story.tell(page)
-    flags = [name[2:] for one in ctx.command.params for name in one.opts if name[:2] == "--"]
     for warning in said:
-        page.warn(in_flags(warning, flags))
+        page.warn(in_flags(warning, verb_options()))
     page.write(out, force=force)
     size = out.stat().st_size
     summary = {"out": str(out), "bytes": size, "report": page.to_dict()}
@@ -171,7 +154,7 @@ def _story_of_prob(
     level: float,
     seed: int,
 ) -> Any:
-    from scarce.cli.judged import SpeaksFor, read_judged
+    from scarce.cli.judged import SamplingFlags, read_judged
     from scarce.cli.report_parts import Story
 
     judged = read_judged(
@@ -179,7 +162,7 @@ def _story_of_prob(
         "report",
         labels=labels,
         prob=prob,
-        speaks=SpeaksFor(),
+        speaks=SamplingFlags(),
         costs=costs,
         form=form,
     )
@@ -205,11 +188,10 @@ def _refuse_other(files: tuple[Path, ...], prob: tuple[str, ...], costs: CostFla
         )
 
 
-def _refuse_scores(ctx: click.Context) -> None:
+def _refuse_scores() -> None:
     """Refuse flags of scores without scores."""
     for one in fields(ScoreFlags):
-        source = ctx.get_parameter_source(one.name)
-        if source is not None and source.name == "COMMANDLINE":
+        if is_typed(one.name):
             flag = "--" + one.name.replace("_", "-")
             raise UsageError(
                 f"{flag} is for a page on scores: name their column too, with --score COLUMN."

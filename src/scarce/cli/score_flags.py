@@ -10,18 +10,15 @@ Filled-in lists find their way back in checklists.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
-from functools import wraps
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from scarce.cli.bad_cells import refuse_nested, refuse_unscored
 from scarce.cli.checklists import JOINED, Checklists, walk_of
 from scarce.cli.list_files import ANSWER
 from scarce.cli.list_labels import for_events, reading_of, refuse_many
-from scarce.cli.options import COLUMN, LabelFlags, typed
+from scarce.cli.options import Group, LabelFlags, is_typed, names_of, typed
 from scarce.cli.output import progress, say
 from scarce.cli.row_names import refuse_same
 from scarce.errors import DataError, UsageError, refuse_word
@@ -30,8 +27,6 @@ if TYPE_CHECKING:
     from scarce import Performance
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
-
-METHODS = ("auto", "mixture", "audit")
 
 
 @dataclass(frozen=True)
@@ -56,11 +51,8 @@ class ScoreFlags:
         """Refuse families that were typed and would do nothing, or that nobody knows."""
         from scarce.missed.mixture.families import FAMILIES
 
-        context = click.get_current_context()
         for name in ("background", "foreground"):
-            source = context.get_parameter_source(name)
-            typed_now = source is click.core.ParameterSource.COMMANDLINE
-            if typed_now and self.method != "mixture":
+            if is_typed(name) and self.method != "mixture":
                 raise UsageError(
                     f"--{name} is a family of the mixture, and does nothing with --method "
                     f"{self.method}: add --method mixture, or leave it out."
@@ -69,104 +61,7 @@ class ScoreFlags:
             refuse_word(name, getattr(self, name), (*by_itself, *FAMILIES))
 
 
-def score_options(*, required: bool, inclusion: bool = True) -> Callable[[Any], Any]:
-    """Add the options of scores; the command gets `scores`, a ScoreFlags.
-
-    Parameters
-    ----------
-    required : bool
-        Whether the verb cannot do without --score and --threshold.
-    inclusion : bool
-        Whether to add --inclusion; False for a verb that has it already.
-    """
-
-    def added(command: Any) -> Any:
-        @wraps(command)
-        def gathered(*args: Any, **more: Any) -> Any:
-            names = [one.name for one in fields(ScoreFlags)]
-            held = None if inclusion else more.get("inclusion")
-            flags = {name: more.pop(name) for name in names if inclusion or name != "inclusion"}
-            scores = ScoreFlags(**{"inclusion": held, **flags})
-            return command(*args, scores=scores, **more)
-
-        for option in reversed(_options(required, inclusion)):
-            gathered = option(gathered)
-        return gathered
-
-    return added
-
-
-def _options(required: bool, inclusion: bool) -> tuple[Any, ...]:
-    drawn = click.option(
-        "--inclusion", type=COLUMN, help="Column with the probability of being drawn."
-    )
-    return (
-        click.option(
-            "--score", required=required, type=COLUMN, help="Column of scores; greater: worse."
-        ),
-        click.option(
-            "--threshold",
-            required=required,
-            multiple=True,
-            metavar="SCORE",
-            help="Score at or above which a row is an alert; with --batch also WEEK=SCORE "
-            "(repeatable).",
-        ),
-        click.option(
-            "--audit",
-            type=click.Path(path_type=Path),
-            multiple=True,
-            metavar="FILE",
-            help="List from `scarce label`, filled in (repeatable, earliest first).",
-        ),
-        click.option(
-            "--id", type=COLUMN, help="Column that tells rows apart, to find those of --audit."
-        ),
-        *((drawn,) if inclusion else ()),
-        click.option(
-            "--method",
-            type=click.Choice(METHODS),
-            default="auto",
-            show_default=True,
-            help="auto: curve and audit; mixture: two families of scores; audit: the audit alone.",
-        ),
-        click.option(
-            "--auc",
-            type=float,
-            metavar="SHARE",
-            help="AUC of a validation: a sharper guess where few were seen.",
-        ),
-        click.option(
-            "--batch", type=COLUMN, help="Column with the week, site, ...: figures of each too."
-        ),
-        click.option(
-            "--label-source",
-            type=COLUMN,
-            help="Column saying where a label came from: alert, audit, ...",
-        ),
-        click.option(
-            "--threshold-at",
-            type=COLUMN,
-            help="Column with the threshold in force when a row was scored.",
-        ),
-        click.option(
-            "--background",
-            default="auto",
-            show_default=True,
-            metavar="FAMILY",
-            help="Mixture: family of the scores of rows that are no events.",
-        ),
-        click.option(
-            "--foreground",
-            default="normal",
-            show_default=True,
-            metavar="FAMILY",
-            help="Mixture: family of the scores of events.",
-        ),
-        click.option(
-            "--no-check", is_flag=True, help="Do not look whether labels contradict the curve."
-        ),
-    )
+SCORES = Group("scores", (*names_of("scores"), "inclusion"), ScoreFlags)
 
 
 Watch = Callable[[Any, int], None]  # a part of the table, and the number of its first row

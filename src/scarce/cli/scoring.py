@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import click
-
-from scarce.cli.options import missing_values
+from scarce.cli.options import missing_values, verb_options
 from scarce.cli.output import say
 from scarce.cli.wording import in_flags
 from scarce.errors import DataError, StoreError
@@ -145,12 +143,9 @@ class LoadedModel:
         """Say which columns of the scored rows are not like those of training, a line each."""
         if self.watch is None:
             return
-        ctx = click.get_current_context(silent=True)
-        params = [] if ctx is None else ctx.command.params
-        known = [name[2:] for one in params for name in one.opts if name.startswith("--")]
         remarks = self.watch.remarks()
         for remark in remarks[:MOST_COLUMNS]:
-            say(f"scarce: warning: {in_flags(str(remark), known)}")
+            say(f"scarce: warning: {in_flags(str(remark), verb_options())}")
         if len(remarks) > MOST_COLUMNS:
             others = [remark.column for remark in remarks[MOST_COLUMNS:]]
             some = ", ".join(map(repr, others[:3])) + ", ..." * (len(others) > 3)
@@ -169,8 +164,7 @@ class LoadedModel:
                 f"{told} {self.kind} needs a level that it knows: put one in its place, or fit "
                 "again with rows of it. Models from --model maxent or bayes can take it as missing."
             )
-        ctx = click.get_current_context(silent=True)
-        if ctx is not None and all("--unknown" not in one.opts for one in ctx.command.params):
+        if verb_options() and "unknown" not in verb_options():
             return DataError(
                 f"{told} Take such levels as missing with scarce predict --unknown missing, and "
                 "judge the column prob that it writes."

@@ -17,17 +17,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
+from scarce.cli.options import OPTIONS
 from scarce.errors import DataError, suggest
 
 FILE = "scarce.toml"
 COMMON = "scarce"
+KEYS = {option.key for option in OPTIONS.values()}
 TYPED_ONLY = ("out", "force")  # what a folder from elsewhere must not decide
 
 
@@ -83,7 +85,6 @@ def defaults_for(
     name: str,
     held: Mapping[str, Mapping[str, Any]],
     path: Path,
-    every_option: Callable[[], Collection[str]],
 ) -> dict[str, Any]:
     """Return the settings that one verb takes, as click's defaults, checked for their names.
 
@@ -95,8 +96,6 @@ def defaults_for(
         The sections, from `read_settings`.
     path : Path
         The file, for messages.
-    every_option : callable
-        Names the options of all verbs; asked only for a name in [scarce] that this verb lacks.
     """
     options = {
         option.lstrip("-"): parameter
@@ -110,7 +109,7 @@ def defaults_for(
         for key, value in held.get(section, {}).items():
             parameter = options.get(key.replace("_", "-"))
             if parameter is None or parameter.name is None:
-                known = every_option() if section == COMMON else options
+                known = KEYS if section == COMMON else options
                 if section == COMMON and key.replace("_", "-") in known:
                     continue
                 of = "any verb" if section == COMMON else f"scarce {name}"
@@ -197,14 +196,3 @@ def in_plain_words(message: str) -> str:
     ):
         message = message.replace(f"is not a {kind}", f"is not a {words}")
     return message
-
-
-def common_options(verbs: Iterable[click.Command]) -> set[str]:
-    """Return every option that some verb has: what [scarce] may hold."""
-    return {
-        option.lstrip("-")
-        for command in verbs
-        for parameter in command.params
-        for option in parameter.opts
-        if option.startswith("--")
-    }

@@ -15,53 +15,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import click
-
 from scarce.errors import UsageError, suggest
 
 Shares = list[float]
-
-
-class Share(click.ParamType[str]):
-    """A share as typed, NUMBER or CLASS=NUMBER; refused as soon as it cannot be one."""
-
-    name = "share"
-
-    def __init__(self, *, whole: bool) -> None:
-        self.whole = whole  # whether 1 is allowed
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        """Return the text as typed, or say why it is no share."""
-        text = str(value)
-        number = text.rpartition("=")[2]
-        try:
-            share = float(number)
-        except ValueError:
-            self.fail(f"{number!r} is not a number. Give one such as 0.015.", param, ctx)
-        if not (0.0 < share < 1.0 or (self.whole and share == 1.0)):
-            hint = f" {share:g} % is {share / 100:g}." if 1.0 < share < 100.0 else ""
-            hint = " Every tenth row is 0.1." if self.whole else hint
-            most = "at most 1" if self.whole else "below 1"
-            self.fail(f"{text}: a share of rows is above 0 and {most}.{hint}", param, ctx)
-        return text
-
-
-SHARE = Share(whole=False)
-RATE = Share(whole=True)
-trained_at_option = click.option(
-    "--trained-at",
-    multiple=True,
-    type=SHARE,
-    metavar="SHARE",
-    help="Share of events that the model was trained at; CLASS=SHARE for several classes.",
-)
-now_at_option = click.option(
-    "--now-at",
-    multiple=True,
-    type=SHARE,
-    metavar="SHARE",
-    help="Share of events where it is used now; CLASS=SHARE for several classes.",
-)
 
 
 def read_shares(typed: Sequence[str], classes: Sequence[Any], option: str) -> Shares | None:

@@ -10,51 +10,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
-import click
-
+from scarce.cli.options import plain_number
 from scarce.errors import UsageError
 
-LARGEST = 1e100  # sums over rows, and differences, stay numbers
 COMMA = re.compile(r"\s*([-+]?\d+),(\d+)\s*")
 WITH_UNIT = re.compile(r"\s*([^\w\s.,*`+-]?)\s*([-+]?\d+(?:\.\d+)?)\s*([^\d.,*`+-]*)\s*")
-
-
-class Cost(click.ParamType[str]):
-    """A cost as typed: a number, a column's name or a formula."""
-
-    name = "cost"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        """Return the text as typed, or say why it is no cost; words are looked at later."""
-        number = plain_number(str(value))
-        if number is not None and not math.isfinite(number):
-            self.fail(
-                f"{value} cannot be weighed: give a finite cost; a very large one forbids the "
-                "action.",
-                param,
-                ctx,
-            )
-        if number is not None and abs(number) > LARGEST:
-            self.fail(
-                f"{value} is too large to be added up: a million times the other costs forbids an "
-                "action as well.",
-                param,
-                ctx,
-            )
-        return str(value)
-
-
-COST = Cost()
-
-
-def plain_number(text: str) -> float | None:
-    """Return the number that a text is, None for any other text."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def cost_column(flag: str, text: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from collections.abc import Collection
 
 from scarce.cli.flags import Flags
 from scarce.cli.next_command import shell_word
+from scarce.cli.options import flags_by_argument
 from scarce.errors import Problem
 
 CALL = re.compile(r"\b(?:open_rows|estimate_performance|choose_labels)\((?:\.\.\.,\s*)?([^()]*)\)")
@@ -29,12 +30,6 @@ GROUPED = re.compile(  # advice to leave a column out that may say which rows be
     r"together \(a patient, a card\) pass its values to fit as groups"
 )
 AFTER_FLAG = re.compile(r"--[\w-]+[ =]$")
-RENAMED = {
-    "categorical": "categories",
-    "random_state": "seed",
-    "header": "no-header",
-    "label_source": "label-source",
-}
 NEGATED = {"header=False": "--no-header"}
 
 
@@ -70,13 +65,15 @@ def in_flags(message: str, options: Collection[str]) -> str:
     if isinstance(message, Problem) and message.code:
         return message.render(Flags(options))
 
+    flags = flags_by_argument(options)
+
     def flag(match: re.Match[str]) -> str:
         if AFTER_FLAG.search(match.string, 0, match.start()):
             return match[0]
         if match[0] in NEGATED and NEGATED[match[0]][2:] in options:
             return NEGATED[match[0]]
-        name = RENAMED.get(match["name"], match["name"]).replace("_", "-")
-        if name not in options:
+        name = flags.get(match["name"])
+        if name is None:
             return match[0]
         value = match["word"] if match["word"] is not None else match["other"]
         if value is None:
