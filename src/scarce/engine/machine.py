@@ -6,8 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa  # scarce doctor must work without it
 
 CACHE_ENDING = ".scarce-cache.arrow"
 
