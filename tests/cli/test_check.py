@@ -23,8 +23,7 @@ from scarce import (
     save,
     savings,
 )
-from scarce.cli.bounds import BOUNDS, verdict
-from scarce.cli.check import _size
+from scarce.cli.check import BOUNDS, _size, verdict
 from scarce.cli.main import scarce
 from scarce.datasets import make_trial_scores
 from scarce.evaluation.at_threshold import at_threshold

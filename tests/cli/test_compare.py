@@ -22,7 +22,7 @@ from scarce import (
     save,
     savings,
 )
-from scarce.cli.compare_text import verdict_words
+from scarce.cli.compare import verdict_words
 from scarce.cli.main import scarce
 from scarce.evaluation.comparison import compare_prob
 from scarce.evaluation.evaluation import evaluate_prob
@@ -472,10 +472,10 @@ def test_probability_0_for_what_happened_is_said(tmp_path, rng):
 @pytest.mark.parametrize(("width", "tables"), [(60, 3), (200, 1)])
 def test_a_narrow_terminal_gets_the_table_in_parts(table, monkeypatch, width, tables):
     drawn = []
-    monkeypatch.setattr("scarce.cli.compare_text.on_terminal", lambda: True)
-    monkeypatch.setattr("scarce.cli.compare_text.terminal_width", lambda: width)
+    monkeypatch.setattr("scarce.cli.compare.on_terminal", lambda: True)
+    monkeypatch.setattr("scarce.cli.compare.terminal_width", lambda: width)
     monkeypatch.setattr(
-        "scarce.cli.compare_text.table", lambda rows, columns, title: drawn.append((rows, columns))
+        "scarce.cli.compare.table", lambda rows, columns, title: drawn.append((rows, columns))
     )
     run(table, "--label", "fraud", "--models", f"bayes,{QUICK}", "--false-alarm", 5, "--miss", 60)
     assert len(drawn) == tables
@@ -551,7 +551,7 @@ class Nearest:
 
 def test_rows_of_one_patient_are_left_out_together(patients, monkeypatch):
     """On noise the log loss is that of a coin or worse, and not near 0."""
-    monkeypatch.setattr("scarce.cli.fit_choices.class_of", lambda model: Nearest)
+    monkeypatch.setattr("scarce.cli.fit.class_of", lambda model: Nearest)
     flags = (patients, "--label", "fraud", "--models", "bayes")
     loss = {
         flag: figures(*flags, flag, "patient")["evaluations"]["bayes"]["log_loss"]["value"]

@@ -18,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 
 import scarce
 from scarce import CostMatrix, Estimate, load, open_rows
+from scarce.cli.demo import alerts, fraud, wildlife
 from scarce.cli.main import scarce as command
-from scarce.cli.stories import alerts, fraud, wildlife
 
 FEATURES = ["amount", "hour", "distance", "age", "tempo", "device"]
 OWN = [*fraud.FILES, *wildlife.FILES, *alerts.FILES, "demo.html", "demo.json"]

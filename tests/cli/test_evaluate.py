@@ -29,11 +29,11 @@ from scarce import (
     save,
     savings,
 )
-from scarce.cli.evaluate import folded
-from scarce.cli.judged import SamplingFlags, read_judged
+from scarce.cli.evaluate import base_rate_advice, folded
 from scarce.cli.main import scarce
 from scarce.cli.options import LabelFlags
-from scarce.cli.share_advice import share_advice
+from scarce.cli.outcome_table import read_outcomes
+from scarce.cli.sampling_columns import SamplingFlags
 from scarce.evaluation.at_threshold import at_threshold
 from scarce.evaluation.evaluation import drawn_weights, evaluate_prob
 from scarce.evaluation.ranking import auc
@@ -457,10 +457,10 @@ def test_a_share_that_is_not_the_reason_is_not_moved(tmp_path, rng, share):
     shifted = X + [[6.0, -6.0]]  # rows of another world, where the model is wrong
     now = (rng.random(600) < 0.15).astype(int)
     test = write(tmp_path / "t.csv", a=shifted[:, 0], b=shifted[:, 1], fraud=now)
-    judged = read_judged([path, test], "evaluate", labels=LabelFlags("fraud", (), (), (), ()),
+    judged = read_outcomes([path, test], "evaluate", labels=LabelFlags("fraud", (), (), (), ()),
                          speaks=SamplingFlags(), form=TextForm(), quiet=True)  # fmt: skip
     off = replace(judged, prob=np.full(600, 0.6))
-    advice = share_advice(off, off.evaluate(0.9))
+    advice = base_rate_advice(off, off.evaluate(0.9))
     if share == 0.15:
         assert "already, so that this is not the reason" in advice.way
         assert "take another model" in str(advice)
@@ -468,7 +468,7 @@ def test_a_share_that_is_not_the_reason_is_not_moved(tmp_path, rng, share):
     else:  # 0.6 at a share of 0.9 is rare: moved to 0.15 it is 0.03, as far off as before
         assert advice.command.startswith("scarce correct")
         nearly = replace(judged, prob=np.full(600, 0.3))
-        advice = share_advice(nearly, nearly.evaluate(0.9))
+        advice = base_rate_advice(nearly, nearly.evaluate(0.9))
         assert "on average, so that the share of events is not the reason" in advice.way
         assert advice.command == ""
 
@@ -749,7 +749,7 @@ def test_notes_fold_to_a_narrow_terminal_and_commands_stay_whole(monkeypatch):
 
 
 def test_long_stages_have_a_bar_each_one_after_the_other(table, monkeypatch):
-    begun = recorded_bars(monkeypatch, "scarce.cli.judged", "scarce.cli.evaluate")
+    begun = recorded_bars(monkeypatch, "scarce.cli.outcome_table", "scarce.cli.evaluate")
     run(table, "--label", "fraud")
     assert begun == ["Reading", "end", "Judging", "end"]
 

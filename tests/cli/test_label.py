@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from scarce import CostMatrix, choose_labels, estimate_performance, plan_audit
-from scarce.cli.list_files import Entry, together
+from scarce.cli.audit_lists import Entry, together
 from scarce.cli.main import scarce
 from tests.cli.test_estimate import BASE, THRESHOLD, Week, agree
 

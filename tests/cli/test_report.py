@@ -23,9 +23,8 @@ from scarce import (
     open_rows,
     save,
 )
-from scarce.cli.column_summary import _Column, summarise
+from scarce.cli.evaluation_page import FitPage, _ColumnSums, summarise
 from scarce.cli.main import scarce
-from scarce.cli.report_parts import Page
 from scarce.io.text import TextForm
 from tests.report.reading import Seen
 
@@ -480,7 +479,7 @@ def test_remarks_of_the_fit_speak_in_flags_and_other_words_are_left_alone(here):
     assert f"scarce: warning: {turned.replace('`', '')}\n" in done.stderr
     assert "loss='logistic'" not in done.output + Path("r.html").read_text()
     assert "scarce correct ridge=2.scarce --now-at" in done.stderr
-    page = Page("May")
+    page = FitPage("May")
     with page.in_words_of_fit():
         page.warn("Pass ridge=2")
         page.text("Fit RareClassifier('logistic', ridge=0, bias_reduction='flic') on the rows.")
@@ -501,7 +500,7 @@ def test_columns_are_summed_up_as_numpy_does():
     rng = np.random.default_rng(0)
     values = 1e6 + rng.normal(size=1000)
     values[::7] = np.nan
-    column = _Column("v")
+    column = _ColumnSums("v")
     for part in np.array_split(values, 7):
         column.add(pa.chunked_array([pa.array(part)]))
     told = column.told()
@@ -530,14 +529,14 @@ def test_a_column_that_turns_into_words_far_down_is_no_error(here):
 def test_numbers_of_every_type_are_summed_up():
     kinds = (pa.float16(), pa.float32(), pa.int8(), pa.uint64(), pa.decimal128(5, 2))
     for kind in kinds:
-        column = _Column("v")
+        column = _ColumnSums("v")
         values = np.array([1, 2, 4], np.float16) if kind == pa.float16() else [1, 2, 4]
         column.add(pa.chunked_array([pa.array(values, kind), pa.nulls(1, kind)]))
         told = column.told()
         assert (told["low"], told["high"], told["missing"]) == (1.0, 4.0, 1), kind
         assert told["mean"] == pytest.approx(7 / 3)
     for kind in (pa.bool_(), pa.date32(), pa.dictionary(pa.int8(), pa.string()), pa.null()):
-        column = _Column("v")
+        column = _ColumnSums("v")
         column.add(pa.chunked_array([pa.nulls(2, kind)]))
         assert (column.told()["missing"], column.told()["mean"]) == (2, None)
 

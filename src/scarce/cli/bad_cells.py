@@ -82,7 +82,7 @@ def numbers_of(source: TableSource, table: Any, name: str, form: TextForm, start
 
     `start` is the number of the part's first row.
     """
-    from scarce.cli.prob_columns import number_values
+    from scarce.cli.table_columns import number_values
 
     try:
         return number_values(table, name, where=source.where, form=form, start=start)
@@ -112,7 +112,7 @@ def refuse_unscored(
 
 def _found(source: TableSource, numbers: Sequence[str], form: TextForm) -> Cell | None:
     """Walk again, as text, to the first cell that is no number."""
-    from scarce.cli.prob_columns import number_values
+    from scarce.cli.table_columns import number_values
 
     start = 0
     for part in source.tables(list(numbers), exact=True):

@@ -10,26 +10,152 @@ are those of evaluate (probabilities) and estimate (scores of which only some we
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from scarce.cli.bounds import BOUND_OPTIONS, BOUNDS, NEEDS, Bound, refuse_limits, verdict
-from scarce.cli.check_scores import as_estimate, at_hand, walked
-from scarce.cli.cost_flags import COSTS, CostFlags
-from scarce.cli.evaluate import cost_figures, folded, number
-from scarce.cli.judged import SAMPLING, Judged, SamplingFlags, look_at, read_judged
-from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes
+from scarce.cli.costs import COSTS, CostFlags
+from scarce.cli.estimate import said_in_flags, warnings_of
+from scarce.cli.evaluate import cost_figures, folded, number, threshold_figures
+from scarce.cli.next_command import path_word, shell_command
+from scarce.cli.options import INPUT, LABELS, TEXT, Group, LabelFlags, names_of, takes
+from scarce.cli.outcome_table import OutcomeTable, look_at, read_outcomes
 from scarce.cli.output import emit, say, show_plan, table
-from scarce.cli.score_flags import SCORES, ScoreFlags, thresholds
+from scarce.cli.sampling_columns import SAMPLING, SamplingFlags
+from scarce.cli.scored_table import SCORES, ScoredTable, ScoreFlags, thresholds
+from scarce.cli.table_columns import find_prob, table_or_stdin
 from scarce.errors import CheckError, DataError, UsageError, suggest
 
 if TYPE_CHECKING:
-    from scarce import Estimate
+    from scarce import Estimate, Performance
     from scarce.io.text import TextForm
+
+NEEDS = {
+    "prob": "a column of probabilities (--prob) or a model file",
+    "cost": "costs, such as --false-alarm 5 --miss 400",
+    "rival": "the probabilities in use now: --against old.scarce, or --against COLUMN",
+    "score": "--threshold, and --score unless probabilities are given",
+}
+FOUND = ("recall", "precision", "missed")
+AS_ESTIMATE = ("audit", "id", "auc", "batch", "label_source", "threshold_at", "no_check")
+
+
+class Bound(NamedTuple):
+    """A bound that can be asked for: its option, what it needs, and the range of its figure."""
+
+    name: str  # of the option, such as "max-log-loss"
+    kind: str  # "prob", "cost", "rival" or "score"
+    least: float = 0.0
+    most: float = math.inf
+
+    @property
+    def side(self) -> str:
+        """ "max" or "min"."""
+        return self.name[:3]
+
+    @property
+    def figure(self) -> str:
+        """What is bounded, such as "log-loss"."""
+        return self.name[4:]
+
+    @property
+    def flag(self) -> str:
+        """The option as typed."""
+        return f"--{self.name}"
+
+
+BOUNDS = (
+    Bound("max-log-loss", "prob"),
+    Bound("max-brier", "prob", most=1),
+    Bound("max-calibration", "prob", most=1),
+    Bound("max-gap", "prob", most=1),
+    Bound("min-skill", "prob", least=-math.inf, most=1),
+    Bound("min-auc", "prob", most=1),
+    Bound("max-worse", "rival", least=-math.inf),
+    Bound("max-cost", "cost", least=-math.inf),
+    Bound("min-savings", "cost", least=-math.inf, most=1),
+    Bound("min-recall", "score", most=1),
+    Bound("min-precision", "score", most=1),
+    Bound("max-missed", "score"),
+)
+
+
+def _typed_bounds(**limits: float | None) -> dict[Bound, float]:
+    """Return the bounds that were typed."""
+    held = {bound: limits[bound.name.replace("-", "_")] for bound in BOUNDS}
+    return {bound: limit for bound, limit in held.items() if limit is not None}
+
+
+BOUND_OPTIONS = Group("bounds", names_of("bounds"), _typed_bounds)
+
+
+def refuse_limits(bounds: Mapping[Bound, float]) -> None:
+    """Refuse bounds that every figure keeps, or none."""
+    for bound, limit in bounds.items():
+        if not math.isfinite(limit):
+            raise UsageError(f"{bound.flag} {limit}: give a finite number.")
+        if not bound.least <= limit <= bound.most:
+            ends = f"at least {bound.least:g}" if bound.least == 0 else "at most 1"
+            ends = "between 0 and 1" if (bound.least, bound.most) == (0, 1) else ends
+            share = (
+                f" {limit:g} % is {limit / 100:g}." if 1 < limit <= 100 and bound.most == 1 else ""
+            )
+            raise UsageError(
+                f"{bound.flag} {limit:g}: that figure is always {ends}, so that the bound decides "
+                f"nothing.{share}"
+            )
+
+
+def verdict(bound: Bound, limit: float, name: str, one: Estimate, by: str) -> dict[str, Any]:
+    """Say whether a figure keeps within its bound, and why not.
+
+    Examples
+    --------
+    >>> from scarce import Estimate
+    >>> one = Estimate(0.6, 0.4, 0.8)
+    >>> recall = next(bound for bound in BOUNDS if bound.figure == "recall")
+    >>> verdict(recall, 0.5, "recall", one, "value")["verdict"]
+    'holds'
+    >>> verdict(recall, 0.5, "recall", one, "worst")["verdict"]
+    'not shown: 0.6 keeps the bound, and its interval reaches 0.4'
+    >>> none = Estimate(math.nan, 0.0, 0.0, assumes="no event was seen")
+    >>> verdict(recall, 0.5, "recall", none, "worst")["verdict"]
+    'unknown: no event was seen'
+    """
+    end = {"worst": "high" if bound.side == "max" else "low"}.get(by, by)
+    seen = float(getattr(one, end))
+    settled = not (math.isnan(one.value) and one.low == one.high)  # an interval of nothing
+    holds = settled and _within(seen, limit, bound.side)
+    open_end = one.low if bound.side == "max" else one.high
+    if holds:
+        words = "holds"
+    elif math.isnan(seen):
+        words = f"unknown: {one.assumes if math.isnan(one.value) else one.method}"
+    elif math.isnan(one.value) and (not settled or _within(open_end, limit, bound.side)):
+        words = f"unknown: {one.assumes}"
+    elif by != "value" and _within(one.value, limit, bound.side):
+        words = f"not shown: {number(one.value)} keeps the bound, and its interval reaches "
+        words += number(seen)
+    else:
+        words = "does not hold"
+    return {
+        "figure": name,
+        "bound": bound.flag,
+        "limit": limit,
+        "estimate": one,
+        "by": end,
+        "seen": seen,
+        "holds": holds,
+        "verdict": words,
+    }
+
+
+def _within(value: float, limit: float, side: str) -> bool:
+    """Whether a number keeps a bound; what is not a number does not."""
+    return value <= limit if side == "max" else value >= limit
 
 
 @click.command()
@@ -83,11 +209,11 @@ def check(
         show_plan(_plan(files, bounds, by), json=json)
         return
     by_walk = "score" in kinds and bool(as_estimate(scores))
-    judged: Judged | None = None
+    judged: OutcomeTable | None = None
     figures: dict[str, dict[str, Estimate]] = {}
     remarks: list[str] = []
     if not by_walk or kinds - {"score"}:
-        judged = read_judged(
+        judged = read_outcomes(
             files,
             "check",
             labels=labels,
@@ -179,7 +305,7 @@ def _refuse_flags(
 
 
 def _figures(
-    judged: Judged,
+    judged: OutcomeTable,
     kinds: set[str],
     costs: CostFlags,
     level: float,
@@ -219,9 +345,9 @@ def _rival(
     labels: LabelFlags,
     speaks: SamplingFlags,
     form: TextForm,
-) -> Judged:
+) -> OutcomeTable:
     """The same rows as judged by what is in use now."""
-    from scarce.cli.scoring import is_model
+    from scarce.cli.model_file import is_model
     from scarce.io.source import open_table
 
     if str(files[0] if files else "") == against or prob == (against,):
@@ -234,7 +360,7 @@ def _rival(
             f"--against {against}: {files[-1]} has no such column, and there is no such model file."
             f"{suggest(against, names)} The columns are: {', '.join(names[:12])}."
         )
-    return read_judged(
+    return read_outcomes(
         [Path(against), files[-1]] if old else [files[-1]],
         "check",
         labels=labels,
@@ -284,3 +410,136 @@ def _plan(files: tuple[Path, ...], bounds: Mapping[Bound, float], by: str) -> di
         "by": by,
         "writes": "standard output; exit code 4 if a bound does not hold",
     }
+
+
+class ThresholdFigures(NamedTuple):
+    """What was found and missed, where, and what to know of it."""
+
+    where: str
+    rows: int
+    unlabelled: int
+    figures: dict[str, Estimate]
+    remarks: list[str]
+
+
+def as_estimate(scores: ScoreFlags) -> str:
+    """Return the first flag that only a walk as `scarce estimate` does it can follow, or ""."""
+    typed = [name for name in AS_ESTIMATE if getattr(scores, name)]
+    return "" if not typed else f"--{typed[0].replace('_', '-')}"
+
+
+def walked(
+    files: Sequence[Path],
+    scores: ScoreFlags,
+    labels: LabelFlags,
+    prob: Sequence[str],
+    speaks: SamplingFlags,
+    form: TextForm,
+    *,
+    again: bool,
+    level: float,
+    seed: int,
+) -> ThresholdFigures:
+    """Estimate with lists, batches and what else `scarce estimate` takes.
+
+    Parameters
+    ----------
+    files, scores, labels, prob, speaks, form
+        As typed.
+    again : bool
+        Whether the table was read before, for other bounds.
+    level, seed
+    """
+    from scarce.cli.model_file import is_model
+    from scarce.io.source import open_table
+
+    flag = as_estimate(scores)
+    for other in ("--weight", "--groups"):
+        if other in speaks.given:
+            raise UsageError(
+                f"{other} is for rows that all have a label, and {flag} for rows of which some "
+                "have none: give one of them."
+            )
+    path = table_or_stdin(files[-1] if files else None, "check")
+    if scores.score is None and files and is_model(files[0]):
+        raise UsageError(
+            f"{flag} goes with a table of scores: write what the model says into one first, with "
+            f"{shell_command('scarce', 'predict', *map(path_word, files))} --out p.csv, and check "
+            "that."
+        )
+    if str(path) == "-" and (again or scores.score is None):
+        raise UsageError(
+            f"{flag} beside probabilities reads the table twice: write standard input to a file "
+            "first."
+        )
+    if scores.score is None:
+        columns = find_prob(open_table(path, form), prob).columns
+        if len(columns) > 1:
+            raise UsageError(
+                f"--threshold needs one score a row, and there are {len(columns)} columns of "
+                "probabilities: name the one that is meant with --score."
+            )
+        scores = replace(scores, score=columns[0])
+    held = ScoredTable(path, scores, labels, form)
+    found, _ = held.measure(level=level, seed=seed)
+    counts = found.counts
+    open_rows = counts.rows - counts.alerts_labelled - counts.labelled_below
+    remarks = warnings_of(found, held)
+    if again and scores.audit:
+        remarks.append("The lists of --audit count for recall, precision and missed events alone.")
+    return ThresholdFigures(
+        held.source.where, counts.rows, open_rows, _performance_figures(found), remarks
+    )
+
+
+def at_hand(
+    judged: OutcomeTable, scores: ScoreFlags, threshold: Any, level: float, seed: int
+) -> ThresholdFigures:
+    """Count where every row has a label, else estimate, from rows that are in memory."""
+    from scarce import Estimate, estimate_performance
+    from scarce.io.values import number_column
+
+    values = judged.prob
+    if scores.score is not None:
+        values = number_column(judged.table, scores.score, where=judged.where)
+    where, rows, unlabelled = judged.where, len(judged.y), judged.unlabelled
+    if not unlabelled:
+        cut = threshold_figures(judged, values, threshold, level)
+        count = float(cut.missed)
+        exact = Estimate(count, count, count, level, "counted", "these rows alone")
+        recall = _because(cut.recall, "no row is an event, so that there is nothing to be found")
+        precision = _because(cut.precision, "no row is an alert at this threshold")
+        figures = {"recall": recall, "precision": precision, "missed": exact}
+        return ThresholdFigures(where, rows, 0, figures, [])
+    if len(judged.classes) != 2:
+        threshold_figures(judged, values, threshold, level)  # says why not
+    for flag, held in (("--weight", judged.sample_weight), ("--groups", judged.groups)):
+        if held is not None:
+            raise UsageError(
+                f"{flag} is for rows that all have a label, and {unlabelled:,} have none: "
+                "what they hide is estimated row by row. Leave it out."
+            )
+    found = estimate_performance(
+        values,
+        judged.y,
+        threshold=threshold,
+        inclusion=judged.inclusion,
+        method=scores.method,
+        background=scores.background,
+        foreground=scores.foreground,
+        level=level,
+        random_state=seed,
+    )
+    return ThresholdFigures(
+        where, rows, unlabelled, _performance_figures(found), warnings_of(found)
+    )
+
+
+def _because(one: Estimate, why: str) -> Estimate:
+    """Return an estimate that says why it is not known, where it is not."""
+    return replace(one, assumes=why) if math.isnan(one.value) else one
+
+
+def _performance_figures(found: Performance) -> dict[str, Estimate]:
+    figures: dict[str, Estimate] = {name: getattr(found, name) for name in FOUND}
+    return {name: replace(one, assumes=said_in_flags(one.assumes)) for name, one in figures.items()}

@@ -10,29 +10,28 @@ inside the noise is called that. Folds and figures are the library's: `left_out`
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from scarce.cli.compare_fits import (
-    MODELS,
-    READING,
-    SEVERAL,
-    WIDENED,
-    ModelFit,
-    OpenedRows,
-    Reading,
-    has_holes,
-    read_model,
-    suitable_models,
-)
-from scarce.cli.compare_text import CONSTANT, show_comparison, verdict_words
-from scarce.cli.cost_flags import COSTS, CostFlags
-from scarce.cli.judged import SAMPLING, Judged, SamplingFlags, look_at, read_judged
+from scarce.cli.costs import COSTS, CostFlags
+from scarce.cli.evaluate import folded, number
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import FILE, INPUT, LABELS, TEXT, LabelFlags, engine_of, takes
-from scarce.cli.output import emit, progress, say, show_plan
+from scarce.cli.outcome_table import OutcomeTable, look_at, read_outcomes
+from scarce.cli.output import (
+    emit,
+    on_terminal,
+    progress,
+    say,
+    show_plan,
+    table,
+    terminal_width,
+    write_line,
+)
+from scarce.cli.sampling_columns import SAMPLING, SamplingFlags
 from scarce.errors import DataError, UsageError, suggest
 
 if TYPE_CHECKING:
@@ -42,6 +41,14 @@ LEANS = (
     "the fits are taken as they are: how they would differ on other training rows is not in the "
     "intervals"
 )
+COMPARED = ("logistic", "rare", "maxent", "bayes", "auto")
+SEVERAL = ("bayes", "maxent")  # take more than two classes
+WIDENED = ("logistic", "rare", "bayes")  # take categories as columns of 0 and 1
+LEVELS = re.compile("; if [^;]* all the same, pass max_levels=")
+FEATURE_FLAGS = ("--columns", "--drop", "--id", "--categories")
+CONSTANT = "constant"
+MIX = ": it may have learnt at another share of events; see scarce evaluate."
+OFF = 1.25  # a mean probability that is off by so much is worth a word
 
 
 @click.command()
@@ -89,20 +96,22 @@ def compare(
     scarce compare test.csv m.scarce --label fraud --json
     """
     costs.check()
-    reading = Reading(columns, drop, ids, categories)
+    reading = FeatureFlags(columns, drop, ids, categories)
     named = [name.strip() for text in models for name in text.split(",") if name.strip()]
     _refuse_flags(data, files, named, labels, reading, speaks)
     for name in named:
         kind = name.partition(":")[0]
-        if kind not in MODELS:
+        if kind not in COMPARED:
             raise UsageError(
-                f"--models {name}: there is no model {kind!r}.{suggest(kind, MODELS)} They are: "
-                f"{', '.join(MODELS)}."
+                f"--models {name}: there is no model {kind!r}.{suggest(kind, COMPARED)} They are: "
+                f"{', '.join(COMPARED)}."
             )
         read_model(name)
     if dry_run:
         chosen = [
-            (flag, name) for flag, names in zip(READING, reading, strict=True) for name in names
+            (flag, name)
+            for flag, names in zip(FEATURE_FLAGS, reading, strict=True)
+            for name in names
         ]
         look_at([data, *files], form, [("--label", labels.label), *chosen, *speaks.given.items()])
         show_plan(_plan(data, files, named, folds, seed, costs), json=json)
@@ -126,11 +135,11 @@ def _refuse_flags(
     files: tuple[Path, ...],
     named: list[str],
     labels: LabelFlags,
-    reading: Reading,
+    reading: FeatureFlags,
     speaks: SamplingFlags,
 ) -> None:
     """Refuse what cannot work together, before anything is read."""
-    from scarce.cli.scoring import is_model
+    from scarce.cli.model_file import is_model
 
     if labels.label is None:
         raise UsageError(
@@ -148,7 +157,7 @@ def _refuse_flags(
             f"--models fits models to {data}, and {files[0]} is fitted already, maybe to the same "
             "rows: the two cannot be set side by side. Give model files or --models."
         )
-    typed = [option for option, held in zip(READING, reading, strict=True) if held]
+    typed = [option for option, held in zip(FEATURE_FLAGS, reading, strict=True) if held]
     for path in files:
         if [other.resolve() for other in files].count(path.resolve()) > 1:
             raise UsageError(f"{path} is named twice: a model is no better than itself.")
@@ -176,16 +185,16 @@ def _ask_files(
     costs: CostFlags,
     form: TextForm,
     json: bool,
-) -> tuple[Judged, dict[str, Any]]:
+) -> tuple[OutcomeTable, dict[str, Any]]:
     """What models from files say of the same rows."""
     if str(data) == "-" and len(files) > 1:
         raise UsageError("Standard input can be read once: write the rows to a file first.")
     stems = [path.stem for path in files]
     probs: dict[str, Any] = {}
-    judged: Judged | None = None
+    judged: OutcomeTable | None = None
     for path in files:
         name = path.stem if stems.count(path.stem) == 1 and path.stem != CONSTANT else str(path)
-        found = read_judged(
+        found = read_outcomes(
             [path, data], "compare", labels=labels, speaks=speaks, costs=costs, form=form,
             quiet=judged is not None,
         )  # fmt: skip
@@ -210,20 +219,20 @@ def _ask_folds(
     named: list[str],
     folds: int,
     labels: LabelFlags,
-    reading: Reading,
+    reading: FeatureFlags,
     speaks: SamplingFlags,
     costs: CostFlags,
     seed: int,
     threads: int | None,
     form: TextForm,
     json: bool,
-) -> tuple[Judged, dict[str, Any], int]:
+) -> tuple[OutcomeTable, dict[str, Any], int]:
     """What models that are fitted to the other folds say of each row with a label."""
     from dataclasses import replace
 
     from scarce.evaluation.left_out import folds_of, left_out
 
-    judged = read_judged(
+    judged = read_outcomes(
         [data], "compare", labels=labels, speaks=speaks, costs=costs, need_prob=False, form=form,
     )  # fmt: skip
     if judged.unlabelled and not json:
@@ -243,7 +252,7 @@ def _ask_folds(
     for name in named or suitable_models(judged, rows_of.open(False), json):
         kind, settings = read_model(name)
         rows = rows_of.labelled(kind in WIDENED, judged)
-        fits[name] = (ModelFit(kind, settings, seed, holed=has_holes(rows)), rows)
+        fits[name] = (ModelFit(kind, settings, seed, holed=has_missing(rows)), rows)
     with progress("Fitting") as tick:
         probs = left_out(fits, dealt.folds, groups=groups, engine=engine_of(threads), progress=tick)
     if len(judged.classes) == 2:
@@ -251,7 +260,7 @@ def _ask_folds(
     return kept, probs, judged.unlabelled
 
 
-def _refuse_several(judged: Judged, named: list[str]) -> None:
+def _refuse_several(judged: OutcomeTable, named: list[str]) -> None:
     """Refuse models of two classes where there are more."""
     two = [name for name in named if name.partition(":")[0] not in SEVERAL]
     if len(judged.classes) > 2 and two:
@@ -264,7 +273,7 @@ def _refuse_several(judged: Judged, named: list[str]) -> None:
 
 
 def _result(
-    judged: Judged,
+    judged: OutcomeTable,
     probs: dict[str, Any],
     costs: CostFlags,
     level: float,
@@ -308,7 +317,7 @@ def _result(
     return result
 
 
-def _given_0(judged: Judged, probs: dict[str, Any], rows: Any, weight: Any) -> dict[str, int]:
+def _given_0(judged: OutcomeTable, probs: dict[str, Any], rows: Any, weight: Any) -> dict[str, int]:
     """How often each model gave probability 0 to what happened, where it did."""
     import numpy as np
 
@@ -324,7 +333,7 @@ def _given_0(judged: Judged, probs: dict[str, Any], rows: Any, weight: Any) -> d
 
 
 def _money(
-    judged: Judged,
+    judged: OutcomeTable,
     probs: dict[str, Any],
     order: list[str],
     costs: CostFlags,
@@ -378,3 +387,312 @@ def _plan(
         "costs": ", ".join(costs.columns) or ("numbers" if costs.given else "none"),
         "writes": "standard output",
     }
+
+
+class FeatureFlags(NamedTuple):
+    """Which columns are learnt from, as typed."""
+
+    columns: tuple[str, ...]
+    drop: tuple[str, ...]
+    ids: tuple[str, ...]
+    categories: tuple[str, ...]
+
+
+class OpenedRows:
+    """The rows of a file as models take them: categories as codes, or as columns of 0 and 1."""
+
+    def __init__(
+        self,
+        data: Path,
+        labels: LabelFlags,
+        reading: FeatureFlags,
+        apart: list[str],
+        form: TextForm,
+    ) -> None:
+        from scarce.cli.fit import identifiers
+        from scarce.io.source import open_table
+
+        self.source = open_table(data, form)
+        self.labels, self.form = labels, form
+        for option, names in zip(FEATURE_FLAGS, reading, strict=True):
+            for name in names:
+                self.source.column(name, option)
+        gone = [*reading.drop, *reading.ids, *apart]
+        found = [] if reading.columns else identifiers(self.source, labels, tuple(gone), ())
+        gone += found
+        self.ids = [*reading.ids, *found]
+        self.reading = {
+            "columns": list(reading.columns) or None,
+            "drop": list(dict.fromkeys(gone)) or None,
+            "categories": list(reading.categories),
+        }
+        self.held: dict[bool, Any] = {}
+
+    def open(self, widened: bool) -> Any:
+        """Return all rows, labelled or not."""
+        from scarce.cli.fit import open_labelled
+
+        if widened not in self.held:
+            try:
+                self.held[widened] = open_labelled(
+                    self.source, self.labels, self.form, indicators=widened, **self.reading
+                )[0]
+            except DataError as error:  # no flag of this verb raises the limit of levels
+                words, cut, _ = LEVELS.sub("\0", str(error)).partition("\0")
+                raise DataError(words + ("." if cut else "")) from None
+        return self.held[widened]
+
+    def together(self, judged: OutcomeTable) -> Any:
+        """Return the group of each row with a label, None where every row stands alone."""
+        from scarce.cli.sampling_columns import columns_as_written, rows_together
+
+        table = judged.table
+        if self.ids:
+            table = columns_as_written(self.source, self.ids)
+            self._refuse_other_length(table.num_rows, judged)
+        found = rows_together(table, judged.groups, self.ids)
+        return None if found is None else found[judged.known]
+
+    def labelled(self, widened: bool, judged: OutcomeTable) -> Any:
+        """Return the rows with a label, with labels and weights as judged."""
+        from dataclasses import replace
+
+        from scarce.engine.memory import ArrayRows
+
+        rows, known = self.open(widened), judged.known
+        self._refuse_other_length(len(rows), judged)
+        return ArrayRows(
+            rows.map(_features)[known],
+            judged.y[known],
+            weight=None if judged.sample_weight is None else judged.sample_weight[known],
+            schema=replace(rows.schema, classes=judged.classes),
+            check=False,
+        )
+
+    def _refuse_other_length(self, count: int, judged: OutcomeTable) -> None:
+        if count != len(judged.y):
+            raise DataError(
+                f"{judged.where} has {len(judged.y):,} rows as a table and {count:,} as rows to "
+                "learn from: are there empty lines in it? Take them out."
+            )
+
+
+def _features(block: Any, _: Any) -> Any:
+    return block.X
+
+
+class ModelFit:
+    """How a model is fitted, as `scarce fit` would; small, so that workers can be sent it.
+
+    `holed` says whether values are missing in any row: in those left out, if not in the others.
+    """
+
+    def __init__(self, kind: str, settings: dict[str, Any], seed: int, *, holed: bool) -> None:
+        self.kind, self.settings, self.seed, self.holed = kind, settings, seed, holed
+
+    def __call__(self, rows: Any, groups: Any = None) -> Any:
+        """Return the model, fitted to these rows; those of one group are kept together."""
+        from scarce.cli.fit import class_of, said_clearly
+
+        cls = class_of("rare" if self.kind == "logistic" else self.kind)
+        arguments = dict(self.settings)
+        if self.kind == "logistic":
+            arguments = {"loss": "logistic", **arguments}
+        if "random_state" in cls().get_params(deep=False):
+            arguments = {"random_state": self.seed, **arguments}
+        if self.kind == "bayes" and not self.settings and len(rows.classes) > 2:
+            arguments["covariance"] = "shrunk"
+        if self.kind == "auto" and self.holed:
+            arguments["members"] = ["boosting", "forest"]  # as `scarce fit` does
+        if self.kind == "maxent" and "default_prevalence" not in arguments:
+            arguments |= _labelled_shares(rows)
+        with said_clearly(cls.__name__):
+            return cls(**arguments).fit(rows, groups=groups)
+
+
+def _labelled_shares(rows: Any) -> dict[str, Any]:
+    """Shares of the classes among the labelled rows, as only these are judged here.
+
+    Nothing where every row is labelled: maxent then takes the observed shares by itself.
+    """
+    counts, unlabelled = rows.label_counts()
+    if not unlabelled:
+        return {}
+    shares = zip(rows.classes, (counts / counts.sum()).tolist(), strict=True)
+    return {"default_prevalence": dict(shares)}
+
+
+def read_model(name: str) -> tuple[str, dict[str, Any]]:
+    """The kind of model and its settings, from NAME:SETTING=VALUE:..."""
+    from scarce.cli.fit import settings_of as read
+
+    kind, *pairs = name.split(":")
+    return kind, read("rare" if kind == "logistic" else kind, {}, tuple(pairs)) if pairs else {}
+
+
+def suitable_models(judged: OutcomeTable, rows: Any, json: bool) -> list[str]:
+    """The models that can be fitted to these rows, and why not the others."""
+    if len(judged.classes) > 2:
+        chosen, why = ["bayes", "maxent"], f"{len(judged.classes)} classes"
+    elif has_missing(rows):
+        chosen, why = ["bayes", "maxent", "auto"], "values are missing"
+    else:
+        return ["logistic", "rare", "bayes", "auto"]
+    if not json:
+        say(f"Compared are {', '.join(chosen)}, because {why}; --models settles it.")
+    return chosen
+
+
+def has_missing(rows: Any) -> bool:
+    """Whether any value is missing."""
+    return bool(rows.fold(_missing_in))
+
+
+def _missing_in(block: Any, _: Any) -> int:
+    """Kernel: how many values are missing."""
+    import numpy as np
+
+    return int(np.isnan(block.X).sum())
+
+
+def verdict_words(
+    found: Any, money: dict[str, Any], given_0: dict[str, int], *, fitted: bool
+) -> list[str]:
+    """Return what the figures come to, in sentences.
+
+    Parameters
+    ----------
+    found : Comparison
+    money : dict
+        Costs of each model, empty without costs.
+    given_0 : dict of name -> int
+        Rows in which what happened had probability 0.
+    fitted : bool
+        Whether models were fitted here, not read from files.
+    """
+    from scarce.results import in_rows  # with numpy, which is heavy
+
+    best, tied = found.best["log_loss"], [name for name in found.tied() if name != CONSTANT]
+    worse = [name for name in found.behind["log_loss"] if name not in found.tied()]
+    said = []
+    if best == CONSTANT or not [name for name in found.evaluations if name != CONSTANT]:
+        said.append("No model has less log loss than the same probability for every row.")
+    elif best in found.no_better():
+        said.append(
+            f"The least log loss is that of {best}, and its gain over the constant forecast is "
+            "inside the noise: these rows do not show that any model is worth having."
+        )
+    elif tied:
+        said.append(
+            f"The least log loss is that of {best}; the difference to {_listed(tied)} is inside "
+            "the noise, so that the simpler one will do."
+        )
+    else:
+        said.append(f"{best} is best in log loss, by more than the noise.")
+    lost = [name for name in found.no_better() if name not in (best, *tied)]
+    if lost and best != CONSTANT:
+        unsure = [name for name in lost if found.ahead["log_loss"][name].value > 0]
+        for how, names in (
+            ("not certainly better", unsure),
+            ("no better", [name for name in lost if name not in unsure]),
+        ):
+            if names:
+                said.append(f"{_listed(names)}: {how} than the constant forecast in log loss.")
+    for name, n in given_0.items():
+        said.append(
+            f"{name} gave probability 0 to what happened in {in_rows(n)}, and so its log loss is "
+            "infinite."
+        )
+    others = [name for name in worse if name not in (CONSTANT, *lost)]
+    if others:
+        said.append(f"Worse by more than the noise: {_listed(others)}.")
+    if money:
+        close = money["tied"]
+        said.append(
+            f"In money the cheapest is {money['best']}"
+            + (f"; inside the noise of it: {_listed(close)}." if close else ", beyond the noise.")
+        )
+    said += _off(found, fitted)
+    return said
+
+
+def _off(found: Any, fitted: bool) -> list[str]:
+    """Say which models are far off on average, and for one from a file, why that may be."""
+    said = []
+    for name, one in found.evaluations.items():
+        given, happened = one.given[0].value, one.happened[0].value
+        if len(one.events) == 1 and 0 < happened < 1 and not 1 / OFF < given / happened < OFF:
+            said.append(
+                f"{name} gives {100 * given:.3g} % on average, and {100 * happened:.3g} % "
+                "happened" + ("." if fitted else MIX)
+            )
+    return said
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def show_comparison(result: dict[str, Any]) -> None:
+    """Write the table of models, the least log loss first, and what it comes to."""
+    behind, money = result["behind"]["log_loss"], result.get("cost")
+    told = [(name, result["evaluations"][name]) for name in result["models"]]
+    level = f"behind ({100 * result['level']:g} %)"
+    parts = [
+        {
+            "": [name for name, _ in told],
+            "log loss": [number(one.log_loss.value) for _, one in told],
+            level: [_signed(behind[name]) if name in behind else "best" for name, _ in told],
+        },
+        {
+            "Brier": [number(one.brier.value) for _, one in told],
+            "calibration": [number(one.calibration[0].value) for _, one in told],
+        },
+    ]
+    if len(result["classes"]) == 2:
+        parts[1]["mean given"] = [number(one.given[0].value, " %") for _, one in told]
+    if money:
+        late = money["behind"]
+        parts.append(
+            {
+                "cost a row": [number(money["mean"][name].value) for name, _ in told],
+                "behind": [_signed(late[name]) if name in late else "best" for name, _ in told],
+            }
+        )
+    counts = ", ".join(
+        f"{count:,} {name}" for name, count in zip(result["classes"], result["counts"], strict=True)
+    )
+    title = f"{result['table']}: {result['rows']:,} rows ({counts}), {result['how']}"
+    _side_by_side(parts, title)
+    write_line()
+    for words in result["words"]:
+        write_line(folded(words))
+    write_line("\n" + folded("Assumes that " + "; ".join(result["assumes"]) + "."))
+
+
+def _side_by_side(parts: list[dict[str, list[str]]], title: str) -> None:
+    """Write columns as one table; where a terminal has no room for it, part after part."""
+    whole = {heading: cells for part in parts for heading, cells in part.items()}
+    pieces = [whole]
+    if on_terminal() and _width(whole) > terminal_width():
+        write_line(folded(title) + "\n")
+        pieces, title = [{"": parts[0][""]} | part for part in parts], ""
+    for place, piece in enumerate(pieces):
+        if place:
+            write_line()
+        table(list(zip(*piece.values(), strict=True)), columns=list(piece), title=title)
+
+
+def _width(columns: dict[str, list[str]]) -> int:
+    """Columns of a terminal that a table takes, as it is drawn there."""
+    return sum(max(map(len, [heading, *cells])) + 3 for heading, cells in columns.items())
+
+
+def _signed(one: Any) -> str:
+    """A difference with its interval, in few digits."""
+    if one.value != one.value:
+        return "unknown"
+    if abs(one.value) == float("inf"):
+        return f"{one.value:+g}"
+    noise = "" if one.low > 0 else " noise"
+    return f"+{one.value:.2g} [{one.low:.2g}, {one.high:.2g}]{noise}"

@@ -7,12 +7,18 @@ a budget makes all rows compete. The arithmetic is the library's: `decide`, `exp
 
 from __future__ import annotations
 
+import textwrap
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.cost_flags import COSTS, CostFlags
+from scarce.cli.bad_cells import numbers_of, place_of
+from scarce.cli.base_rates import read_shares
+from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.next_command import shell_word
 from scarce.cli.options import INPUT, TEXT, takes
 from scarce.cli.output import (
@@ -24,19 +30,22 @@ from scarce.cli.output import (
     show_plan,
     terminal_width,
 )
-from scarce.cli.prob_columns import (
+from scarce.cli.table_columns import (
     ProbColumns,
     find_prob,
+    prob_values,
     refuse_taken,
     table_or_stdin,
 )
-from scarce.cli.shares import read_shares
-from scarce.errors import DataError, UsageError, suggest
+from scarce.errors import DataError, DataWarning, UsageError, suggest, warn_user
+from scarce.results import short
 
 if TYPE_CHECKING:
     from scarce import CostMatrix
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
+
+CERTAIN = 20  # rows, all with probability 0 or 1, before it is said
 
 
 @click.command()
@@ -81,8 +90,7 @@ def decide(
       scarce decide p.csv --costs costs.toml --trained-at 0.13 --now-at 0.015 --explain
       scarce predict m.scarce new.parquet | scarce decide --false-alarm 5 --miss 400
     """
-    from scarce.cli.decide_parts import Decider, summary_lines
-    from scarce.cli.typed_parts import as_written
+    from scarce.cli.table_columns import as_written
     from scarce.io.sink import refuse_existing, write_tables
     from scarce.io.source import open_table
 
@@ -272,3 +280,346 @@ def _plan(
         "format": to or "by ending, csv on standard output",
         "memory": "all rows" if decider.capacity else "constant",
     }
+
+
+@dataclass
+class Decider:
+    """Decides part after part, and keeps the sums.
+
+    Parameters
+    ----------
+    source, form, prob, classes, costs, matrix, tie, capacity, uses, explain
+        As read from the command line; `matrix` has the classes of the probabilities, and its
+        columns are not bound.
+    mixes : dict
+        Empty, or the class shares "trained_at" and "now_at".
+    named : str or None
+        Name of the column of actions; the beginning of the names of the other new columns.
+    """
+
+    source: TableSource
+    form: TextForm
+    prob: ProbColumns
+    classes: tuple[Any, ...]
+    costs: CostFlags
+    matrix: CostMatrix
+    mixes: dict[str, list[float]]
+    tie: str
+    capacity: dict[Any, float]
+    uses: str | None
+    explain: bool
+    named: str | None
+    rows: int = 0
+    certain: int = 0
+    within: Any = None
+    earns: str = ""
+    counts: Any = field(init=False)  # rows of each action
+    spent: Any = field(init=False)  # expected cost of the rows of each action
+    always: Any = field(init=False)  # expected cost of each action for all rows
+    ends: Any = field(init=False)  # of bands that vary by row: least and greatest low, and high
+    used: Any = field(init=False)  # rows on which an action has a band
+
+    def __post_init__(self) -> None:
+        import numpy as np
+
+        n_actions = len(self.matrix.actions)
+        self.counts = np.zeros(n_actions, dtype=np.int64)
+        self.spent, self.always = np.zeros(n_actions), np.zeros(n_actions)
+        self.ends = np.tile([np.inf, -np.inf, np.inf, -np.inf], (n_actions, 1))
+        self.used = np.zeros(n_actions, dtype=np.int64)
+
+    @property
+    def where(self) -> str:
+        """The table's name."""
+        return self.source.where
+
+    def _at(self, row: int) -> str:
+        """Where a row of the part at hand is."""
+        return place_of(self.source, self.rows + row, self.form)
+
+    @property
+    def actions(self) -> list[str]:
+        """Names of the actions as written."""
+        return [str(name) for name in self.matrix.actions]
+
+    @property
+    def numbers(self) -> list[str]:
+        """Names of the columns that are computed with."""
+        return [*self.prob.columns, *self.matrix.columns, *([self.uses] if self.uses else [])]
+
+    @property
+    def new_columns(self) -> list[str]:
+        """Names of the columns that are added."""
+        lead = f"{self.named}_" if self.named else ""
+        names = [self.named or "action", f"{lead}expected_cost"]
+        if self.explain:
+            names += [f"{lead}cost_{action}" for action in self.actions]
+            names += [f"{lead}runner_up", f"{lead}margin"]
+        return names
+
+    def add(self, part: Any) -> Any:
+        """Return a part of the table with the new columns, and count it."""
+        import numpy as np
+        import pyarrow as pa
+
+        from scarce import expected_cost
+
+        prob = prob_values(part, self.prob, source=self.source, form=self.form, start=self.rows)
+        matrix = self._bound(part)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            best = self._best(prob, matrix, part)
+            cost = expected_cost(prob, matrix, classes=self.classes, **self.mixes)
+        each = np.arange(len(best))
+        chosen = cost[each, best]
+        self._count(prob, matrix, best, cost, chosen)
+        words = pa.array(self.actions)
+        values = [words.take(pa.array(best)), pa.array(chosen)]
+        if self.explain:
+            others = cost.copy()
+            others[each, best] = np.inf
+            second = others.argmin(axis=1)
+            values += [pa.array(column) for column in cost.T]
+            values += [words.take(pa.array(second)), pa.array(others[each, second] - chosen)]
+        for name, value in zip(self.new_columns, values, strict=True):
+            part = part.append_column(name, value)
+        return part
+
+    def _bound(self, part: Any) -> CostMatrix:
+        """The costs of these rows."""
+        import numpy as np
+
+        if not self.matrix.columns:
+            return self.matrix
+        table = {}
+        for name in self.matrix.columns:
+            values = table[name] = numbers_of(self.source, part, name, self.form, self.rows)
+            bad = ~np.isfinite(values)
+            if bad.any():
+                row = int(bad.argmax())
+                seen = "missing" if np.isnan(values[row]) else f"{values[row]:g}"
+                raise DataError(
+                    f"{self.where}, column {name!r} is {seen}{self._at(row)}, and "
+                    f"{self.costs.option(name)} needs it: the expected cost of that row cannot be "
+                    "known. Fill it in, or leave the row out."
+                )
+        with warnings.catch_warnings(record=True) as seen_warnings:
+            warnings.simplefilter("always", DataWarning)
+            matrix = self.costs.matrix(self.classes, table)
+        if seen_warnings and not self.earns:
+            self.earns = self._negative(table)
+        return matrix or self.matrix
+
+    def _negative(self, table: dict[str, Any]) -> str:
+        for name, values in table.items():
+            if len(values) and values.min() < 0:
+                row = int((values < 0).argmax())
+                return f"column {name!r} is {values[row]:g}{self._at(row)}"
+        return ", ".join(f"{self.costs.option(name)}, by column {name!r}" for name in table)
+
+    def _best(self, prob: Any, matrix: CostMatrix, part: Any) -> Any:
+        """Position of the action of each row."""
+        import numpy as np
+
+        from scarce import decide
+
+        if self.capacity and len(prob):
+            from scarce import decide_within
+
+            if self.mixes:
+                from scarce import correct_prior  # brings scikit-learn along
+
+                prob = correct_prior(prob, **self.mixes)
+            amount = None if self.uses is None else self._amounts(part)
+            self.within = decide_within(prob, matrix, capacity=self.capacity, uses=amount)
+            names = self.within.actions
+        else:
+            names = decide(prob, matrix, tie=self.tie, classes=self.classes, **self.mixes)
+        best = np.zeros(len(names), dtype=np.intp)
+        for position, name in enumerate(matrix.actions):
+            best[names == name] = position
+        return best
+
+    def _amounts(self, part: Any) -> Any:
+        values = numbers_of(self.source, part, str(self.uses), self.form, self.rows)
+        bad = ~((values >= 0.0) & (values < float("inf")))
+        if bad.any():
+            row = int(bad.argmax())
+            raise DataError(
+                f"{self.where}, column {self.uses!r} is {values[row]:g}{self._at(row)}: --uses "
+                "needs what a row would take up of the budget, 0 or more."
+            )
+        return values
+
+    def _count(self, prob: Any, matrix: CostMatrix, best: Any, cost: Any, chosen: Any) -> None:
+        import numpy as np
+
+        n_actions = len(self.counts)
+        self.rows += len(best)
+        self.counts += np.bincount(best, minlength=n_actions)
+        self.spent += np.bincount(best, weights=chosen, minlength=n_actions)
+        self.always += cost.sum(axis=0)
+        sure = (prob == 0.0) | (prob == 1.0)
+        self.certain += int((sure if sure.ndim == 1 else sure.all(axis=1)).sum())
+        if matrix.n_rows and len(self.classes) == 2:
+            bands = self._as_given(matrix).thresholds()
+            has = ~np.isnan(bands.low)
+            self.used += has.sum(axis=1)
+            for place in np.flatnonzero(has.any(axis=1)):
+                low, high = bands.low[place][has[place]], bands.high[place][has[place]]
+                seen = self.ends[place]
+                self.ends[place] = (
+                    min(seen[0], low.min()),
+                    max(seen[1], low.max()),
+                    min(seen[2], high.min()),
+                    max(seen[3], high.max()),
+                )
+
+    def _as_given(self, matrix: CostMatrix) -> CostMatrix:
+        """Costs whose thresholds are for the probabilities as the table has them."""
+        return matrix.with_prior(**self.mixes) if self.mixes else matrix
+
+    def finish(self) -> None:
+        """Warn of what only the whole table shows."""
+        if self.rows >= CERTAIN and self.certain == self.rows:
+            warn_user(
+                f"{self.where}: all {self.rows:,} probabilities in {self.prob.columns[0]!r} are "
+                "exactly 0 or 1, so nothing is weighed and no row is ever worth asking about. Name "
+                "a column of probabilities with --prob, not one of predictions."
+            )
+        if self.earns:
+            warn_user(
+                f"{self.where}: the cost of a mistake is below 0 in some rows "
+                f"({self.earns}), so that a mistake earns money there. Is that the right column?"
+            )
+
+    def bands(self) -> dict[str, tuple[list[float], str]]:
+        """Where each action is the cheapest: ends of the probability, and words.
+
+        The ends are [low, high], or with costs by row the least and greatest of each. Empty for
+        more than two classes, and with a budget, where the cheapest action is not always taken.
+        """
+        if len(self.classes) != 2 or self.capacity:
+            return {}
+        told = {}
+        if not self.matrix.columns:
+            bands = self._as_given(self.matrix).thresholds()
+            for name in bands.actions:
+                low, high = bands[name]
+                told[str(name)] = ([low, high], _range(low, high, self.classes[1]))
+            return told
+        for name, ends, used in zip(self.actions, self.ends, self.used, strict=True):
+            part = "" if used == self.rows else f", in {used:,} of {self.rows:,} rows"
+            if used:
+                words = f"from {_ends(*ends[:2])} to {_ends(*ends[2:])}{part}"
+                told[name] = (ends.tolist(), words)
+        return told
+
+    def idle(self) -> list[Any]:
+        """Actions that are never the cheapest, whatever the probabilities."""
+        return [] if self.matrix.columns else list(self.matrix.idle())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was done, for JSON."""
+        total, told = float(self.spent.sum()), self.bands()
+        result = {
+            "rows": self.rows,
+            "prob": list(self.prob.columns),
+            "classes": [str(name) for name in self.classes],
+            "new_columns": self.new_columns,
+            "actions": [
+                {
+                    "action": name,
+                    "rows": int(self.counts[place]),
+                    "expected_cost": float(self.spent[place]),
+                    "expected_cost_for_all_rows": float(self.always[place]),
+                    "band": told[name][0] if name in told else None,
+                    "when": told[name][1] if name in told else None,
+                }
+                for place, name in enumerate(self.actions)
+            ],
+            "expected_cost": total,
+            "expected_cost_per_row": total / self.rows if self.rows else None,
+            "never_cheapest": [one.to_dict() for one in self.idle()],
+            "costs": self.matrix.to_dict(),
+            "tie": self.tie,
+            "trained_at": self.mixes.get("trained_at"),
+            "now_at": self.mixes.get("now_at"),
+        }
+        if self.within is not None:
+            detail = self.within.to_dict()
+            result["budget"] = {name: detail[name] for name in ("limits", "without", "gap")}
+        return result
+
+
+def summary_lines(
+    decider: Decider, read_as: str, out: Any = None, room: int | None = None
+) -> Iterator[str]:
+    """What a person wants to know: how many rows each action got, when, and what it costs.
+
+    Parameters
+    ----------
+    decider : Decider
+    read_as : str
+        How the probabilities were understood.
+    out : path, optional
+        Where rows were written.
+    room : int, optional
+        Columns of the terminal: longer lines are broken between words.
+    """
+    for line in _summary(decider, read_as, out, room):
+        yield line if room is None or line.startswith(" ") else _broken(line, room)
+
+
+def _broken(line: str, room: int) -> str:
+    return textwrap.fill(
+        line, max(20, room - 1), subsequent_indent="  ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _summary(decider: Decider, read_as: str, out: Any, room: int | None) -> Iterator[str]:
+    moved = ""
+    if decider.mixes:
+        before, after = ([short(s) for s in shares] for shares in decider.mixes.values())
+        if len(before) == 2:
+            before, after = before[1:], after[1:]
+        moved = f", moved from shares of {', '.join(before)} to {', '.join(after)}"
+    rows = f"{decider.rows:,} row{'' if decider.rows == 1 else 's'}"
+    written = f" written to {out}" if out is not None and str(out) != "-" else ""
+    yield f"{decider.where}: {rows}{written}; {read_as}{moved}"
+    told = decider.bands()
+    cells = []
+    for place, name in enumerate(decider.actions):
+        when = told[name][1] if name in told else ""
+        cells.append((name, f"{decider.counts[place]:,}", short(decider.spent[place]), when))
+    by = f"cheapest, by {decider.prob.columns[-1]!r} as it is" if decider.mixes else "cheapest"
+    cells.insert(0, ("action", "rows", "expected cost", by if told else ""))
+    widths = [max(len(cell[place]) for cell in cells) for place in range(3)]
+    widest = sum(widths) + 8 + max(len(cell[3]) for cell in cells)
+    apart = "  " if room is None or widest < room else "\n    "  # a line of its own
+    for name, count, cost, when in cells:
+        line = f"  {name:<{widths[0]}}  {count:>{widths[1]}}  {cost:>{widths[2]}}"
+        yield (line + (apart + when if when else "")).rstrip()
+    if decider.rows:
+        total, least = float(decider.spent.sum()), int(decider.always.argmin())
+        yield (
+            f"Expected cost {short(total)}, {short(total / decider.rows)} a row; the best single "
+            f"action for all rows, {decider.actions[least]!r}, would cost "
+            f"{short(decider.always[least])}."
+        )
+    if decider.within is not None:
+        yield from str(decider.within).splitlines()[1:]
+    yield from map(str, decider.idle())
+
+
+def _range(low: float, high: float, event: Any) -> str:
+    if low <= 0 and high >= 1:
+        return "always"
+    if low <= 0:
+        return f"while p({event}) is below {short(high)}"
+    return f"above {short(low)}" if high >= 1 else f"from {short(low)} to {short(high)}"
+
+
+def _ends(least: float, greatest: float) -> str:
+    return short(least) if least == greatest else f"({short(least)} ... {short(greatest)})"

@@ -6,18 +6,47 @@ a reader.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes
-from scarce.cli.output import emit, show_plan
-from scarce.cli.prob_columns import table_or_stdin
-from scarce.cli.score_flags import SCORES, ScoredTable, ScoreFlags
+from scarce.cli.next_command import command_to_paste
+from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes, verb_options
+from scarce.cli.output import emit, say, show_plan, table, write_line
+from scarce.cli.scored_table import SCORES, ScoredTable, ScoreFlags
+from scarce.cli.table_columns import table_or_stdin
+from scarce.cli.wording import in_flags
 
 if TYPE_CHECKING:
+    from scarce import Estimate, Performance
+    from scarce.cli.audit_lists import AuditLists
     from scarce.io.text import TextForm
+
+FIGURES = (
+    *("recall", "precision", "precision_per_recall", "prevalence", "missed"),
+    "alerts_per_event",
+)
+COLUMNS = ("threshold", "alerts", "found", "precision", "missed", "recall", "alerts per event")
+SETTLED = 0.2  # width of recall's interval beyond which more checks are proposed
+CHECKS = 100
+SCATTERED = "labels lie scattered below the threshold"
+HERE = {  # what the library says to somebody who writes Python, and what is said here
+    "Label them, or use choose_labels(...).first(n) if work stopped early.": (
+        "Fill them in; if work went from the top down and stopped early, that is in order."
+    ),
+    "If they were drawn at random, pass their inclusion=.": (
+        "Rows of earlier lists are meant to; for others that were drawn at random give the list "
+        "with --audit, or a column with --inclusion."
+    ),
+    "pass inclusion= with an audit": "draw some with `scarce label` and give the list with --audit",
+    "pass inclusion= with the probability that choose_labels returned for each row": (
+        "name the column of probabilities with --inclusion, or give the list with --audit"
+    ),
+    "threshold_at_time": "threshold_at",
+}
 
 
 @click.command()
@@ -46,7 +75,6 @@ def estimate(
       scarce estimate scores.csv --score score --label label --threshold 2.5 --also 2.0 --batch week
       scarce estimate scores.csv --score score --label label --threshold 2.5 --json
     """
-    from scarce.cli.estimate_text import result_of, show_result
 
     held = ScoredTable(table_or_stdin(table, "estimate"), scores, labels, form)
     if dry_run:
@@ -72,3 +100,285 @@ def _show_plan(held: ScoredTable, json: bool) -> None:
         },
         json=json,
     )
+
+
+def result_of(
+    found: Performance,
+    together: Performance | None,
+    held: ScoredTable,
+    *,
+    path: Path | None,
+    also: Sequence[float] = (),
+    seed: int,
+) -> dict[str, Any]:
+    """Return everything that is known, as `emit` takes it.
+
+    Parameters
+    ----------
+    found, together : Performance
+        What `held` measured.
+    held : ScoredTable
+    path : Path, optional
+        As typed.
+    also : sequence of float
+        Further thresholds.
+    seed : int
+    """
+    from scarce.missed.answers import BINNED  # with numpy, which is heavy
+
+    others = [found.at(mark) for mark in also]
+    result = {
+        **_record(found),
+        "file": None if path is None else str(path),
+        "score": held.score,
+        "level": found.recall.level,
+        "seed": seed,
+        "effective_size": found.effective_size,
+        "warnings": [
+            *warnings_of(found, held),
+            *(["--also: " + BINNED] if any(BINNED in one.warnings for one in others) else []),
+        ],
+        "also": [_record(one) for one in others],
+        "next": _next(found, path, held.are_prob),
+    }
+    if held.flags.batch is not None:
+        result["batches"] = {str(name): _record(one) for name, one in found.batches.items()}
+    if together is not None:
+        result["as_one_batch"] = {"missed": together.missed, "recall": together.recall}
+    if held.lists is not None and held.lists.open:
+        result["next"] = None  # the list at hand comes first
+    return result
+
+
+def warnings_of(found: Performance, held: ScoredTable | None = None) -> list[str]:
+    """Return what to be careful about, in flags; with lists, without what they explain."""
+    warnings = [
+        said_in_flags(text)
+        for text in found.warnings
+        if not (_all_labelled(found) and text.startswith("No positives seen"))
+    ]
+    if held is None or held.lists is None:
+        return warnings
+    if held.lists.open == held.lists.asked:
+        return [
+            f"No row of {held.flags.audit[-1]} is filled in yet: fill in its column "
+            f"{held.answer!r}, and run this again."
+        ]
+    return _with_lists(warnings, found, held.lists)
+
+
+def _record(found: Performance) -> dict[str, Any]:
+    return {
+        "threshold": found.threshold,
+        "method": found.method,
+        "counts": found.counts,
+        **{name: getattr(found, name) for name in FIGURES},
+    }
+
+
+def said_in_flags(text: str) -> str:
+    """Return a sentence of the library as it is said to someone who types flags."""
+    for words, here in HERE.items():
+        text = text.replace(words, here)
+    return in_flags(text, verb_options())
+
+
+def _next(found: Performance, path: Path | None, are_prob: bool) -> str | None:
+    """Return the command that would help most, or None where nothing is left to find out."""
+    counts = found.counts
+    rows_below = counts.rows - counts.alerts
+    more: tuple[str, ...]
+    if _all_labelled(found):
+        return _for_further_rows(found, path) if are_prob else None
+    if counts.alerts > counts.alerts_labelled:
+        missing = str(counts.alerts - counts.alerts_labelled)
+        more = ("--policy", "tail", "--n", missing, "--out", _free("todo"))
+    elif counts.labelled_below >= rows_below or counts.alerts == 0:
+        return None
+    elif counts.audited == 0:
+        more = ("--policy", "audit", "--n", str(CHECKS), "--out", _free("todo"))
+    elif not found.recall.width <= SETTLED:
+        more = ("--plan",)
+    else:
+        return None
+    if isinstance(found.threshold, tuple):
+        return None  # one list for all batches needs one threshold
+    return command_to_paste("label", path, *more)
+
+
+def _for_further_rows(found: Performance, path: Path | None) -> str | None:
+    """Return the command that gives intervals for further rows, if it can read the same labels."""
+    params = click.get_current_context().params
+    mark = found.threshold
+    if isinstance(mark, tuple) or params["audit"]:
+        return None
+    more = ("--prob", params["score"], "--level", f"{found.recall.level:g}")
+    return command_to_paste("evaluate", path, *more, leave=("score", "auc", "id"))
+
+
+def _with_lists(warnings: Sequence[str], found: Performance, lists: AuditLists) -> list[str]:
+    """Return warnings without those that lists explain, and with what lists leave open."""
+    if isinstance(found.threshold, tuple):
+        return [*lists.notes, *warnings]
+    earlier, filled, left_open = lists.certain(found.threshold)
+    counts = found.counts
+    if counts.labelled_below - counts.audited - counts.from_outside > earlier + filled:
+        return [*lists.notes, *warnings]  # labels that no list asked for are among them
+    kept = [*lists.notes, *(text for text in warnings if SCATTERED not in text)]
+    if left_open:
+        kept.append(
+            f"{left_open:,} of {filled + left_open:,} rows that {lists.last} takes for certain are "
+            "not filled in: they count as not checked."
+        )
+    return kept
+
+
+def _all_labelled(found: Performance) -> bool:
+    counts = found.counts
+    return counts.alerts_labelled + counts.labelled_below >= counts.rows > 0
+
+
+def _events(number: int) -> str:
+    return "1 event" if number == 1 else f"{number:,} events"
+
+
+def _free(name: str) -> str:
+    """A file name that is not taken: todo.csv, todo-2.csv, ..."""
+    number, free = 1, f"{name}.csv"
+    while Path(free).exists():
+        number += 1
+        free = f"{name}-{number}.csv"
+    return free
+
+
+def show_result(found: Performance, result: dict[str, Any]) -> None:
+    """Write the estimate for a reader on stdout, and what to be careful about on stderr."""
+    for text in result["warnings"]:
+        say(f"warning: {text}")
+    for line in sentences(found):
+        write_line(line)
+    if "batches" in result:
+        write_line(_by_batch(result))
+    write_line(f"This leans on: {'; '.join(leans_on(found))}.")
+    if result["next"]:
+        write_line(f"Next: {result['next']}")
+    write_line()
+    rows = [_figures_row(result), *(_figures_row(one) for one in result["also"])]
+    table(rows, columns=COLUMNS, simple=True)
+    if "batches" in result:
+        write_line()
+        named = [(name, *_figures_row(one)) for name, one in result["batches"].items()]
+        table(named, columns=("batch", *COLUMNS), simple=True)
+
+
+def leans_on(found: Performance) -> list[str]:
+    """Return what the figures assume, each once."""
+    leans = [found.recall.assumes]
+    if math.isnan(found.recall.value):  # then it says why, and not what the limit leans on
+        leans = [found.missed.assumes, found.recall.assumes]
+    return [said_in_flags(text) for text in dict.fromkeys(leans)]
+
+
+def sentences(found: Performance) -> list[str]:
+    """Say what was found and missed in a few sentences."""
+    from scarce.results import short
+
+    counts = found.counts
+    level = f"{100 * found.recall.level:g} %"
+    mark = found.threshold
+    at = f"score {mark:g} or more" if not isinstance(mark, tuple) else "their batch's threshold"
+    looked = f", {counts.alerts_labelled:,} of them were looked at"
+    if counts.alerts_labelled == counts.alerts:
+        looked = ", all were looked at" if counts.alerts else ""
+    precise = f"precision {_figure(found.precision)} ({level}, for further alerts)"
+    if not counts.alerts_labelled:
+        precise = "precision is not known, as no alert was looked at"
+    lines = [
+        f"Found: {_events(counts.events_seen)}. {counts.alerts:,} of {counts.rows:,} rows are "
+        f"alerts ({at}){looked}: {precise}."
+    ]
+    missed = _figure(found.missed)
+    if math.isnan(found.missed.value):
+        missed = f"at most {short(found.missed.high)}; there is no best guess"
+    elif found.missed.method.endswith("one-sided limit"):
+        missed = f"at most {short(found.missed.high)}; best guess {short(found.missed.value)}"
+    below, one = "", counts.events_below == 1
+    if counts.labelled_below:
+        below = (
+            f" Of {counts.labelled_below:,} rows checked below, {counts.audited:,} of them drawn "
+            f"by lot, {counts.events_below:,} {'was an event' if one else 'were events'}."
+        )
+    if counts.from_outside:
+        below += f" {counts.from_outside:,} are known from outside."
+    counted = found.missed.method == "counted"
+    how = "counted" if counted else f"{level}, {found.missed.method}"
+    lines.append(f"Missed: {missed} ({how}).{below}")
+    lines.append(_recall(found, level))
+    nothing_below = _all_labelled(found) and not counts.events_below
+    if not math.isnan(found.alerts_per_event.value) and not nothing_below:
+        cost = found.alerts_per_event
+        lines.append(
+            f"Lowering the threshold: about {short(cost.value)} alerts to open per further event "
+            f"(between {short(cost.low)} and {short(cost.high)})."
+        )
+    return lines
+
+
+def _by_batch(result: dict[str, Any]) -> str:
+    """Say why a total of batches is not what the same rows say as one, and what that is."""
+    text = (
+        "By batch: the figures above are of all batches together; each has its own counts, and "
+        "they share the shape of a curve."
+    )
+    if "as_one_batch" not in result:
+        return text
+    missed, recall = (result["as_one_batch"][name] for name in ("missed", "recall"))
+    return (
+        f"{text} Without --batch one curve for all rows is fitted, and says: missed "
+        f"{_cell(missed)}, recall {_cell(recall)}."
+    )
+
+
+def _recall(found: Performance, level: str) -> str:
+    """Recall is a share of the events that these rows hold, whatever further rows will bring."""
+    counts = found.counts
+    if math.isnan(found.recall.value) and found.recall.low == found.recall.high:
+        return f"Recall: {_figure(found.recall)} ({level})."
+    these = f"of the events in these {counts.rows:,} rows"
+    if _all_labelled(found):
+        return (
+            f"Recall: {_figure(found.recall)} {these}: every row is labelled, so it is counted. It "
+            "says nothing of how recall varies in further rows."
+        )
+    return f"Recall: {_figure(found.recall)} ({level}), {these}."
+
+
+def _figure(estimate: Estimate) -> str:
+    from scarce.results import short
+
+    if math.isnan(estimate.value):
+        if math.isnan(estimate.low) or estimate.low == estimate.high:
+            return "not known"
+        return f"between {short(estimate.low)} and {short(estimate.high)}"
+    if estimate.low == estimate.high == estimate.value:
+        return short(estimate.value)
+    return f"{short(estimate.value)}, between {short(estimate.low)} and {short(estimate.high)}"
+
+
+def _figures_row(record: dict[str, Any]) -> tuple[str, ...]:
+    counts = record["counts"]
+    mark = record["threshold"]
+    shown = f"{mark:g}" if not isinstance(mark, tuple) else "by batch"
+    cells = [_cell(record[name]) for name in ("precision", "missed", "recall", "alerts_per_event")]
+    if not counts.alerts_labelled:
+        cells[0] = "?"
+    return (shown, f"{counts.alerts:,}", f"{counts.events_seen:,}", *cells)
+
+
+def _cell(estimate: Estimate) -> str:
+    from scarce.results import short
+
+    value = "?" if math.isnan(estimate.value) else short(estimate.value)
+    if math.isnan(estimate.low) or estimate.low == estimate.high == estimate.value:
+        return value
+    return f"{value} [{short(estimate.low)}, {short(estimate.high)}]"

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from scarce.cli.cost_flags import COSTS, CostFlags
-from scarce.cli.judged import SAMPLING, Judged, SamplingFlags, look_at, read_judged
+from scarce.cli.costs import COSTS, CostFlags
+from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes
+from scarce.cli.outcome_table import OutcomeTable, look_at, read_outcomes
 from scarce.cli.output import (
     emit,
     on_terminal,
@@ -27,7 +28,8 @@ from scarce.cli.output import (
     terminal_width,
     write_line,
 )
-from scarce.cli.share_advice import share_advice
+from scarce.cli.sampling_columns import SAMPLING, SamplingFlags
+from scarce.cli.table_columns import USUAL
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -46,6 +48,10 @@ SAID = {
     "auc": "AUC",
     "recall": "recall (sensitivity)",
 }
+FAR = 1.25  # times as much given as happened, or the reverse, from which on it is worth a word
+MENDED = 0.5  # of the gap that may be left by a move that is worth its while
+PLACEHOLDER = "SHARE"
+ANOTHER = "Fit it anew on rows like these, or take another model."
 
 
 @click.command()
@@ -89,7 +95,7 @@ def evaluate(
         look_at(files, form, [*typed, *speaks.given.items(), *paid])
         show_plan(_plan(files, prob, labels, speaks, costs), json=json)
         return
-    judged = read_judged(
+    judged = read_outcomes(
         files, "evaluate", labels=labels, prob=prob, speaks=speaks, costs=costs, form=form,
     )  # fmt: skip
     if not json and judged.unlabelled:
@@ -106,7 +112,7 @@ def evaluate(
     emit(result, json=json, show=lambda: _show(judged, found, money, result))
 
 
-def threshold_figures(judged: Judged, score: Any, threshold: float, level: float) -> Any:
+def threshold_figures(judged: OutcomeTable, score: Any, threshold: float, level: float) -> Any:
     """Return what a threshold finds among the rows with a label, an `AtThreshold`."""
     from scarce.evaluation.at_threshold import at_threshold
 
@@ -127,13 +133,13 @@ def threshold_figures(judged: Judged, score: Any, threshold: float, level: float
 
 
 def cost_figures(
-    judged: Judged, costs: CostFlags, level: float, seed: int, *, full: bool = True
+    judged: OutcomeTable, costs: CostFlags, level: float, seed: int, *, full: bool = True
 ) -> dict[str, Any]:
     """Return what the cheapest decisions cost: empty without costs.
 
     Parameters
     ----------
-    judged : Judged
+    judged : OutcomeTable
         Rows with a label, or all rows where labels were drawn by lot.
     costs : CostFlags
     level, seed
@@ -156,7 +162,7 @@ def cost_figures(
     return money
 
 
-def _result(judged: Judged, found: Any, cut: Any, money: dict[str, Any]) -> dict[str, Any]:
+def _result(judged: OutcomeTable, found: Any, cut: Any, money: dict[str, Any]) -> dict[str, Any]:
     figures = {
         name: getattr(found, name)
         for name in ("log_loss", "brier", "log_loss_skill", "brier_skill")
@@ -191,9 +197,9 @@ def _result(judged: Judged, found: Any, cut: Any, money: dict[str, Any]) -> dict
     return result
 
 
-def _remarks(judged: Judged, found: Any) -> list[str]:
+def _remarks(judged: OutcomeTable, found: Any) -> list[str]:
     """What the reader should know, most important first."""
-    advice = share_advice(judged, found)
+    advice = base_rate_advice(judged, found)
     said = [judged.learnt] if judged.learnt else []
     said += [str(advice)] if advice is not None else []
     for remark in found.remarks:
@@ -206,7 +212,7 @@ def _remarks(judged: Judged, found: Any) -> list[str]:
     return said
 
 
-def _show(judged: Judged, found: Any, money: dict[str, Any], result: dict[str, Any]) -> None:
+def _show(judged: OutcomeTable, found: Any, money: dict[str, Any], result: dict[str, Any]) -> None:
     beside = {"log_loss": found.constant_log_loss, "brier": found.constant_brier}
     rows = [
         _line("log loss (nats)", found.log_loss, beside["log_loss"]),
@@ -247,7 +253,7 @@ def folded(text: str) -> str:
     return f"{lines}\n  scarce {command}" if mark else lines
 
 
-def _title(judged: Judged, found: Any) -> str:
+def _title(judged: OutcomeTable, found: Any) -> str:
     counts = ", ".join(
         f"{count:,} {name}" for name, count in zip(found.classes, found.counts, strict=True)
     )
@@ -291,3 +297,149 @@ def _plan(
         "computes": ", ".join(["log loss, Brier, skill, calibration, AUC", *money]),
         "writes": "standard output",
     }
+
+
+class BaseRateAdvice(NamedTuple):
+    """What to say of probabilities that are off on average.
+
+    Parameters
+    ----------
+    seen : str
+        A sentence: what was given on average, and what happened.
+    way : str
+        What follows from it, in sentences.
+    command : str
+        What to type, whole, "" where nothing is to be typed; it belongs to the end of `way`.
+    """
+
+    seen: str
+    way: str
+    command: str = ""
+
+    def __str__(self) -> str:
+        words = f"{self.seen} {self.way}"
+        return f"{words.removesuffix('.')}: {self.command}" if self.command else words
+
+
+def base_rate_advice(judged: OutcomeTable, found: Any) -> BaseRateAdvice | None:
+    """Return what to do about a mean probability that is far from what happened, None if it is not.
+
+    Parameters
+    ----------
+    judged : OutcomeTable
+        The rows, and where their probabilities come from.
+    found : Evaluation
+        The figures of these rows.
+    """
+    if len(found.events) != 1 or found.gap[0].low <= 0 <= found.gap[0].high:
+        return None
+    if found.auc[0].high < 0.5:  # the classes are exchanged: moving the share mends nothing
+        return None
+    given, happened = found.given[0].value, found.happened[0].value
+    if not (given > FAR * happened or happened > FAR * given) or not 0 < happened < 1:
+        return None
+    seen = f"On average {_percent(given)} was given and {_percent(happened)} happened"
+    if judged.chosen:
+        return _of_chosen(judged, seen)
+    seen += f", {given / happened:.2g} times as much as was right."
+    if judged.own_shares is not None:
+        way, mends = _recalibration(judged, judged.own_shares, given, happened)
+    elif judged.corrected:
+        mends = False
+        way = (
+            "They were corrected before: unless another share was meant then, they are not right "
+            f"on these rows for another reason. {ANOTHER}"
+        )
+    else:
+        way, mends = "If the model learnt at another share of events, move it.", True
+    command = _correct_command(judged, happened) if mends else ""
+    if mends and not command:
+        way = f"{way.removesuffix('.')} with `scarce correct`."
+    return BaseRateAdvice(seen, way, command)
+
+
+def _of_chosen(judged: OutcomeTable, seen: str) -> BaseRateAdvice:
+    """What to say where few rows have a label, and nobody said how those came to have one."""
+    n, labelled = len(judged.y), len(judged.y) - judged.unlabelled
+    return BaseRateAdvice(
+        f"{seen} among the rows with a label, {labelled:,} of {n:,}.",
+        "If these were chosen, as alerts are, theirs is not the share of events of all rows, and "
+        "nothing can be corrected by it. How much was missed is asked with `scarce estimate`.",
+    )
+
+
+def _recalibration(
+    judged: OutcomeTable, shares: list[float], given: float, happened: float
+) -> tuple[str, bool]:
+    """Say whether moving a model from its own share to what happened would mend it."""
+    import numpy as np
+
+    from scarce import correct_prior
+
+    own = shares[1]
+    rows, weight, _ = judged.speaking()
+    now = [1.0 - happened, happened]
+    moved = float(np.average(correct_prior(judged.prob[rows], shares, now), 0, weight))
+    if abs(moved - happened) <= MENDED * abs(given - happened):
+        return f"The model is for a share of {_percent(own)}; move it.", True
+    if 1 / FAR < own / happened < FAR:
+        why = f"The model is for a share of {_percent(own)} already, so that this"
+    else:
+        why = (
+            f"The model is for a share of {_percent(own)}; moved to {_percent(happened)} it would "
+            f"give {_percent(moved)} on average, so that the share of events"
+        )
+    return f"{why} is not the reason: it is not right on these rows. {ANOTHER}", False
+
+
+def _correct_command(judged: OutcomeTable, share: float) -> str:
+    """Return the command that moves the model or the table, "" for a pipe: nothing names it."""
+    path = judged.model_path or judged.path
+    if path is None:
+        return ""
+    words = ["scarce", "correct", path_word(path)]
+    if judged.model_path is None:
+        if judged.columns != (USUAL,):
+            words += [part for name in judged.columns for part in ("--prob", name)]
+        words += [*text_flags(judged.form), "--trained-at", PLACEHOLDER]
+    words += ["--now-at", f"{share:.3g}", "--out", path_word(_beside(path))]
+    return shell_command(*words)
+
+
+def _beside(path: Path) -> Path:
+    """Return a name for the moved file that nothing has yet: NAME-now, with the same endings."""
+    packing = path.suffix if path.suffix in (".gz", ".zst") else ""
+    bare = Path(path.name.removesuffix(packing))
+    stem, place = bare.stem.removesuffix("-now"), 1
+    while True:
+        number = "" if place == 1 else f"-{place}"
+        new = path.with_name(f"{stem}-now{number}{bare.suffix}{packing}")
+        if not new.exists():
+            return new
+        place += 1
+
+
+def text_flags(form: TextForm | None) -> list[str]:
+    """Return the flags that say how a text is written, none where it is written as usual.
+
+    Examples
+    --------
+    >>> from scarce.io.text import TextForm
+    >>> text_flags(TextForm(delimiter=";", decimal=","))
+    ['--delimiter', ';', '--decimal', ',']
+    """
+    from scarce.io.text import TextForm
+
+    usual = TextForm()
+    form = usual if form is None else form
+    said: list[str] = []
+    for name in ("delimiter", "encoding", "decimal"):
+        if getattr(form, name) != getattr(usual, name):
+            said += [f"--{name}", getattr(form, name)]
+    said += [] if form.header else ["--no-header"]
+    said += [part for word in form.missing for part in ("--missing", str(word))]
+    return said + (["--only-empty"] if form.only_empty else [])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

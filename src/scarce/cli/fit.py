@@ -10,22 +10,15 @@ Does not judge the model on new rows: see `scarce evaluate` and `scarce compare`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-from scarce.cli.fit_choices import (
-    choose,
-    class_of,
-    identifiers,
-    refuse_holes,
-    refuse_labels,
-    refuse_numbers,
-    settings_of,
-)
+from scarce.cli.model_file import not_converged
 from scarce.cli.next_command import path_word, shell_command, shell_word
 from scarce.cli.options import (
     INPUT,
@@ -35,13 +28,34 @@ from scarce.cli.options import (
     engine_of,
     missing_values,
     takes,
+    typed,
     verb_options,
 )
 from scarce.cli.output import emit, progress, refuse_table_ending, say, show_plan, table, write_line
-from scarce.cli.presence import ask_background, point_out, with_background
-from scarce.cli.scoring import not_converged
 from scarce.cli.wording import in_flags
-from scarce.errors import CheckError, DataError, UsageError
+from scarce.errors import CheckError, DataError, UsageError, suggest
+
+OWNERS = {  # options that only one model has
+    "loss": "rare",
+    "shape": "rare",
+    "ridge": "rare",
+    "objective": "maxent",
+    "default_prevalence": "maxent",
+    "width_scale": "maxent",
+    "covariance": "bayes",
+}
+MOST_NUMBERS = 50  # different numbers in a label column; more are a measurement
+FEWEST_OF_A_CLASS = 10  # below, folds cannot choose anything
+FEW_NAMES = 20  # different values of a column named like an identifier that may be a category
+ID_NAME = re.compile(r"(?:^|[_ .-])(?:id|uuid|guid|key|index|row|rowid|rownames)$|^$", re.I)
+SIGHTINGS = re.compile(
+    r"(?:^|_)(?:presences?|presabs|pres|present|occ|occurrences?|pa|pb|po|seen|sightings?|observed"
+    r"|species)(?:$|_)",
+    re.I,
+)
+BACKGROUND = re.compile(
+    r"^(?:bg|back_?ground|(?:pseudo|quasi)[-_ ]?absen(?:ce|t)|available)$", re.I
+)
 
 
 @click.command()
@@ -166,7 +180,7 @@ def fit(
         )
     chosen, why = model, ""
     if model == "auto":
-        chosen, settings, why = choose(rows, counts)
+        chosen, settings, why = choose_model(rows, counts)
     refuse_labels(chosen, rows, counts)
     if why:
         say(f"--model auto: {why}")
@@ -180,7 +194,7 @@ def fit(
             f"{levels[0]!r}."
         )
     if chosen == "rare":
-        refuse_holes(rows)
+        refuse_missing(rows)
     together = _together(source, table_in["data"], groups, naming, form)
     fitted = _fit(chosen, rows, settings, seed, engine_of(threads), together)
     from scarce import save
@@ -210,7 +224,7 @@ def open_labelled(
 ) -> tuple[Any, dict[str, Any]]:
     """Open the rows with the labels read as the flags say."""
     from scarce import open_rows
-    from scarce.cli.columns import label_meanings
+    from scarce.cli.label_columns import label_meanings
 
     arguments = {
         "label": labels.label,
@@ -259,7 +273,7 @@ def _has_categories(rows: Any) -> bool:
 
 
 def _say_labels(rows: Any, labels: LabelFlags) -> dict[str, Any]:
-    from scarce.cli.columns import describe_counts
+    from scarce.cli.label_columns import describe_counts
 
     weights, unlabelled = rows.label_counts()
     counts = rows.fold(_count_rows, len(rows.classes))
@@ -280,7 +294,7 @@ def _count_rows(block: Any, n_classes: int) -> Any:
 
 def _together(source: Any, data: Any, groups: str | None, ids: list[str], form: Any) -> Any:
     """The group of each row, by --groups and by equal ids; None where every row stands alone."""
-    from scarce.cli.spoken_columns import columns_as_written, group_column, rows_together
+    from scarce.cli.sampling_columns import columns_as_written, group_column, rows_together
 
     wanted = [*([groups] if groups else []), *ids]
     if not wanted:
@@ -395,3 +409,251 @@ def _say_prevalence(fitted: Any, counts: dict[str, Any]) -> None:
 def _short_list(names: list[str]) -> str:
     shown = ", ".join(names[:8])
     return f"{len(names)}: {shown}" + (", ..." if len(names) > 8 else "")
+
+
+def identifiers(
+    source: Any, labels: LabelFlags, drop: tuple[str, ...], ids: tuple[str, ...]
+) -> list[str]:
+    """Columns that name rows, by their name and because no value comes twice at the beginning."""
+    if source.once:
+        return []
+    named = [
+        name
+        for name in source.names
+        if ID_NAME.search(name) and name != labels.label and name not in (*drop, *ids)
+    ]
+    if not named:
+        return []
+    import pyarrow.compute as pc
+
+    named = [name for name in named if _can_be_compared(source.types[name])]
+    if not named:
+        return []
+    first = next(iter(source.tables(named)))
+    counts = {name: pc.count_distinct(first.column(name)).as_py() for name in named}
+    found = [name for name in named if counts[name] == len(first)]
+    for name in named:
+        if FEW_NAMES < counts[name] < len(first):
+            say(
+                f"Column {name!r} is named like an identifier, several rows share its values, and "
+                "it is learnt from. If it says which rows belong together (a patient, a card): "
+                f"--groups {shell_word(name)}; if not: --drop {shell_word(name)}."
+            )
+    for name in found:
+        say(
+            f"Column {name!r} has another value in every row, so it names rows and is left out "
+            f"(--id {shell_word(name)}; to learn from it, name all columns with --columns)."
+        )
+    return found
+
+
+def _can_be_compared(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind))
+
+
+def settings_of(model: str, own: dict[str, Any], more: tuple[str, ...]) -> dict[str, Any]:
+    """The model's parameters, from its own options and --set; refused where they are another's."""
+    settings: dict[str, Any] = {}
+    for name, value in own.items():
+        if value is None:
+            continue
+        if OWNERS[name] != model:
+            raise UsageError(
+                f"--{name.replace('_', '-')} is for --model {OWNERS[name]}, and the model is "
+                f"{model}. Leave it out, or say --model {OWNERS[name]}."
+            )
+        settings[name] = typed(value) if isinstance(value, str) else value
+    if not more:
+        return settings
+    if model == "auto":
+        raise UsageError("--set needs a model: say which with --model rare, maxent or bayes.")
+    known = class_of(model)().get_params(deep=False)
+    for pair in more:
+        name, equals, value = pair.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals:
+            raise UsageError(f"--set {pair!r}: give NAME=VALUE, such as --set cv=10.")
+        if name not in known or name in ("engine", "progress"):
+            raise UsageError(
+                f"--set {pair!r}: {type(class_of(model)()).__name__} has no parameter {name!r}."
+                f"{suggest(name, known)} It has: {', '.join(sorted(known))}."
+            )
+        settings[name] = _python(value.strip())
+    return settings
+
+
+def _python(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    if text.startswith("[") and text.endswith("]"):
+        return [typed(part.strip().strip("'\"")) for part in text[1:-1].split(",") if part.strip()]
+    return typed(text)
+
+
+def class_of(model: str) -> Any:
+    """Return the estimator's class."""
+    from scarce import AutoClassifier, GaussianBayes, MaxentClassifier, RareClassifier
+
+    return {
+        "rare": RareClassifier,
+        "maxent": MaxentClassifier,
+        "bayes": GaussianBayes,
+        "auto": AutoClassifier,
+    }[model]
+
+
+class Choice(NamedTuple):
+    """A model, its settings, and why."""
+
+    model: str
+    settings: dict[str, Any]
+    why: str
+
+
+def choose_model(rows: Any, counts: dict[str, Any]) -> Choice:
+    """Choose a model by what the labels and the holes are, and say why."""
+    labelled = [name for name, n in counts["labelled"].items() if n]
+    if len(labelled) == 1:
+        why = (
+            f"only {labelled[0]} is ever labelled, so no row is known to be anything else: maxent "
+            "learns from the labelled rows against all rows."
+        )
+        return Choice("maxent", {}, why)
+    if len(rows.classes) > 2:
+        why = (
+            f"{len(rows.classes)} classes, so a Gaussian for each (bayes, shrunk covariances): the "
+            "stack is for two classes."
+        )
+        return Choice("bayes", {"covariance": "shrunk"}, why)
+    if not rows.fold(_count_missing).any():
+        why = (
+            "both classes are labelled, so a stack of regressions and trees is weighed on held-out "
+            "rows; the table below has each beside the constant forecast. For coefficients that "
+            "can be read, say --model rare."
+        )
+        return Choice("auto", {}, why)
+    if min(counts["labelled"].values()) < FEWEST_OF_A_CLASS:
+        why = (
+            "values are missing and few rows of a class are labelled, so a Gaussian for each "
+            "class (bayes, shrunk covariances), which takes holes as they are."
+        )
+        return Choice("bayes", {"covariance": "shrunk"}, why)
+    why = (
+        "both classes are labelled and values are missing, so a stack of trees, which take holes "
+        "as they are, is weighed on held-out rows; regressions would need every value."
+    )
+    return Choice("auto", {"members": ["boosting", "forest"]}, why)
+
+
+def refuse_missing(rows: Any) -> None:
+    """Regression needs every value: say which are missing, and which models do without."""
+    import numpy as np
+
+    lost = rows.fold(_count_missing)
+    if not lost.any():
+        return
+    worst = int(np.argmax(lost))
+    sources = [column.source or column.name for column in rows.schema.columns]
+    name = sources[worst]
+    others = {sources[place] for place in np.flatnonzero(lost)} - {name}
+    more = f" and {len(others)} other column{'s' * (len(others) > 1)}" if others else ""
+    raise DataError(
+        f"Column {name!r}{more}: {int(lost[worst]):,} of {len(rows):,} values are "
+        "missing, and --model rare needs them all. Models that take holes as they are: --model "
+        f"maxent, bayes or auto; or leave the column out with --drop {shell_word(name)}."
+    )
+
+
+def refuse_numbers(name: str, classes: tuple[Any, ...], labels: LabelFlags) -> None:
+    """Refuse a column of measurements as labels, unless its classes were named."""
+    numbers = sum(not isinstance(one, str) for one in classes)
+    if numbers > MOST_NUMBERS and not labels.classes:
+        raise DataError(
+            f"Column {name!r} holds {numbers:,} different numbers ({classes[0]!s}, {classes[1]!s}, "
+            f"{classes[2]!s}, ...), which looks like a measurement and no label. Name the column "
+            "with the labels in --label; if these are classes, name each with --classes."
+        )
+
+
+def refuse_labels(chosen: str, rows: Any, counts: dict[str, Any]) -> None:
+    """Refuse labels that a model cannot learn from, and name the one that can."""
+    labelled = [name for name, n in counts["labelled"].items() if n]
+    if chosen == "maxent" and len(labelled) == 1 and not counts["unlabelled"]:
+        raise DataError(
+            f"All {counts['rows']:,} rows are {labelled[0]}, and maxent learns how such rows "
+            "differ from all others: there are none. Add rows without a label, such as places "
+            "drawn from the whole area, and leave their label empty."
+        )
+    if chosen in ("rare", "bayes", "auto") and len(labelled) == 1:
+        raise DataError(
+            f"Only {labelled[0]} is ever labelled, and --model {chosen} learns from the difference "
+            "of classes. For labels of one class: --model maxent."
+        )
+    if chosen == "rare" and len(rows.classes) > 2:
+        raise DataError(
+            f"There are {len(rows.classes)} classes, and --model rare is for two. Name the event "
+            "with --positive and the others with --negative, or say --model bayes."
+        )
+
+
+def _count_missing(block: Any, _: Any) -> Any:
+    import numpy as np
+
+    labelled = block.labelled
+    return np.isnan(block.X[labelled]).sum(axis=0)
+
+
+def with_background(labels: LabelFlags, background: tuple[str, ...], model: str) -> LabelFlags:
+    """Return the flags with --background as labels that nobody gave; refuse contradictions."""
+    if not background:
+        return labels
+    if model not in ("auto", "maxent"):
+        raise UsageError(
+            f"--background says that nobody looked there, and --model {model} learns from events "
+            "beside surveyed absences. Say --model maxent; if the rows were surveyed, --negative "
+            f"{shell_word(background[0])}."
+        )
+    for flag, values in (("--positive", labels.positive), ("--negative", labels.negative)):
+        both = [value for value in background if value in values]
+        if both:
+            raise UsageError(
+                f"{both[0]!r} cannot be both {flag} and --background: at a background place nobody "
+                "looked."
+            )
+    return labels._replace(unlabelled=(*labels.unlabelled, *background), background=background)
+
+
+def ask_background(chosen: str, counts: dict[str, Any], labels: LabelFlags) -> None:
+    """Ask whether rows that are taken for absences are a background; refuse those named so."""
+    given = list(counts["labelled"].items())
+    if len(given) != 2 or labels.negative or labels.unlabelled or labels.classes:
+        return
+    (other, n), (_, events) = given
+    if not n or not events:
+        return
+    typed = shell_word(other)
+    if BACKGROUND.search(other.strip()):
+        raise DataError(
+            f"{n:,} rows of {labels.label!r} are {other!r}, which says that nobody looked there. "
+            f"If so: --background {typed}; if they were surveyed, --negative {typed}."
+        )
+    if chosen == "maxent" or SIGHTINGS.search(str(labels.label)):
+        say(
+            f"scarce: warning: {n:,} rows are {other} and are taken for surveyed absences. If they "
+            f"are background (nobody looked there), say --background {typed}; --negative {typed} "
+            "settles it."
+        )
+
+
+def point_out(chosen: str, rows: Any, labels: LabelFlags, *, quiet: bool) -> list[str]:
+    """Say which columns may be coordinates or codes before the fit; return it as Python says it."""
+    from scarce.io.profile import doubtful_columns, profile_rows
+
+    places = chosen == "maxent" or SIGHTINGS.search(str(labels.label)) is not None
+    told = doubtful_columns(profile_rows(rows), rows.schema.columns, places=places)
+    for remark in [] if quiet else told:
+        say(f"scarce: warning: {in_flags(remark, ['drop', 'categories'])}")
+    return told

@@ -7,27 +7,54 @@ the probability of each, in the order to be worked; filled in, it goes back with
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from scarce.cli.audit_lists import (
+    ANSWER,
+    CHANCE,
+    JOINED,
+    POLICY,
+    ROW,
+    AuditLists,
+    refuse_same,
+    refuse_shared_ids,
+    walk_of,
+    without_blanks,
+)
 from scarce.cli.bad_cells import numbers_of, refuse_nested, refuse_unscored
-from scarce.cli.checklists import JOINED, Checklists, walk_of
-from scarce.cli.label_flags import refuse_flags, refuse_own_input, refuse_taken
-from scarce.cli.label_text import SIZES, Read, play_plan, tell
-from scarce.cli.list_files import ANSWER, CHANCE, POLICY, ROW, without_blanks
-from scarce.cli.list_labels import for_events, reading_of, refuse_many
-from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes
-from scarce.cli.output import progress, rows_need_a_file, say, show_plan
-from scarce.cli.prob_columns import find_prob, table_or_stdin
-from scarce.cli.row_names import refuse_same, refuse_shared_ids
+from scarce.cli.label_columns import for_events, reading_of, refuse_many
+from scarce.cli.next_command import command_to_paste
+from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, is_typed, takes, verb_options
+from scarce.cli.output import emit, progress, rows_need_a_file, say, show_plan, write_line
+from scarce.cli.table_columns import find_prob, table_or_stdin
+from scarce.cli.wording import in_flags
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
     from scarce.missed.choice import LabelChoice
+    from scarce.missed.plan import AuditPlan
+
+OF_POLICY = {
+    "pure": "audit",
+    "strata": "stratified",
+    "allocation": "stratified",
+    "by": "uncertainty",
+    "explore": "uncertainty",
+}
+BACK = ("audit", "random", "stratified", "tail", "adaptive")  # whose labels an estimate can take
+ALONE = (
+    "These are further checks, counted alone: of the earlier lists only the labels are used here, "
+    "not what their lots stand for. An estimate with all lists (--audit, earliest first) counts "
+    "both, and its interval is narrower as a rule."
+)
+SIZES = (25, 50, 100, 200, 400)
 
 
 @click.command()
@@ -111,7 +138,7 @@ def label(
     answer = labels.label or ANSWER
     added = [*([ROW] if id is None else []), CHANCE, POLICY]
     if not plan:
-        refuse_taken(source, [*added, *([answer] if labels.label is None else [])])
+        refuse_taken_names(source, [*added, *([answer] if labels.label is None else [])])
     if dry_run:
         show_plan(
             {
@@ -155,14 +182,14 @@ def _read(
     costs: Path | None,
     form: TextForm,
     tick: Any,
-) -> Read:
-    """Read the columns that the choice is made from, with the labels of earlier lists."""
+) -> Candidates:
+    """Candidates the columns that the choice is made from, with the labels of earlier lists."""
     import numpy as np
     import pyarrow as pa
 
     from scarce import CostMatrix
-    from scarce.cli.columns import number_column, read_labels
-    from scarce.cli.prob_columns import ProbColumns, prob_values
+    from scarce.cli.label_columns import number_column, read_labels
+    from scarce.cli.table_columns import ProbColumns, prob_values
 
     reading = reading_of(source, labels, lists=bool(audit))
     numbers = reading.numbers
@@ -172,7 +199,7 @@ def _read(
         source.column(name, f"--costs {costs}")
     lists = None
     if audit:
-        lists = Checklists(
+        lists = AuditLists(
             audit,
             key=id,
             label=answer,
@@ -224,11 +251,11 @@ def _read(
     chance = None if lists is None else number_column(table, JOINED)
     if amounts and matrix is not None:
         matrix = matrix.bind({name: number_column(table, name) for name in amounts})
-    return Read(names, values, y, classes, n_rows, chance, matrix)
+    return Candidates(names, values, y, classes, n_rows, chance, matrix)
 
 
 def _choose(
-    read: Read,
+    read: Candidates,
     policy: str,
     n: int,
     threshold: float | None,
@@ -296,3 +323,226 @@ def _chosen_rows(
     table = table.append_column(CHANCE, pa.array(choice.probability))
     table = table.append_column(POLICY, pa.array(choice.policy.tolist(), pa.string()))
     return table, ids
+
+
+def refuse_flags(
+    score: str | None,
+    prob: tuple[str, ...],
+    policy: str,
+    n: tuple[int, ...],
+    plan: bool,
+    width: float | None,
+    threshold: float | None,
+    by: str,
+    costs: Path | None,
+) -> None:
+    """Refuse flags that cannot work together, before anything is read."""
+    unsure = policy == "uncertainty" and not plan
+    if unsure and score is not None:
+        raise UsageError("--policy uncertainty is about probabilities: give --prob, not --score.")
+    by_lot = policy == "random" and not plan and threshold is None  # needs nothing to rank by
+    if not unsure and not by_lot and score is None and not prob:
+        raise UsageError("Name the column of scores with --score, or of probabilities with --prob.")
+    if score is not None and prob:
+        raise UsageError("--score and --prob both say what rows are ranked by: give one of them.")
+    if not plan and len(n) != 1:
+        raise UsageError("How many rows? Give --n once, such as --n 100; several only with --plan.")
+    if width is not None and not plan:
+        raise UsageError("--width is a question to the plan: add --plan.")
+    if threshold is None and (plan or policy == "audit"):
+        raise UsageError("An audit looks below the threshold: give --threshold.")
+    if (by == "cost") != (costs is not None):
+        raise UsageError("--by cost and --costs FILE go together: give both or neither.")
+    _refuse_idle("audit" if plan else policy, plan, policy)
+
+
+def _refuse_idle(used: str, plan: bool, policy: str) -> None:
+    """Refuse flags that were typed and would do nothing."""
+    if plan and policy != "audit" and is_typed("policy"):
+        raise UsageError(
+            f"--plan plays audits through, and --policy {policy} is another draw: leave one out."
+        )
+    for name, whose in OF_POLICY.items():
+        if is_typed(name) and used != whose:
+            raise UsageError(
+                f"--{name} belongs to --policy {whose} and does nothing with --policy {used}: "
+                "leave it out."
+            )
+    for name in ("pure", "out", "to"):
+        if plan and is_typed(name):
+            raise UsageError(
+                f"--{name} is for a list, and --plan chooses no rows: leave one of the two out."
+            )
+    if not plan and is_typed("repeats"):
+        raise UsageError("--repeats is for audits that are played through: add --plan.")
+
+
+def refuse_own_input(
+    out: Path | None, inputs: Mapping[str, Path | None], lists: Sequence[Path]
+) -> None:
+    """Refuse to write over what is read, whatever --force says: answers in it would be gone."""
+    if out is None or not out.exists():
+        return
+    read = [*inputs.items(), *(("a list of --audit", path) for path in lists)]
+    for what, path in read:
+        if path is not None and path.exists() and os.path.samefile(out, path):
+            raise UsageError(
+                f"--out {out} is {what} itself ({path}), and writing the list would destroy it: "
+                "give the list a name of its own."
+            )
+
+
+def refuse_taken_names(source: TableSource, names: list[str]) -> None:
+    """Refuse a table that has a column of the name of one that the list adds."""
+    for name in names:
+        if name in source.names:
+            cure = {
+                ROW: "Rename it, or name a column that tells rows apart with --id.",
+                ANSWER: f"If it holds the labels, say so: --label {ANSWER}.",
+            }.get(name, "Rename it.")
+            raise DataError(
+                f"{source.where} has a column {name!r} already, which the list adds. {cure}"
+            )
+
+
+class Candidates(NamedTuple):
+    """What a choice is made from."""
+
+    names: tuple[str, ...]  # columns of scores or probabilities; none for an even draw
+    values: Any  # what they hold
+    y: Any  # class positions, NaN where not labelled
+    classes: tuple[Any, ...]
+    n_rows: int
+    inclusion: Any  # of the earlier lists, or None
+    costs: Any  # for --by cost, or None
+
+
+def tell(
+    choice: LabelChoice,
+    read: Candidates,
+    path: Path | None,
+    answer: str,
+    policy: str,
+    out: Path | None,
+    id: str | None,
+    seed: int,
+    json: bool,
+) -> None:
+    """Say what was chosen, what to do with the list, and how it goes back."""
+    remarks = [in_flags(text, verb_options()) for text in choice.remarks]
+    saved = "todo.csv" if out is None or str(out) == "-" else str(out)
+    back = None
+    if policy in BACK:
+        ctx = click.get_current_context()
+        ranked = () if ctx.params["score"] else ("--score", (*read.names, "COLUMN")[0])
+        back = command_to_paste("estimate", path, *ranked, "--audit", saved, leave=("auc",))
+        if ctx.params["threshold"] is None:
+            back += " --threshold T"
+    if json:
+        summary = {
+            "chosen": len(choice),
+            "asked": choice.asked,
+            "candidates": choice.candidates,
+            "by_policy": {
+                word: int((choice.policy == word).sum()) for word in sorted(set(choice.policy))
+            },
+            "least_probability": float(choice.probability.min()) if len(choice) else None,
+            "remarks": remarks,
+            "out": saved,
+            "label": answer,
+            "policy": policy,
+            "seed": seed,
+            "next": back,
+        }
+        emit(summary, json=True)
+        return
+    for line in str(choice).splitlines():
+        if not line.startswith("remark: "):
+            say(line)
+    for text in remarks:
+        say(f"warning: {text}")
+    if not len(choice):
+        return
+    where = f"Written to {saved}" if out is not None and str(out) != "-" else "Save the rows"
+    event, other = read.classes[-1], read.classes[0]
+    kinds = f"{event} (an event) or {other} (none)" if len(read.classes) == 2 else "the class"
+    say(
+        f"{where}, in the order to be worked from the top. Fill in column {answer!r} with {kinds}; "
+        "leave empty what was not checked."
+    )
+    if back is not None:
+        say(f"Then: {back}")
+    elif (choice.probability < 1).any():
+        say(f"They were drawn by lot: each stands for 1 / {CHANCE!r} rows.")
+    else:
+        say("They were chosen by rule: they improve a model and stand for no other row.")
+
+
+def play_plan(
+    read: Candidates,
+    threshold: float | None,
+    n: tuple[int, ...],
+    width: float | None,
+    repeats: int,
+    auc: float | None,
+    level: float,
+    seed: int,
+    json: bool,
+) -> None:
+    """Play audits of several sizes through and say what they would be worth."""
+    from scarce import plan_audit
+
+    assert threshold is not None  # _refuse_flags
+    with progress("Playing audits through") as tick:
+        plan: AuditPlan = plan_audit(
+            read.values,
+            read.y,
+            threshold=threshold,
+            n=n or SIZES,
+            inclusion=read.inclusion,
+            auc=auc,
+            level=level,
+            repeats=repeats,
+            random_state=seed,
+            progress=tick,
+        )
+    earlier = read.inclusion is not None and bool((read.inclusion < 1).any())
+    if earlier:
+        plan = _without_now(plan)
+    result = {**plan.to_dict(), "seed": seed}
+    result["remarks"] = [in_flags(text, verb_options()) for text in plan.remarks]
+    if earlier:
+        result["remarks"].insert(0, ALONE)
+    needed = None if width is None else plan.needed(width)
+    if width is not None:
+        result["checks_for_width"] = needed
+
+    def show() -> None:
+        for line in str(plan).splitlines():
+            if not line.startswith("remark: "):
+                write_line(line)
+        for text in result["remarks"]:
+            write_line(f"remark: {text}")
+        if needed is not None:
+            write_line(f"For a width of recall of {width:g}: {_enough(plan, needed)}")
+
+    emit(result, json=json, show=show)
+
+
+def _without_now(plan: AuditPlan) -> AuditPlan:
+    """Return a plan without the labels at hand, which an earlier audit has sharpened already."""
+    from dataclasses import replace
+
+    names = ("n", "width", "width_low", "width_high", "most_missed", "found", "none_found")
+    return replace(plan, **{name: getattr(plan, name)[1:] for name in names})
+
+
+def _enough(plan: AuditPlan, needed: float) -> str:
+    """Say how many checks bring a width, or which sizes to try next."""
+    largest = int(plan.n[-1])
+    if needed < float("inf"):
+        return f"{needed:,.0f} checks, on average."
+    if not plan.width[-1] >= 0:
+        return "no number of checks brings it, as recall is 0 or not known here."
+    more = dict.fromkeys(min(plan.rows_below, times * largest) for times in (2, 4))
+    return f"more than {largest:,} checks; try {' '.join(f'--n {size}' for size in more)}"

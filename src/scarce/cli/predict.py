@@ -53,8 +53,8 @@ def predict(
     """
     from dataclasses import replace
 
-    from scarce.cli.scoring import is_model, load_model
-    from scarce.cli.typed_parts import as_written
+    from scarce.cli.model_file import is_model, load_model
+    from scarce.cli.table_columns import as_written
     from scarce.io.sink import refuse_existing, sink_format, write_tables
     from scarce.io.source import open_table
 

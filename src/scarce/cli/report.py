@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.cost_flags import COSTS, CostFlags
-from scarce.cli.judged import look_at
+from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.next_command import shell_command
 from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, is_typed, takes, verb_options
+from scarce.cli.outcome_table import look_at
 from scarce.cli.output import emit, say, show_plan, write_line
-from scarce.cli.prob_columns import table_or_stdin
-from scarce.cli.score_flags import SCORES, ScoredTable, ScoreFlags
+from scarce.cli.scored_table import SCORES, ScoredTable, ScoreFlags
+from scarce.cli.table_columns import table_or_stdin
 from scarce.cli.wording import in_flags
 from scarce.errors import DataWarning, UsageError
 
@@ -102,7 +102,7 @@ def report(
         look_at(files, form, [*typed, ("--score", scores.score)])
         show_plan(_plan(files, prob, labels, costs, scores, out), json=json)
         return
-    from scarce.cli.report_parts import Page
+    from scarce.cli.evaluation_page import FitPage
 
     if threads is not None:
         import pyarrow as pa
@@ -114,7 +114,7 @@ def report(
             if of_scores
             else _story_of_prob(files, prob, labels, costs, form, level, seed)
         )
-        page = Page(
+        page = FitPage(
             title or story.title,
             asked=shell_command("scarce", "report", *ctx.meta.get("typed", [])),
             subtitle=story.subtitle,
@@ -138,11 +138,11 @@ def _story_of_scores(
     level: float,
     seed: int,
 ) -> Any:
-    from scarce.cli.report_scores import ScoreStory
+    from scarce.cli.performance_page import PerformancePage
 
     path = files[0] if files else None
     held = ScoredTable(table_or_stdin(path, "report"), scores, labels, form)
-    return ScoreStory(held, path, level, seed)
+    return PerformancePage(held, path, level, seed)
 
 
 def _story_of_prob(
@@ -154,10 +154,11 @@ def _story_of_prob(
     level: float,
     seed: int,
 ) -> Any:
-    from scarce.cli.judged import SamplingFlags, read_judged
-    from scarce.cli.report_parts import Story
+    from scarce.cli.evaluation_page import EvaluationPage
+    from scarce.cli.outcome_table import read_outcomes
+    from scarce.cli.sampling_columns import SamplingFlags
 
-    judged = read_judged(
+    judged = read_outcomes(
         files,
         "report",
         labels=labels,
@@ -166,7 +167,7 @@ def _story_of_prob(
         costs=costs,
         form=form,
     )
-    return Story(files, judged, prob, labels, costs, form, level, seed)
+    return EvaluationPage(files, judged, prob, labels, costs, form, level, seed)
 
 
 def _refuse_other(files: tuple[Path, ...], prob: tuple[str, ...], costs: CostFlags) -> None:

@@ -21,8 +21,7 @@ from scarce.errors import CheckError
 from scarce.results import to_plain
 
 if TYPE_CHECKING:
-    from scarce.cli.stories.folder import Folder
-    from scarce.cli.stories.told import Check, Told
+    from scarce.cli.demo.story import Check, Folder, Story
 
 DEFAULT_ROWS = OPTIONS["rows"].default
 ENOUGH_ROWS = 20_000  # below that the noise of a small sample is wider than the ranges
@@ -60,13 +59,13 @@ def demo(
     """
     begin = time.process_time()
     names = list(STORIES) if story == "all" else [story]
-    parts = {name: import_module(f"scarce.cli.stories.{name}") for name in names}
-    from scarce.cli.stories.folder import Folder
+    parts = {name: import_module(f"scarce.cli.demo.{name}") for name in names}
+    from scarce.cli.demo.story import Folder
 
     files = [file for part in parts.values() for file in part.FILES]
     folder = Folder(out, [*files, PAGE], force=force)
     say(f"Simulating, so that the truth is known (seed {seed}) ...\n")
-    told: dict[str, Told] = {}
+    told: dict[str, Story] = {}
     engine = engine_of(threads)
     with progress("Telling the stories") as tick:
         for done, (name, part) in enumerate(parts.items()):
@@ -105,7 +104,7 @@ def demo(
     _close(out, parts, checks, held)
 
 
-def _show(told: dict[str, Told]) -> None:
+def _show(told: dict[str, Story]) -> None:
     for one in told.values():
         one.show()
         write_line()
@@ -115,7 +114,7 @@ def _record(check: Check) -> dict[str, Any]:
     return {**vars(check), "holds": check.holds}
 
 
-def _page(folder: Folder, told: dict[str, Told], figures: dict[str, Any], asked: str) -> None:
+def _page(folder: Folder, told: dict[str, Story], figures: dict[str, Any], asked: str) -> None:
     """Write the report."""
     from scarce.report import Report
 

@@ -9,7 +9,7 @@ row. Does not use them: see decide.py and correct.py.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 OLD = "before_"  # begins the name of a column of probabilities as they were before a correction
 USUAL = "prob"  # what `scarce predict` calls its column, or the beginning of its columns
 SUM_TOLERANCE = 1e-4  # as in decisions/cheapest.py
+Shape = Callable[[Any], Any]
+LEADING_ZERO = r"^\s*[+-]?0[0-9]"
 
 
 @dataclass(frozen=True)
@@ -200,3 +202,101 @@ def refuse_taken(source: TableSource, names: Sequence[str], option: str) -> None
                 f"{source.where} has a column {name!r} already, and this would be a second one. "
                 f"Give the new columns another name: {option} NAME"
             )
+
+
+def as_written(
+    source: TableSource, out: Path | None, to: str | None, form: TextForm, numbers: Collection[str]
+) -> Shape:
+    """Return what to do with each part, in order, before it is written.
+
+    Parameters
+    ----------
+    source : TableSource
+        Walked with exact=True.
+    out, to : path and format of the output
+    form : TextForm
+    numbers : collection of str
+        Columns that were computed with: numbers, whatever their beginning looks like.
+    """
+    from scarce.io.sink import sink_format
+    from scarce.io.source import TEXT
+
+    if sink_format(out, to)[0] in TEXT or not source.is_text:
+        return lambda part: part
+    return _Typing(source, form, frozenset(numbers))
+
+
+class _Typing:
+    """Gives the text columns of parts their types, the same for every part."""
+
+    def __init__(self, source: TableSource, form: TextForm, numbers: frozenset[str]) -> None:
+        import pyarrow as pa
+
+        self._where = source.where
+        self._form = form
+        self._kinds: dict[str, Any] = dict(source.types) | dict.fromkeys(numbers, pa.float64())
+        self._numbers = numbers
+        self._text: set[str] = set()
+        self._rows = 0
+
+    def __call__(self, part: Any) -> Any:
+        import pyarrow as pa
+
+        for place, name in enumerate(part.column_names):
+            kind = self._kinds.get(name)
+            if kind is None or not pa.types.is_string(part.schema.types[place]):
+                continue  # a column that was added, or is a number already
+            typed = None if name in self._text else self._typed(part.column(name), name, kind)
+            if typed is None and self._rows == 0:
+                self._text.add(name)
+            if name in self._text:
+                typed = _empty_out(part.column(name))
+            if typed is None:
+                raise DataError(
+                    f"{self._where}, column {name!r}: its first {self._rows:,} rows hold values of "
+                    "one type, and a later one does not fit or would lose its spelling, such as "
+                    "the zeros of 007. Write text, which keeps it: --to csv"
+                )
+            part = part.set_column(place, name, typed)
+        self._rows += part.num_rows
+        return part
+
+    def _typed(self, values: Any, name: str, kind: Any) -> Any:
+        """The column with its type, or None where something would be lost."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if pa.types.is_string(kind) or pa.types.is_null(kind):
+            return _empty_out(values)
+        bare = pc.utf8_trim_whitespace(self._blanks_out(values))
+        number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        zeros = number and name not in self._numbers
+        if zeros and pc.any(pc.match_substring_regex(bare, LEADING_ZERO)).as_py():
+            return None
+        try:
+            if pa.types.is_floating(kind):
+                table = pa.table({name: bare})
+                held = number_values(
+                    table, name, where=self._where, form=self._form, start=self._rows
+                )
+                return pa.chunked_array([pa.array(held, from_pandas=True)])
+            return bare.cast(kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, DataError):
+            return None
+
+    def _blanks_out(self, values: Any) -> Any:
+        """Text that spells numbers or the like, with null where it spells nothing."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        words = pa.array(self._form.nothing, pa.string())
+        lost = pc.is_in(pc.utf8_trim_whitespace(values), value_set=words)
+        return pc.if_else(lost, pa.scalar(None, pa.string()), values)
+
+
+def _empty_out(values: Any) -> Any:
+    """Words as they are, NA too, which may be Namibia; an empty cell is null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)

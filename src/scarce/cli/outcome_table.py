@@ -14,40 +14,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scarce.cli.bad_cells import numbers_of, told
-from scarce.cli.class_order import as_in_columns, as_in_model, read_classes
+from scarce.cli.base_rates import own_shares
+from scarce.cli.label_columns import as_in_columns, as_in_model, read_classes
 from scarce.cli.next_command import path_word, shell_command
-from scarce.cli.options import Group, LabelFlags, names_of
+from scarce.cli.options import LabelFlags
 from scarce.cli.output import progress
-from scarce.cli.prob_columns import before_name, find_prob, prob_values, table_or_stdin
-from scarce.cli.shares import own_shares
-from scarce.cli.spoken_columns import group_column, inclusion_column, weight_column
+from scarce.cli.sampling_columns import SamplingFlags, group_column, inclusion_column, weight_column
+from scarce.cli.table_columns import before_name, find_prob, prob_values, table_or_stdin
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from scarce.cli.cost_flags import CostFlags
+    from scarce.cli.costs import CostFlags
     from scarce.io.text import TextForm
 
 
 @dataclass(frozen=True)
-class SamplingFlags:
-    """Which columns say whom a row speaks for, as typed."""
-
-    weight: str | None = None
-    inclusion: str | None = None
-    groups: str | None = None
-
-    @property
-    def given(self) -> dict[str, str]:
-        """Flag and column of those that were typed."""
-        flags = {"--weight": self.weight, "--inclusion": self.inclusion, "--groups": self.groups}
-        return {flag: column for flag, column in flags.items() if column is not None}
-
-
-SAMPLING = Group("speaks", names_of("sampling"), SamplingFlags)
-
-
-@dataclass(frozen=True)
-class Judged:
+class OutcomeTable:
     """Rows of a table with what was said of them and what happened.
 
     Parameters
@@ -112,7 +94,7 @@ class Judged:
         """Whether most rows have no label, and nobody says how the others came to have one."""
         return self.inclusion is None and 2 * self.unlabelled > len(self.y)
 
-    def labelled(self) -> Judged:
+    def labelled(self) -> OutcomeTable:
         """Return the rows that figures are made of: all if drawn, else those with a label."""
         import numpy as np
         import pyarrow as pa
@@ -155,7 +137,7 @@ class Judged:
             level=level,
         )
 
-    def worse_than(self, other: Judged, level: float) -> Any:
+    def worse_than(self, other: OutcomeTable, level: float) -> Any:
         """Return how much more log loss this has than another on the same rows, an `Estimate`."""
         from scarce.evaluation.comparison import loss_difference
 
@@ -211,7 +193,7 @@ class Judged:
         )
 
 
-def read_judged(
+def read_outcomes(
     files: Sequence[Path],
     verb: str,
     *,
@@ -223,7 +205,7 @@ def read_judged(
     need_prob: bool = True,
     form: TextForm,
     quiet: bool = False,
-) -> Judged:
+) -> OutcomeTable:
     """Read a table of probabilities, or let a model say what they are.
 
     Parameters
@@ -243,7 +225,7 @@ def read_judged(
     """
     import pyarrow as pa
 
-    from scarce.cli.scoring import is_model, load_model
+    from scarce.cli.model_file import is_model, load_model
     from scarce.io.source import open_table
 
     model, data = _model_and_table(files, verb, is_model)
@@ -288,7 +270,7 @@ def read_judged(
         y, classes = as_in_model(y, classes, loaded, label, source.where)
         if said is not None and len(classes) == 2:
             said = said[:, 1]
-    return Judged(
+    return OutcomeTable(
         where=source.where,
         y=y,
         classes=classes,
@@ -321,7 +303,7 @@ def look_at(
     columns : sequence of (flag, column)
         Of the tables; None and patterns are passed over.
     """
-    from scarce.cli.scoring import is_model, load_model
+    from scarce.cli.model_file import is_model, load_model
     from scarce.io.source import open_table
 
     for path in files:

@@ -6,31 +6,36 @@ is presentation alone: bins of pictures, which classes fit into one, which sente
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from scarce.cli import report_pictures as pictures
-from scarce.cli import report_presence as presence
-from scarce.cli.column_summary import summarise
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.wording import in_flags
 from scarce.report import Report
 
 if TYPE_CHECKING:
     from scarce import CostMatrix
-    from scarce.cli.cost_flags import CostFlags
-    from scarce.cli.judged import Judged
+    from scarce.cli.costs import CostFlags
     from scarce.cli.options import LabelFlags
+    from scarce.cli.outcome_table import OutcomeTable
     from scarce.io.text import TextForm
 
 FAR = 1.25  # times as much given as happened, from which on it is worth a warning
 MOST_COLUMNS = 60
+RARE = 0.1  # probabilities mostly below this are drawn on logarithmic axes
+TAIL = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 1.0)  # shares of the rows
+FEWEST = 40  # rows in a bin, about
+MOST_SERIES = 4  # classes in one picture
+BINS = 36  # of a histogram
+LEAST = 1e-6  # what is given less than this stands in the first bin of a logarithmic axis
+Figure = tuple[Any, str]  # a chart and its caption
 
 
-class Page(Report):
+class FitPage(Report):
     """A page for someone who types: what a fit remarks is said in flags of `scarce fit`."""
 
     _flags: tuple[str, ...] = ()
@@ -58,14 +63,14 @@ class Page(Report):
         return super().text(in_flags(paragraph, self._flags))
 
 
-class Story:
+class EvaluationPage:
     """The parts of a page, and what they share.
 
     Parameters
     ----------
     files : sequence of Path
         As typed.
-    judged : Judged
+    judged : OutcomeTable
         Rows with probabilities and outcomes.
     prob : sequence of str
         Columns of probabilities, as typed.
@@ -78,7 +83,7 @@ class Story:
     def __init__(
         self,
         files: Sequence[Path],
-        judged: Judged,
+        judged: OutcomeTable,
         prob: Sequence[str],
         labels: LabelFlags,
         costs: CostFlags,
@@ -114,12 +119,12 @@ class Story:
     @cached_property
     def told_apart(self) -> Any:
         """AUC of labelled rows against the rest."""
-        return presence.told_apart(self.judged, self.level)
+        return _told_apart(self.judged, self.level)
 
     @property
     def assumed(self) -> str:
         """That the level of the probabilities was assumed, where the model says so; else ""."""
-        return presence.assumed(self.model) if len(self.files) == 2 else ""
+        return _assumed_level(self.model) if len(self.files) == 2 else ""
 
     @property
     def title(self) -> str:
@@ -133,7 +138,7 @@ class Story:
         rows = _rows(self.found.rows)
         return f"Probabilities of {self._events()}, judged on {rows} with a label."
 
-    def tell(self, page: Page) -> None:
+    def tell(self, page: FitPage) -> None:
         """Put everything on the page."""
         from scarce.cli.evaluate import cost_figures
 
@@ -145,7 +150,7 @@ class Story:
         if len(self.files) == 2:
             self._model(page)
         if self.seen_only:
-            presence.show(page, self.judged, self.found.events[0], self.told_apart)
+            _show_presence(page, self.judged, self.found.events[0], self.told_apart)
         else:
             self._numbers(page)
             self._reliability(page)
@@ -190,9 +195,9 @@ class Story:
 
     def _mix(self) -> list[str]:
         """Say that probabilities are off on average, and what moves them."""
-        from scarce.cli.share_advice import share_advice
+        from scarce.cli.evaluate import base_rate_advice
 
-        advice = share_advice(self.judged, self.found)
+        advice = base_rate_advice(self.judged, self.found)
         if advice is not None:
             way = advice.way.removesuffix(".")
             told = f"{way}: `{advice.command}`." if advice.command else advice.way
@@ -295,7 +300,7 @@ class Story:
             percent=["share missing"],
         )
 
-    def _model(self, page: Page) -> None:
+    def _model(self, page: FitPage) -> None:
         from scarce.report import show_model
 
         page.section("The model", f"From the file {self.files[0]}.")
@@ -314,12 +319,10 @@ class Story:
 
         rows = self.judged.labelled()
         page.section("Reliability")
-        if len(self.found.events) > pictures.MOST_SERIES:
-            page.text(
-                f"The {pictures.MOST_SERIES} classes with most rows, each against all others."
-            )
-        show_reliability(page, pictures.reliabilities(rows, self.found, self.level))
-        page.figure(*pictures.given_by_outcome(rows, self.found))
+        if len(self.found.events) > MOST_SERIES:
+            page.text(f"The {MOST_SERIES} classes with most rows, each against all others.")
+        show_reliability(page, reliabilities(rows, self.found, self.level))
+        page.figure(*given_by_outcome(rows, self.found))
 
     def _decisions(self, page: Report) -> None:
         import numpy as np
@@ -345,7 +348,7 @@ class Story:
             at = None
             if bands is not None:
                 at = self._between_two(page, matrix)
-            points = pictures.thresholds(float(rows.y.mean()), at)
+            points = thresholds(float(rows.y.mean()), at)
             curve = decision_curve(
                 rows.y, rows.prob, at=points, level=self.level, random_state=self.seed
             )
@@ -423,3 +426,232 @@ def _told(one: Any, *, percent: bool = False) -> str:
     from scarce.report.values import cell
 
     return cell(one, percent=percent)
+
+
+def reliabilities(rows: OutcomeTable, found: Any, level: float) -> dict[str, Any]:
+    """Return probability against frequency for the event, or for the classes with most rows."""
+    from scarce.evaluation.reliability import reliability
+
+    places = [found.classes.index(name) for name in found.events]
+    if len(places) > MOST_SERIES:
+        places = sorted(places, key=lambda k: -found.counts[k])[:MOST_SERIES]
+    tables = {}
+    for k in places:
+        prob = rows.prob if rows.prob.ndim == 1 else rows.prob[:, k]
+        happened = (rows.y == k).astype(float)
+        tables[str(found.classes[k])] = reliability(happened, prob, bins=bins_of(prob), level=level)
+    return tables
+
+
+def given_by_outcome(rows: OutcomeTable, found: Any) -> Figure:
+    """Return how many rows were given which probability, by what happened."""
+    if rows.prob.ndim == 1:
+        prob, what = rows.prob, f"probability of {found.events[0]}"
+        states = {f"was {name}": rows.y == k for k, name in enumerate(found.classes)}
+    else:
+        prob, what = rows.prob.max(axis=1), "probability of the likeliest class"
+        right = rows.prob.argmax(axis=1) == rows.y
+        states = {"the likeliest class was right": right, "it was not": ~right}
+    return _histogram(prob, states, what, "by what happened")
+
+
+def given_by_state(rows: OutcomeTable, event: Any) -> Figure:
+    """Return the same by whether a row has a label."""
+    states = {"not labelled": ~rows.known, f"labelled {event}": rows.known}
+    return _histogram(rows.prob, states, f"probability of {event}", "with and without a label")
+
+
+def _histogram(prob: Any, states: dict[str, Any], what: str, by: str) -> Figure:
+    import numpy as np
+
+    from scarce.report import histogram_chart
+
+    rare = bool(np.median(prob) < RARE)
+    if rare:
+        least = max(float(prob[prob > 0].min(initial=1.0)), LEAST)
+        edges = np.geomspace(min(least, 0.1), 1.0, BINS + 1)
+        edges[0] *= 1 - 1e-9  # the least value itself must not fall out by rounding
+        edges[-1] = 1.0
+    else:
+        edges = np.linspace(0.0, 1.0, BINS + 5)
+    held = np.clip(prob, edges[0], 1.0)
+    counts = {name: np.histogram(held[which], edges)[0] for name, which in states.items()}
+    below = " What lies below the axis is in its first bin." if prob.min() < edges[0] else ""
+    return (
+        histogram_chart(edges, counts, x_label=what, x_log=rare, x_percent=True),
+        f"How many rows were given which probability, {by}.{below}",
+    )
+
+
+def thresholds(share: float, at: float | None) -> Any:
+    """Thresholds of a decision curve: around the share of events and the one in use."""
+    import numpy as np
+
+    odds = share / (1 - share)
+    low, high = odds / 20, odds * 20
+    if at is not None and 0 < at < 1:
+        low, high = min(low, at / (1 - at) / 2), max(high, at / (1 - at) * 2)
+    spaced = np.geomspace(low, high, 61)
+    return spaced / (1 + spaced)
+
+
+def bins_of(prob: Any) -> Any:
+    """Edges of a reliability picture: even shares of rows, or for rare events finer at the top."""
+    import numpy as np
+
+    n = len(prob)
+    if np.median(prob) >= RARE:
+        shares = np.linspace(0.0, 1.0, 1 + int(np.clip(n // FEWEST, 1, 10)))
+    else:
+        shares = np.array([q for q in TAIL if q in (0.0, 1.0) or (1 - q) * n >= FEWEST])
+    edges = np.unique(np.quantile(prob, shares))
+    return edges if len(edges) > 1 else 1
+
+
+def _told_apart(judged: OutcomeTable, level: float) -> Any:
+    """Return the AUC of labelled rows against the rest."""
+    from scarce.evaluation.ranking import auc
+
+    return auc(judged.known.astype(float), judged.prob, level=level)
+
+
+def _assumed_level(model: Any) -> str:
+    """Say that the level of a maxent model was _assumed_level; "" of other models."""
+    from scarce.report import level_of
+
+    return level_of(model) if hasattr(model, "is_labelled_") else ""
+
+
+def _show_presence(page: Report, judged: OutcomeTable, event: Any, found: Any) -> None:
+    """Add what rows of one class, among others of which nothing is known, can say."""
+    known, prob = judged.known, judged.prob
+    page.section(
+        "What labelled events alone can say",
+        f"Rows are labelled {event} or not at all. How often it happens, and so whether the "
+        "probabilities are right, cannot be known from these rows; whether they are higher "
+        "for labelled rows, can.",
+    )
+    page.numbers(
+        [
+            (
+                "AUC, labelled against the rest",
+                found,
+                f"how often a row labelled {event} outranks one without a label; 0.5 is chance",
+            ),
+            ("mean given, labelled", float(prob[known].mean()), f"rows labelled {event}"),
+            ("mean given, the rest", float(prob[~known].mean()), "rows without a label"),
+        ],
+        percent=["mean given, labelled", "mean given, the rest"],
+    )
+    page.text(
+        "Rows without a label may be of either kind, so this AUC cannot reach 1: the more "
+        "events are among them, the lower it is, however good the model."
+    )
+    page.figure(*given_by_state(judged, event))
+
+
+def summarise(path: Path, form: Any, progress: Any = None) -> list[dict[str, Any]]:
+    """Return for each column: name, rows, missing; low, mean, high and spread (None for words).
+
+    Parameters
+    ----------
+    path : Path
+        The table.
+    form : TextForm
+        How text is written.
+    progress : callable (done, total), optional
+    """
+    from scarce import DataError
+    from scarce.io.source import open_table
+
+    source = open_table(path, form)
+    try:
+        return _sums(source, source.tables(progress=progress))
+    except DataError:  # a column is not what its beginning looks like: read words, then numbers
+        numbers = source.tables(exact=True, progress=progress)
+        return _sums(source, (_as_numbers(part, form) for part in numbers))
+
+
+def _sums(source: Any, parts: Any) -> list[dict[str, Any]]:
+    found = {name: _ColumnSums(name) for name in source.names}
+    for part in parts:
+        for name, column in found.items():
+            column.add(part.column(name))
+    return [column.told() for column in found.values()]
+
+
+def _as_numbers(table: Any, form: Any) -> Any:
+    """Text columns as numbers where all of this part spells numbers; words for missing are null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    nothing = list(form.nothing)
+    for place, name in enumerate(table.column_names):
+        values = table.column(name)
+        if not pa.types.is_string(values.type):
+            continue
+        bare = pc.utf8_trim_whitespace(values)
+        lost = pc.is_in(bare, value_set=pa.array(nothing, bare.type))
+        bare = pc.if_else(lost, pa.scalar(None, bare.type), bare)
+        if form.decimal != ".":
+            bare = pc.replace_substring(bare, form.decimal, ".")
+        try:
+            values = bare.cast(pa.float64())
+        except pa.ArrowInvalid:
+            values = bare
+        table = table.set_column(place, name, values)
+    return table
+
+
+class _ColumnSums:
+    """Running counts of one column."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.rows, self.missing = name, 0, 0
+        self.low, self.high = math.inf, -math.inf
+        self.count, self.mean, self.squares = 0, 0.0, 0.0  # squares: around the mean
+        self.numbers = True
+
+    def add(self, values: Any) -> None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        self.rows += len(values)
+        self.missing += values.null_count
+        kind = values.type
+        if pa.types.is_null(kind):
+            return
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            self.missing += pc.sum(pc.equal(values, "")).as_py() or 0
+        whole = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        if not (whole or pa.types.is_decimal(kind)):
+            self.numbers = False
+            return
+        numbers = values.cast(pa.float64(), safe=False).drop_null()
+        lost = pc.is_nan(numbers)
+        count = pc.sum(lost).as_py() or 0
+        self.missing += count
+        if count:
+            numbers = numbers.filter(pc.invert(lost))
+        count = len(numbers)
+        if not count:
+            return
+        ends = pc.min_max(numbers).as_py()
+        self.low, self.high = min(self.low, ends["min"]), max(self.high, ends["max"])
+        mean, squares = pc.mean(numbers).as_py(), count * pc.variance(numbers).as_py()
+        both, gap = self.count + count, mean - self.mean
+        self.squares += squares + gap * gap * self.count * count / both  # merged as in rows.fold
+        self.mean += gap * count / both
+        self.count = both
+
+    def told(self) -> dict[str, Any]:
+        known = self.numbers and self.count > 0
+        return {
+            "name": self.name,
+            "rows": self.rows,
+            "missing": self.missing,
+            "low": float(self.low) if known else None,
+            "mean": self.mean if known else None,
+            "high": float(self.high) if known else None,
+            "spread": math.sqrt(self.squares / self.count) if known else None,
+        }

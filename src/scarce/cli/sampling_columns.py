@@ -9,16 +9,36 @@ column of --id belong together as rows of one group do. Weighs nothing: see judg
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scarce.cli.bad_cells import place_of
 from scarce.cli.next_command import shell_word
+from scarce.cli.options import Group, names_of
 from scarce.cli.output import say
 from scarce.errors import DataError
 
 if TYPE_CHECKING:
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
+
+
+@dataclass(frozen=True)
+class SamplingFlags:
+    """Which columns say whom a row speaks for, as typed."""
+
+    weight: str | None = None
+    inclusion: str | None = None
+    groups: str | None = None
+
+    @property
+    def given(self) -> dict[str, str]:
+        """Flag and column of those that were typed."""
+        flags = {"--weight": self.weight, "--inclusion": self.inclusion, "--groups": self.groups}
+        return {flag: column for flag, column in flags.items() if column is not None}
+
+
+SAMPLING = Group("speaks", names_of("sampling"), SamplingFlags)
 
 
 def weight_column(source: TableSource, table: Any, name: str | None, form: TextForm) -> Any:

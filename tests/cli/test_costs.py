@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from scarce import CostMatrix, DataError, DataWarning, UsageError
-from scarce.cli.cost_flags import COSTS, CostFlags
+from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.options import takes
 
 

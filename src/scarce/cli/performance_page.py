@@ -12,10 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scarce.cli.estimate_text import leans_on, result_of, sentences
+from scarce.cli.estimate import leans_on, result_of, sentences
 
 if TYPE_CHECKING:
-    from scarce.cli.score_flags import ScoredTable
+    from scarce.cli.scored_table import ScoredTable
     from scarce.report import Report
 
 BINS = 40  # of the histogram
@@ -23,7 +23,7 @@ MOST_BATCHES = 60  # in the table
 FAR = 0.0005  # share of the scores on either side that stand in the first or last bin
 
 
-class ScoreStory:
+class PerformancePage:
     """The parts of a page on scores, and what they share.
 
     Parameters
@@ -69,7 +69,7 @@ class ScoreStory:
         import numpy as np
         import pyarrow as pa
 
-        from scarce.cli.columns import number_column, read_labels
+        from scarce.cli.label_columns import number_column, read_labels
 
         held = self.held
         table = pa.concat_tables(list(self._parts.values()), promote_options="permissive")
@@ -208,7 +208,7 @@ class ScoreStory:
                 "intervals; the short line through it says how precision changes as the "
                 "threshold is lowered.",
             )
-        some = _spread(np.flatnonzero(known), 9)
+        some = _evenly(np.flatnonzero(known), 9)
         if len(some) == 0:
             return
         page.table(
@@ -319,7 +319,7 @@ def _in_order(name: str) -> tuple[Any, ...]:
     return (1, 0.0, [int(part) if at % 2 else part for at, part in enumerate(parts)], name)
 
 
-def _spread(places: Any, count: int) -> Any:
+def _evenly(places: Any, count: int) -> Any:
     """Some of the places, evenly spread, with the first and the last."""
     import numpy as np
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from scarce.cli.demo.story import Check, Story, aligned, first_line, say_wrapped
 from scarce.cli.output import write_line
-from scarce.cli.stories.told import Check, Told, aligned, first_line, say_wrapped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from scarce.cli.stories.folder import Folder
+    from scarce.cli.demo.story import Folder
     from scarce.report import Report
 
 FILES = ("sightings.csv",)
@@ -39,7 +39,7 @@ class Places:
     prob: NDArray[Any]
 
 
-def tell(folder: Folder, *, rows: int, seed: int, engine: Any = None, exact: bool = False) -> Told:
+def tell(folder: Folder, *, rows: int, seed: int, engine: Any = None, exact: bool = False) -> Story:
     """Simulate sightings, learn from them, and predict places elsewhere.
 
     Parameters
@@ -55,7 +55,7 @@ def tell(folder: Folder, *, rows: int, seed: int, engine: Any = None, exact: boo
 
     Returns
     -------
-    Told
+    Story
     """
     import numpy as np
     import pyarrow as pa
@@ -103,7 +103,7 @@ def tell(folder: Folder, *, rows: int, seed: int, engine: Any = None, exact: boo
         "gap": where.report_.gap,
         "response": _response(where, rng),
     }
-    return Told(
+    return Story(
         figures,
         _checks(figures),
         lambda: _show(figures),

@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from scarce.cli.demo.story import Check, Story, aligned, first_line, say_wrapped
 from scarce.cli.output import write_line
-from scarce.cli.stories.told import Check, Told, aligned, first_line, say_wrapped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from scarce.cli.stories.folder import Folder
+    from scarce.cli.demo.story import Folder
     from scarce.report import Report
 
 FILES = ("train.csv", "test.csv", "new.parquet", "m.scarce", "p.csv", "costs.toml")
@@ -53,7 +53,7 @@ class Month:
     prob: NDArray[Any]
 
 
-def tell(folder: Folder, *, rows: int, seed: int, engine: Any = None, exact: bool = False) -> Told:
+def tell(folder: Folder, *, rows: int, seed: int, engine: Any = None, exact: bool = False) -> Story:
     """Simulate two months, learn from the first, and meet the second.
 
     Parameters
@@ -69,7 +69,7 @@ def tell(folder: Folder, *, rows: int, seed: int, engine: Any = None, exact: boo
 
     Returns
     -------
-    Told
+    Story
     """
     import numpy as np
 
@@ -111,7 +111,7 @@ def tell(folder: Folder, *, rows: int, seed: int, engine: Any = None, exact: boo
         **_worth(folder, test, prob),
     }
     curves = _reliability(test, prob)
-    return Told(
+    return Story(
         figures,
         _checks(figures),
         lambda: _show(figures),

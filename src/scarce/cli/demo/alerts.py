@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scarce.cli.demo.story import Check, Story, aligned, say_wrapped
 from scarce.cli.output import write_line
-from scarce.cli.stories.told import Check, Told, aligned, say_wrapped
 
 if TYPE_CHECKING:
-    from scarce.cli.stories.folder import Folder
+    from scarce.cli.demo.story import Folder
     from scarce.report import Report
 
 FILES = ("scores.csv", "truth.csv")
@@ -26,7 +26,7 @@ NEXT = ("scarce estimate scores.csv --score score --label label --threshold 2.5"
 WEEKS = 4
 
 
-def tell(folder: Folder, *, rows: int, seed: int, engine: Any = None, exact: bool = False) -> Told:
+def tell(folder: Folder, *, rows: int, seed: int, engine: Any = None, exact: bool = False) -> Story:
     """Simulate a detector's scores, and estimate what it missed, without and with an audit.
 
     Parameters
@@ -43,7 +43,7 @@ def tell(folder: Folder, *, rows: int, seed: int, engine: Any = None, exact: boo
 
     Returns
     -------
-    Told
+    Story
     """
     import numpy as np
 
@@ -90,7 +90,7 @@ def tell(folder: Folder, *, rows: int, seed: int, engine: Any = None, exact: boo
         "sides": {"alerts alone": alone.to_dict(), f"with {CHECKS} checks": audited.to_dict()},
     }
     drawn = _bins(scores, truth), _recall_curve(audited, scores, truth)
-    return Told(
+    return Story(
         figures,
         _checks(figures, alone, audited, slack=1.0 if exact else 2.0),
         lambda: _show(figures, alone, audited),

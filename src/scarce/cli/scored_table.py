@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scarce.cli.audit_lists import ANSWER, JOINED, AuditLists, refuse_same, walk_of
 from scarce.cli.bad_cells import refuse_nested, refuse_unscored
-from scarce.cli.checklists import JOINED, Checklists, walk_of
-from scarce.cli.list_files import ANSWER
-from scarce.cli.list_labels import for_events, reading_of, refuse_many
+from scarce.cli.label_columns import for_events, reading_of, refuse_many
 from scarce.cli.options import Group, LabelFlags, is_typed, names_of, typed
 from scarce.cli.output import progress, say
-from scarce.cli.row_names import refuse_same
 from scarce.errors import DataError, UsageError, refuse_word
 
 if TYPE_CHECKING:
     from scarce import Performance
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
+
+Watch = Callable[[Any, int], None]  # a part of the table, and the number of its first row
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,6 @@ class ScoreFlags:
 SCORES = Group("scores", (*names_of("scores"), "inclusion"), ScoreFlags)
 
 
-Watch = Callable[[Any, int], None]  # a part of the table, and the number of its first row
-
-
 class ScoredTable:
     """A table of scores as the flags name its columns: checked, not yet walked.
 
@@ -80,7 +77,7 @@ class ScoredTable:
     Attributes
     ----------
     source : TableSource
-    lists : Checklists or None
+    lists : AuditLists or None
         The filled-in lists.
     columns : list of str
         Those that are read.
@@ -127,7 +124,7 @@ class ScoredTable:
         self.reading = reading_of(self.source, labels, lists=bool(flags.audit))
         self.lists = None
         if flags.audit:
-            self.lists = Checklists(
+            self.lists = AuditLists(
                 flags.audit,
                 key=flags.id,
                 label=self.answer,
@@ -205,7 +202,7 @@ class ScoredTable:
         import pyarrow as pa
 
         from scarce import estimate_performance
-        from scarce.cli.columns import label_meanings
+        from scarce.cli.label_columns import label_meanings
         from scarce.io.open import streamed_rows
 
         source, answer = self.source, self.answer
@@ -235,7 +232,7 @@ class ScoredTable:
         import pyarrow as pa
 
         from scarce import estimate_performance
-        from scarce.cli.columns import number_column, read_labels
+        from scarce.cli.label_columns import number_column, read_labels
         from scarce.results import in_rows
 
         where, answer = self.source.where, self.answer

@@ -1,0 +1,750 @@
+"""A list of rows to check, as a file: what was drawn, and what has a person filled in since?
+
+    1 / chance = w_j / chance_j + w_(j+1) + ... + w_K        (a row that list j of K drew by lot)
+
+Each list alone counts what was open when it was drawn, with the rows of earlier lists as certain;
+the counts of all are averaged with weights w, by the number of lots that were checked. Assumes that
+a list was drawn after the earlier ones had been filled in. Understands what spreadsheets do to text
+on its way. Does not look at the table: see checklists.py.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scarce.cli.bad_cells import shown, told
+from scarce.cli.label_columns import FILLED, MANY, TRUTHS, Reading, answers, listed, other_labels
+from scarce.cli.options import typed
+from scarce.cli.output import say
+from scarce.errors import DataError, UsageError, suggest
+
+if TYPE_CHECKING:
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
+
+ORDERED = ("band", "tail")  # policies that take the greatest scores, all of them
+ROW, CHANCE, POLICY, ANSWER = "row", "inclusion", "policy", "label"
+MOST_ROWS = 2**53  # beyond, a number in a file is no position
+AS_WRITTEN = "Take the list as `scarce label` wrote it, and fill in its column of labels alone."
+NO_TEXT = (b"PAR1", b"ARROW1", b"\xff" * 4, b"PK", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+WIDE = (b"\xff\xfe", b"\xfe\xff")  # how UTF-16 begins, which spreadsheets call Unicode text
+JOINED = "inclusion of the list"  # a name that no table has
+SAME_SCORE = 1e-6  # relative: spreadsheets round
+APART = "Name a column that tells rows apart, or leave --id out: rows then go by position."
+REWRITTEN = re.compile(r"\d(?:[.,]\d+)?E\+?\d+", re.IGNORECASE)
+
+
+class Entry(NamedTuple):
+    """One row of a list that came back."""
+
+    label: Any  # None where nobody has filled it in
+    chance: float
+    score: float
+    where: str
+    policy: str = ""
+
+
+class ListReading(NamedTuple):
+    """How lists are read."""
+
+    by: str | None  # column that tells rows apart; None for positions
+    label: str
+    score: str | None
+    reading: Reading
+    source: TableSource  # that lists were drawn from
+    form: TextForm
+
+
+class ReadList(NamedTuple):
+    """A list that came back: its rows by key, and the words in it that mean true or false."""
+
+    where: str
+    entries: dict[Any, Entry]
+    truths: list[str]
+
+
+def read_list(path: Path, asked: ListReading) -> ReadList:
+    """Read one list: by key, the label that was filled in, the probability and the score."""
+    import numpy as np
+    import pyarrow as pa
+
+    from scarce.io.source import open_table
+
+    form, key = _form_of(path, asked.form), asked.by or ROW
+    source = open_table(path, form)
+    where = source.where
+    names = _names_of(source, asked)
+    _refuse_lost_columns(where, names, asked)
+    table, places = _without_empty_rows(source.read(exact=True).rename_columns(names), form)
+    chance = _numbers(table, CHANCE, where, form)
+    scores = np.full(table.num_rows, np.nan)
+    if asked.score in names:
+        scores = _numbers(table, asked.score, where, form)
+    truths: list[str] = []
+    labels = without_blanks(table.select([asked.label]), form).column(asked.label)
+    if not asked.reading.numbers:
+        filled = labels.to_pylist()
+    elif pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type):
+        texts = labels.to_pylist()
+        filled, truths = answers(texts, asked.reading, where, asked.source, asked.label)
+    else:
+        held = _numbers(table, asked.label, where, form).tolist()
+        filled = [None if one != one else one for one in held]
+    if asked.by is None:
+        keys = _numbers(table, key, where, form).tolist()
+    else:
+        keys = [str(value) for value in table.column(key).to_pylist()]
+    policies = [""] * table.num_rows
+    if POLICY in names:
+        policies = [str(word) for word in table.column(POLICY).to_pylist()]
+    strange = np.flatnonzero(~((chance > 0) & (chance <= 1)))
+    if len(strange):
+        at = int(strange[0])
+        line = _line_of(source, places[at], form)
+        raise DataError(
+            f"{where}, column {CHANCE!r}: {chance[at]:g} in line {line:,} is not the probability "
+            f"of a draw, which lies above 0 and up to 1. {AS_WRITTEN}"
+        )
+    found: dict[Any, Entry] = {}
+    for place, one in enumerate(keys):
+        if asked.by is None and not (0 <= one < MOST_ROWS and one == int(one)):
+            raise DataError(
+                f"{where}, column {ROW!r}: line {_line_of(source, places[place], form):,} holds no "
+                "position, which is a whole number from 0. Take the list as `scarce label` wrote "
+                "it, or name --id."
+            )
+        one = int(one) if asked.by is None else one
+        if one in found:
+            cure = "Each row is checked once: remove one of the lines."
+            lost = lost_digits(one) if asked.by is not None else ""
+            raise DataError(f"{where} lists {key} {one} twice. {lost or cure}")
+        found[one] = Entry(
+            filled[place], float(chance[place]), float(scores[place]), where, policies[place]
+        )
+    return ReadList(where, found, truths)
+
+
+def _names_of(source: TableSource, asked: ListReading) -> list[str]:
+    """Return the columns of a list, those that --formula-safe has marked under their own names."""
+    from scarce.io.sink import with_formulas
+
+    wanted = {asked.by, asked.label, asked.score} - set(source.names)
+    undone = [with_formulas(name) for name in source.names]
+    return [new if new in wanted else old for old, new in zip(source.names, undone, strict=True)]
+
+
+def _refuse_lost_columns(where: str, names: Sequence[str], asked: ListReading) -> None:
+    """Refuse a list that has lost a column, or has it under another name."""
+    seen = f"Its columns are: {', '.join(names[:12])}."
+    if asked.by is None and ROW not in names:
+        raise DataError(
+            f"{where} has no column {ROW!r}, the position of each row. If it was drawn by a "
+            f"column that tells rows apart, name that with --id. {seen}"
+        )
+    whose = {asked.by: "--id", asked.label: "--label"}
+    for name in (asked.by, asked.label):
+        if name is not None and name not in names:
+            near = suggest(name, names)
+            alike = [one for one in names if one.strip().lower() == name.strip().lower()]
+            cure = f"Rename {alike[0]!r} to {name!r} in the list." if alike else AS_WRITTEN
+            raise DataError(
+                f"{where} has no column {name!r} ({whose[name]}), and a list has the same "
+                f"names as its table, {asked.source.where}.{'' if alike else near} {cure} {seen}"
+            )
+    if CHANCE not in names:
+        raise DataError(
+            f"{where} has no column {CHANCE!r}, the probability with which each row was "
+            f"drawn, and without it a row cannot be counted for others. {AS_WRITTEN} {seen}"
+        )
+
+
+def _without_empty_rows(table: Any, form: TextForm) -> tuple[Any, Any]:
+    """Return a list without rows of empty cells, which spreadsheets add; and rows' places."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    empty = np.ones(table.num_rows, dtype=bool)
+    blanked = without_blanks(table, form)
+    for column in blanked.columns:
+        empty &= pc.is_null(column).to_numpy()
+    places = np.flatnonzero(~empty)
+    return table.take(pa.array(places)), places
+
+
+def _line_of(source: TableSource, row: int, form: TextForm) -> int:
+    """Return the line of a row of a list, from 1: cells may run over lines, and some are empty."""
+    if source.path is None or not source.is_text:
+        return row + 2
+    try:
+        with source.path.open(encoding=form.encoding, newline="") as file:
+            lines = csv.reader(file, delimiter=form.delimiter or ",")
+            held = (lines.line_num - "".join(cells).count("\n") for cells in lines if cells)
+            return next(islice(held, row + 1, None), row + 2)
+    except (OSError, UnicodeError, LookupError, csv.Error):
+        return row + 2
+
+
+def _numbers(table: Any, name: str, where: str, form: TextForm) -> Any:
+    """Return a column as numbers, whether a point or a comma is decimal in it."""
+    from scarce.cli.table_columns import number_values
+
+    first: DataError | None = None
+    for decimal in (form.decimal, "." if form.decimal == "," else ","):
+        spelled = replace(form, decimal=decimal)
+        try:
+            return number_values(table, name, where=where, form=spelled, start=0)
+        except DataError as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _form_of(path: Path, form: TextForm) -> TextForm:
+    """How a list is written: as `scarce label` writes it, or as a spreadsheet saved it since."""
+    from scarce.io.text import TextForm
+
+    try:
+        head = path.read_bytes()
+    except OSError:
+        return form  # open_table says what is wrong
+    encoding = "utf-16" if head.startswith(WIDE) else "utf-8"
+    try:
+        head.decode(encoding)
+    except UnicodeDecodeError:
+        encoding = form.encoding
+        if encoding.lower() in ("utf-8", "utf8") and not head.startswith(NO_TEXT):
+            raise DataError(
+                f"{path} is not written as UTF-8: save the list as UTF-8 (in a spreadsheet: CSV "
+                "UTF-8)."
+            ) from None
+    line = head.partition(b"\n")[0]
+    mark = max(",;\t|", key=lambda one: line.count(one.encode()))
+    decimal = form.decimal if mark == "," else ","  # where values may hold one, it is decimal
+    return TextForm(mark, encoding, decimal, True, form.missing, form.only_empty)
+
+
+def weighed(lists: Sequence[dict[Any, Entry]]) -> tuple[list[dict[Any, Entry]], list[str]]:
+    """Weigh the lots of lists together; say where some of them were not checked.
+
+    A lot that lies no deeper than a later band stands for itself: all rows up there are labelled.
+
+    Examples
+    --------
+    >>> first = {1: Entry(0, 0.1, 1.0, "a.csv"), 2: Entry(1, 0.2, 0.9, "a.csv")}
+    >>> second = {3: Entry(1, 1.0, 0.95, "b.csv", "band"), 4: Entry(0, 0.1, 0.3, "b.csv")}
+    >>> lists, _ = weighed([first, second])
+    >>> [round(entry.chance, 3) for one in lists for entry in one.values()]
+    [1.0, 0.333, 1.0, 0.2]
+    """
+    lots: list[list[Any]] = []
+    shares: list[float] = []
+    open_lots = []
+    for at, one in enumerate(lists):
+        later = [e.score for more in lists[at + 1 :] for e in more.values() if e.policy in ORDERED]
+        end = min(later, default=math.inf)
+        drawn = [key for key, e in one.items() if e.chance < 1 and not e.score >= end]
+        lots.append([key for key in drawn if one[key].label is not None])
+        shares.append(len(lots[at]) / max(1, len(drawn)))
+        if len(lots[at]) < len(drawn):
+            where = one[drawn[0]].where
+            open_lots.append(
+                f"{len(drawn) - len(lots[at]):,} of {len(drawn):,} rows that {where} drew by lot "
+                "have no label: they are taken to be like the others. Fill them in; if work went "
+                "from the top down and stopped early, that is in order."
+                if lots[at]
+                else f"None of the {len(drawn):,} rows that {where} drew by lot has a label: what "
+                "it drew says nothing yet. Fill them in."
+            )
+    total = max(1, sum(map(len, lots)))
+    joined = []
+    for at, one in enumerate(lists):
+        after = sum(map(len, lots[at + 1 :])) / total
+        held = {}
+        for key, entry in one.items():
+            chance = 1.0
+            if key in lots[at]:
+                weight = len(lots[at]) / total / (entry.chance * shares[at]) + after
+                chance = min(1.0, 1.0 / weight)
+            elif entry.label is None and (entry.chance < 1 or at < len(lists) - 1):
+                continue  # not checked, and the others of its draw speak for it
+            held[key] = entry._replace(chance=chance)
+        joined.append(held)
+    return joined, open_lots
+
+
+def together(lists: Sequence[dict[Any, Entry]], by: str) -> tuple[dict[Any, Entry], list[str]]:
+    """Join lists: their rows with what each stands for, and warnings; `by` names their key."""
+    drawn = [one for one in lists if any(entry.chance < 1 for entry in one.values())]
+    notes: list[str] = []
+    if len(drawn) > 1:
+        lists, notes = weighed(lists)
+    joined: dict[Any, Entry] = {}
+    for at, one in enumerate(lists):
+        for key, entry in one.items():
+            if entry.label is None and len(drawn) == 1 and one is not drawn[0]:
+                continue  # not checked then, and no part of the draw
+            if entry.label is None and not drawn and at < len(lists) - 1:
+                continue
+            before = joined.get(key)
+            if before is not None and before.label is not None:
+                if entry.label is not None and entry.label != before.label:
+                    raise DataError(
+                        f"{before.where} and {entry.where} do not agree on {by} {key}: "
+                        f"{shown(before.label)} and {shown(entry.label)}. Correct the wrong one."
+                    )
+                entry = entry._replace(label=before.label)
+            joined[key] = entry
+    return joined, notes
+
+
+def refuse_copies(lists: Sequence[dict[Any, Entry]]) -> None:
+    """Refuse a list that is another one again: what was drawn once would count twice."""
+    for at, one in enumerate(lists):
+        for before in lists[:at]:
+            lots = {key: entry.chance for key, entry in one.items()}
+            if lots and lots == {key: entry.chance for key, entry in before.items()}:
+                names = [next(iter(held.values())).where for held in (before, one)]
+                raise DataError(
+                    f"{names[0]} and {names[1]} list the same rows with the same probabilities: "
+                    "that is one list, and it counts once. Leave one out; answers of several "
+                    "people belong into one list."
+                )
+
+
+def without_blanks(table: Any, form: TextForm) -> Any:
+    """Return a table whose text is as written, with null where a word means missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            column = table.column(place)
+            words = pa.array(form.nothing, field.type)
+            lost = pc.is_in(pc.utf8_trim_whitespace(column), value_set=words)
+            held = pc.if_else(lost, pa.scalar(None, field.type), column)
+            table = table.set_column(place, field.name, held)
+    return table
+
+
+class AuditLists:
+    """Lists of rows that were checked, to be joined to the table that they were drawn from.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The lists, from the earliest to the last.
+    key : str or None
+        Column that tells rows apart; None to go by position.
+    label, score : str
+        Names of these columns, in the lists as in the table; None if no score is known.
+    reading : Reading
+        How labels are read.
+    source : TableSource
+        The table.
+    form : TextForm
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        key: str | None,
+        label: str,
+        score: str | None,
+        reading: Reading,
+        source: TableSource,
+        form: TextForm,
+    ) -> None:
+        import numpy as np
+
+        from scarce.io.sink import with_formulas
+
+        _refuse_twice_given(paths)
+        self._apart, where = reading.apart, source.where
+        self.key, self.label, self.score, self.where = key, label, score, where
+        self._complaint: DataError | None = None
+        self._known: set[Any] = set()
+        self._padded = ""  # a name in the table that begins with 0
+        asked = ListReading(key, label, score, reading, source, form)
+        read = [read_list(path, asked) for path in paths]
+        lists = [
+            {
+                one: entry._replace(label=None) if entry.label in self._apart else entry
+                for one, entry in held.entries.items()
+            }
+            for held in read
+        ]
+        self._truths = {held.where: held.truths for held in read if held.truths}
+        for path, words in self._truths.items():
+            meant = " and ".join(f"{word} is {int(word.lower() == 'true')}" for word in words)
+            say(f"{path}: {meant}, as in {where}.")
+        entries, self.notes = together(lists, by=key or ROW)
+        refuse_copies(lists)
+        answered = {one for held in lists for one, entry in held.items() if entry.label is not None}
+        self.open = len({one for held in lists for one in held} - answered)
+        self.asked = len({one for held in lists for one in held})
+        if key is None:
+            entries = dict(sorted(entries.items()))
+        self.entries = list(entries.values())
+        self.last = next((e.where for one in lists[::-1] for e in one.values()), where)
+        self.keys = list(entries)
+        self.positions = np.array(self.keys if key is None else [], dtype=np.int64)
+        spelt = {bare(name): name for name in self.keys} if key is not None else {}
+        self._bare = {short: name for short, name in spelt.items() if short != name}
+        self._respelt = ""  # a name in the table that the list writes otherwise
+        # Names that --formula-safe has marked are found by the name that they stand for too.
+        undone = {name: with_formulas(name) for name in self.keys} if key is not None else {}
+        marked = [at for at, name in enumerate(self.keys) if undone.get(name, name) != name]
+        self._names = [*self.keys, *(undone[self.keys[at]] for at in marked)]
+        self._owners = np.array([*range(len(self.keys)), *marked], dtype=np.intp)
+
+    def certain(self, threshold: float) -> tuple[int, int, int]:
+        """Rows below a threshold that were not drawn by lot.
+
+        Those of earlier lists, and of the last one those filled in and those left open.
+        """
+        below = [e for e in self.entries if e.chance >= 1 and not e.score >= threshold]
+        earlier = sum(entry.where != self.last for entry in below)
+        left_open = sum(entry.label is None for entry in below)
+        return earlier, len(below) - earlier - left_open, left_open
+
+    def explained(self, error: DataError) -> DataError:
+        """Return an error about labels that says which of them a list alone has."""
+        told = str(error)
+        if FILLED in told:
+            return error
+        for where in dict.fromkeys(entry.where for entry in self.entries):
+            words = {entry.label for entry in self.entries if entry.where == where}
+            strange = {word for word in words - self._known - {None} if shown(word) in told}
+            known = self._known - self._apart - {None}
+            if strange and known:
+                return DataError(
+                    f"{told} {where} {FILLED} {listed(strange)}, where {self.where} has "
+                    f"{listed(known)}: use the same words in both."
+                )
+        return error
+
+    def join(self, parts: Iterator[Any]) -> Iterator[Any]:
+        """Give the parts of the table with the lists' labels, and their probabilities in JOINED."""
+        import numpy as np
+
+        met = np.zeros(len(self.entries), dtype=np.int64)
+        self._complaint = None
+        start = 0
+        for part in parts:
+            places, which = self._met(part, start)
+            np.add.at(met, which, 1)
+            yield self._filled(part, places, which, start)
+            start += part.num_rows
+        known = self._known - self._apart - {None}
+        for where, words in self._truths.items():
+            if known - {0, 1}:
+                raise other_labels(where, words, self.where, known)
+        self._refuse_twice(met)
+        if self._complaint is not None:
+            raise self._complaint
+        self._refuse_lost(met, start)
+
+    def _complain(self, error: DataError) -> None:
+        """Raise it, or, where rows go by a name, at the end: it may be that two rows share one."""
+        if self.key is None:
+            raise error
+        self._complaint = self._complaint or error
+
+    def _met(self, part: Any, start: int) -> tuple[Any, Any]:
+        """Places in the part of rows on the lists, and which they are."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.key is None:
+            first, last = np.searchsorted(self.positions, [start, start + part.num_rows])
+            return self.positions[first:last] - start, np.arange(first, last)
+        names = part.column(self.key).cast(pa.string())
+        if not self._padded:
+            padded = names.filter(pc.match_substring_regex(names, "^0[0-9]")).slice(0, 1)
+            self._padded = "".join(padded.to_pylist())
+        if self._bare and not self._respelt:
+            named = pa.array(self._bare, pa.string())
+            self._respelt = "".join(names.filter(pc.is_in(names, named)).slice(0, 1).to_pylist())
+        at = pc.index_in(names, value_set=pa.array(self._names, pa.string()), skip_nulls=True)
+        found = at.fill_null(-1).to_numpy()
+        places = np.flatnonzero(found >= 0)
+        return places, self._owners[found[places]]
+
+    def _filled(self, part: Any, places: Any, which: Any, start: int) -> Any:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        chance = np.full(part.num_rows, np.nan)
+        if self.label not in part.column_names:
+            kind = pa.string() if any(isinstance(e.label, str) for e in self.entries) else None
+            part = part.append_column(self.label, pa.nulls(part.num_rows, kind or pa.float64()))
+        elif len(self._known) < MANY:
+            self._known.update(part.column(self.label).unique().to_pylist())
+        if len(places):
+            entries = [self.entries[at] for at in which]
+            self._refuse_moved(part, places, entries, start)
+            labels = part.column(self.label)
+            if pa.types.is_dictionary(labels.type):
+                labels = labels.cast(labels.type.value_type)
+            own = labels.take(pa.array(places)).to_pylist()
+            own = [None if held in self._apart else held for held in own]
+            given = [self._of_kind(entry, labels.type) for entry in entries]
+            for place, at, held, label in zip(places, which, own, given, strict=True):
+                entry = self.entries[at]
+                if label is not None and held is not None and held != label:
+                    where = f"Row {start + place:,}"
+                    if self.key is not None:
+                        where = f"The row with {self.key} {self.keys[at]}"
+                    said = (
+                        f"{where} is labelled {shown(held)} in {self.where} and "
+                        f"{shown(entry.label)} in {entry.where}: only one can be right. Correct "
+                        "the wrong one."
+                    )
+                    self._complain(DataError(said))
+            answers = [
+                held if label is None else label for label, held in zip(given, own, strict=True)
+            ]
+            mask = np.zeros(part.num_rows, dtype=bool)
+            mask[places] = True
+            labels = labels.combine_chunks()
+            labels = pc.replace_with_mask(labels, pa.array(mask), pa.array(answers, labels.type))
+            part = part.set_column(part.column_names.index(self.label), self.label, labels)
+            chance[places] = [entry.chance for entry in entries]
+        return part.append_column(JOINED, pa.array(chance, from_pandas=True))
+
+    def _of_kind(self, entry: Entry, kind: Any) -> Any:
+        """What was filled in, as the table's own labels are: words, numbers, or true and false."""
+        import pyarrow as pa
+
+        label = entry.label
+        if label is None or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            return label
+        if pa.types.is_boolean(kind):
+            value = TRUTHS.get(str(label).lower(), label)
+        else:
+            value = typed(label) if isinstance(label, str) else label
+        try:
+            pa.scalar(value, kind)
+        except (pa.ArrowException, OverflowError, TypeError):
+            holds = "true and false" if pa.types.is_boolean(kind) else f"{kind} values"
+            raise DataError(
+                f"{entry.where} {FILLED} {shown(label)}, and column {self.label!r} of "
+                f"{self.where} holds {holds}: use the same labels in both."
+            ) from None
+        return value
+
+    def _refuse_moved(self, part: Any, places: Any, entries: list[Entry], start: int) -> None:
+        """Refuse a list whose scores are not those of its rows: rows have moved, or scores have."""
+        import numpy as np
+
+        if self.score is None:
+            return
+
+        listed = np.array([entry.score for entry in entries])
+        own = part.column(self.score).take(places).to_numpy()
+        off = np.abs(own - listed) > SAME_SCORE * np.maximum(1.0, np.abs(listed))
+        if off.any():
+            at = int(np.flatnonzero(off)[0])
+            row = int(places[at]) + start
+            known = f"row {row:,}" if self.key is None else f"row {row:,}, by its {self.key},"
+            cure = "Give the scores that it was drawn from"
+            if self.key is None:
+                cure += ", or name the column that tells rows apart with --id"
+            self._complain(
+                DataError(
+                    f"{entries[at].where} says that {known} of {self.where} scores "
+                    f"{listed[at]:g}, and there it is {own[at]:g}: the list was drawn from other "
+                    f"scores, or their rows have moved. {cure}."
+                )
+            )
+
+    def _refuse_lost(self, met: Any, n_rows: int) -> None:
+        lost = [at for at, times in enumerate(met) if times == 0]
+        if lost:
+            first, more = self.keys[lost[0]], len(lost) - 1
+            rest = f" (and {more:,} more)" if more else ""
+            what = f"row {first:,}" if self.key is None else f"the row with {self.key} {first}"
+            cure = "Give the table that the list was drawn from."
+            short = bare(str(first))
+            if self.key is not None and lost_digits(first):
+                cure = lost_digits(first)
+            elif self._respelt:
+                cure = (
+                    f"The list writes {shown(self._bare[self._respelt])} where there it is "
+                    f"{shown(self._respelt)}: write names in the list as they are there."
+                )
+            elif self._padded and short.isdecimal() and not short.startswith("0"):
+                cure = (
+                    f"There, names begin with 0, such as {self._padded}: were leading zeros lost "
+                    "in a spreadsheet? Put them back into the list."
+                )
+            raise DataError(
+                f"{self.entries[lost[0]].where} asks about {what}{rest}, which {self.where} with "
+                f"its {n_rows:,} rows does not have. {cure}"
+            )
+
+    def _refuse_twice(self, met: Any) -> None:
+        twice = [at for at, times in enumerate(met) if times > 1]
+        if twice:
+            raise DataError(
+                f"--id {self.key}: {self.keys[twice[0]]!r} stands in {int(met[twice[0]])} rows of "
+                f"{self.where}, so that it is not clear which one was checked. Name a column that "
+                "tells rows apart."
+            )
+
+
+def _refuse_twice_given(paths: Sequence[Path]) -> None:
+    """Refuse one file as two lists: what it found would count twice."""
+    for at, path in enumerate(paths):
+        for other in paths[:at]:
+            with suppress(OSError):  # read_list says which one is not there
+                if os.path.samefile(path, other):
+                    raise UsageError(
+                        f"--audit {path} is the same file as --audit {other}: a list counts once. "
+                        "Leave one out."
+                    )
+
+
+def walk_of(
+    source: TableSource,
+    columns: Sequence[str],
+    numbers: Sequence[str],
+    *,
+    lists: AuditLists | None,
+    form: TextForm,
+    label: str | None = None,
+    tick: Callable[[int, int], None] | None = None,
+) -> Callable[[], Iterator[Any]]:
+    """Return a walk over the parts of a table, with the labels of the lists joined to them."""
+    import pyarrow as pa
+
+    exact = lists is not None and lists.key is not None and source.is_text
+    wanted = [name for name in dict.fromkeys(columns) if name in source.types]
+    if lists is not None and lists.key is not None and lists.key not in wanted:
+        wanted.append(lists.key)
+
+    def walk() -> Iterator[Any]:
+        read = [name for name in numbers if name in source.types]
+        parts = source.tables(wanted, numbers=read, exact=exact, progress=tick)
+        if source.is_text:
+            parts = told(source, parts, _read_as_numbers(source, wanted, read), form, label)
+        if lists is None:
+            return parts
+        if exact:
+            truths = label in source.types and pa.types.is_boolean(source.types[label])
+            parts = (_blanked(part, lists.key, form, label if truths else None) for part in parts)
+        return lists.join(parts)
+
+    return walk
+
+
+def _read_as_numbers(
+    source: TableSource, columns: Sequence[str], numbers: Sequence[str]
+) -> list[str]:
+    """Columns of which every cell must be a number: those asked for, and those that look so."""
+    import pyarrow as pa
+
+    number = (pa.types.is_integer, pa.types.is_floating)
+    look = [name for name in columns if any(kind(source.types[name]) for kind in number)]
+    return list(dict.fromkeys((*numbers, *look)))
+
+
+def _blanked(part: Any, key: str | None, form: TextForm, truths: str | None) -> Any:
+    """Text as written, without what means missing; `truths` is a column of true and false."""
+    import pyarrow as pa
+
+    others = [name for name in part.column_names if name != key]
+    cleaned = without_blanks(part.select(others), form)
+    if truths is not None:
+        with suppress(pa.ArrowInvalid):  # further down other words are among them
+            read = cleaned.column(truths).cast(pa.bool_())
+            cleaned = cleaned.set_column(cleaned.column_names.index(truths), truths, read)
+    return cleaned.append_column(key, part.column(key))
+
+
+def bare(name: str) -> str:
+    """Return a name without what a spreadsheet puts around it.
+
+    Examples
+    --------
+    >>> bare(" 0007 "), bare("'0007"), bare("7.0"), bare("a7")
+    ('0007', '0007', '7', 'a7')
+    """
+    name = name.strip().strip("'\u2018\u2019").strip()
+    return name[:-2] if re.fullmatch(r"\d+[.,]0", name) else name
+
+
+def lost_digits(name: Any) -> str:
+    """Say that a spreadsheet has made a number of a name; "" if it does not look so."""
+    if not REWRITTEN.fullmatch(str(name).strip()):
+        return ""
+    return (
+        f"{name} looks like a name that a spreadsheet has rewritten as a number, and its digits "
+        "are lost: take the list as `scarce label` wrote it, let the spreadsheet read that column "
+        "as text, and fill it in again."
+    )
+
+
+def refuse_same(columns: Mapping[str, str | None]) -> None:
+    """Refuse one column under two flags: what is it, then?"""
+    seen: dict[str, str] = {}
+    for flag, name in columns.items():
+        if name is not None and name in seen:
+            raise UsageError(f"{seen[name]} and {flag} both name {name!r}: each is its own column.")
+        if name is not None:
+            seen[name] = flag
+
+
+def refuse_shared_ids(chosen: Any, parts: Sequence[Any], key: str, where: str) -> None:
+    """Refuse to list a row whose name another row bears too; warn where only others share names.
+
+    Parameters
+    ----------
+    chosen : pyarrow.ChunkedArray
+        Names of the rows on the list.
+    parts : sequence of pyarrow.ChunkedArray
+        Names of all rows.
+    key, where : str
+        Their column, and the table, for messages.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = pa.chunked_array([one.cast(pa.string()) for part in parts for one in part.chunks])
+    trimmed = pc.utf8_trim_whitespace(chosen.cast(pa.string())).fill_null("")
+    if pc.any(pc.equal(trimmed, "")).as_py():
+        raise DataError(
+            f"--id {key}: a row that was chosen has none in {where}, so that its answer could not "
+            f"find the way back. {APART}"
+        )
+    if pc.count_distinct(names, mode="all").as_py() == len(names):
+        return
+    counted = names.value_counts()
+    often = counted.filter(pc.greater(counted.field("counts"), 1))
+    shared = often.field("values").drop_null()
+    listed = shared.filter(pc.is_in(shared, value_set=chosen.cast(pa.string()).combine_chunks()))
+    if len(listed):
+        raise DataError(
+            f"--id {key}: {shown(listed[0].as_py())} stands in several rows of {where}, and its "
+            f"answer could not find the way back to one. {APART}"
+        )
+    if len(shared):
+        number = f"{len(shared):,} values stand" if len(shared) > 1 else "1 value stands"
+        say(
+            f"warning: --id {key}: {number} in several rows of {where}, such as "
+            f"{shown(shared[0].as_py())}. None of them was chosen now; to be sure of later lists, "
+            "name a column that tells all rows apart."
+        )

@@ -1,0 +1,588 @@
+"""What does a label column of somebody's file mean? Read in three states, and said out loud.
+
+    positive / negative / not labelled (empty)
+
+Nothing is guessed: what 0 and 1 stand for is said with the flag that settles it, everything else
+is refused until a flag settles it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scarce.cli.bad_cells import shown
+from scarce.cli.next_command import shell_word
+from scarce.cli.options import EXACT, LabelFlags, class_key, typed
+from scarce.cli.output import say
+from scarce.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
+
+MOST = 1000  # different labels; a column with more of them holds something else
+MANY = 50  # labels beyond which a column is none of labels, and is not remembered
+FILLED = "was filled in with"
+TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+THREE = "If -1 is a class like the others"  # how the library begins to offer classes
+
+
+class Labels(NamedTuple):
+    """Labels of a file.
+
+    Parameters
+    ----------
+    y : float64 array
+        Position of each row's class, NaN where not labelled.
+    classes : tuple
+        Negative first; more than two in sorted order.
+    said : str
+        What was understood, in a sentence.
+    """
+
+    y: Any
+    classes: tuple[Any, ...]
+    said: str
+
+
+def read_labels(
+    values: Any, name: str, labels: LabelFlags, *, where: str, form: TextForm, quiet: bool = False
+) -> Labels:
+    """Read a label column and say on stderr what was understood.
+
+    Parameters
+    ----------
+    values : pyarrow.ChunkedArray
+        The column.
+    name : str
+        Its name.
+    labels : LabelFlags
+        What the flags say.
+    where : str
+        The file, for messages.
+    form : TextForm
+        Which words mean missing.
+    quiet : bool
+        Say nothing; the sentence is in the result.
+    """
+    import pyarrow as pa
+
+    from scarce import DataError, open_rows
+
+    if values.type.id in (pa.string().id, pa.large_string().id):
+        values = _blank_is_missing(values, form)
+    table = pa.table({name: values, "\0none": pa.nulls(len(values), pa.float64())})
+    meanings = label_meanings(labels, values.type)
+    try:
+        with _without_warnings():
+            rows = open_rows(table, label=name, columns=["\0none"], **meanings)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+    y = rows.labels()
+    said = describe_labels(name, rows.classes, y, labels)
+    if not quiet:
+        say(said)
+    return Labels(y, rows.classes, said)
+
+
+def number_column(table: Any, name: str, **place: Any) -> Any:
+    """Return a column as float64, NaN where a value is missing; see `scarce.io`."""
+    from scarce.io import values as table_values
+
+    return table_values.number_column(table, name, **place)
+
+
+def _without_warnings() -> Any:
+    import contextlib
+    import warnings
+
+    @contextlib.contextmanager
+    def quiet() -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+
+    return quiet()
+
+
+def _blank_is_missing(values: Any, form: TextForm) -> Any:
+    """Text that spells nothing, as a text file says it, is a missing value; numbers are numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    bare = pc.utf8_trim_whitespace(values)
+    lost = pc.is_in(bare, value_set=pa.array(form.nothing, bare.type))
+    bare = pc.if_else(lost, pa.scalar(None, bare.type), bare)
+    try:
+        return bare.cast(pa.int64())
+    except pa.ArrowInvalid:
+        pass
+    try:
+        return bare.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return bare
+
+
+def label_meanings(labels: LabelFlags, kind: Any) -> dict[str, Any]:
+    """Turn the flags into what `open_rows` takes, for a column of this Arrow type."""
+    import pyarrow as pa
+
+    words = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    words = words or pa.types.is_dictionary(kind)
+
+    def value(text: str) -> Any:
+        if pa.types.is_boolean(kind) and text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        return text if words else typed(text)
+
+    def some(given: tuple[str, ...]) -> Any:
+        return [value(text) for text in given] if given else None
+
+    if labels.classes and (labels.positive or labels.negative):
+        raise UsageError(
+            "--classes names all labels, for three or more classes: leave out --positive and "
+            "--negative, which are for two."
+        )
+    twice = set(labels.positive) & set(labels.negative)
+    if twice:
+        raise UsageError(
+            f"{sorted(twice)[0]!r} cannot be both --positive and --negative: a label means one."
+        )
+    return {
+        "positive": some(labels.positive),
+        "negative": some(labels.negative),
+        "unlabelled": some(labels.unlabelled),
+        "classes": some(labels.classes),
+    }
+
+
+def describe_labels(name: str, classes: tuple[Any, ...], y: Any, labels: LabelFlags) -> str:
+    """Say what a label column was understood to mean, and which flag would change it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> flags = LabelFlags("fraud", (), (), ())
+    >>> print(describe_labels("fraud", (0, 1), np.array([0, 0, 1, np.nan]), flags))
+    Label 'fraud': 1 row is 1 (the event; --positive settles it), 2 are 0, 1 is empty: not
+    labelled.
+    """
+    import numpy as np
+
+    counts = [int(np.sum(y == code)) for code in range(len(classes))]
+    return describe_counts(name, classes, counts, len(y) - sum(counts), labels)
+
+
+def describe_counts(
+    name: str,
+    classes: tuple[Any, ...],
+    counts: Sequence[int],
+    unlabelled: int,
+    labels: LabelFlags,
+) -> str:
+    """Say the same from counts of rows in each class."""
+    parts = []
+    if len(classes) == 2:
+        settled = "the event" if labels.positive else "the event; --positive settles it"
+        parts.append(f"{_rows(counts[1])} {classes[1]} ({settled})")
+        if counts[0] or not unlabelled:
+            parts.append(f"{_are(counts[0])} {classes[0]}")
+    else:
+        parts += [
+            f"{_rows(count) if place == 0 else _are(count)} {value}"
+            for place, (value, count) in enumerate(zip(classes, counts, strict=True))
+        ]
+    if unlabelled:
+        why = "empty" if not labels.unlabelled else f"empty or {' or '.join(labels.unlabelled)}"
+        state = "background, where nobody looked" if labels.background else "not labelled"
+        parts.append(f"{_are(unlabelled)} {why}: {state}")
+    return f"Label {name!r}: {', '.join(parts)}."
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row is" if count == 1 else f"{count:,} rows are"
+
+
+def _are(count: int) -> str:
+    return f"{count:,} is" if count == 1 else f"{count:,} are"
+
+
+def read_classes(
+    values: Any,
+    name: str,
+    labels: LabelFlags,
+    where: str,
+    loaded: Any,
+    *,
+    form: TextForm,
+    quiet: bool,
+) -> tuple[Any, tuple[Any, ...]]:
+    """Class positions and classes; without flags the model's own reading of its labels holds."""
+
+    coded: Sequence[Any] = () if loaded is None else loaded.schema.coded_as
+    typed = labels
+    as_learnt = len(coded) == 2 and not (labels.positive or labels.negative)
+    if as_learnt:
+        negative, positive = (tuple(str(value) for value in group) for group in coded)
+        made_up = tuple(f"not {word}" for word in positive)  # no label of any file
+        negative = tuple(word for word in negative if word not in made_up)
+        labels = labels._replace(positive=positive, negative=negative)
+    counts = _counts(values, set(labels.unlabelled), form)
+    if counts is not None and not counts:
+        also = ", and look at --unlabelled" if labels.unlabelled else ""
+        raise DataError(
+            f"{where}: column {name!r} (--label) says of none of its {len(values):,} rows what "
+            "happened, so there is nothing to judge by. Fill it in, or name another column with "
+            f"--label{also}."
+        )
+    if as_learnt and counts is not None:
+        looked = _looked_at(counts, name, where, loaded, quiet)
+        _refuse_other_words(counts, name, [*coded[0], *coded[1], *looked], where, loaded)
+    read = read_labels(values, name, labels, where=where, form=form, quiet=True)
+    if loaded is not None and len(loaded.classes) == 2:
+        _refuse_other_event(typed, read.classes, loaded)
+    if not quiet:
+        say(read.said)
+    return read.y, read.classes
+
+
+def _counts(values: Any, apart: set[str], form: TextForm) -> dict[Any, int] | None:
+    """How many rows have each label, None where that cannot be told or there are very many."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        counted = pc.value_counts(values)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    if len(counted) > MOST:
+        return None
+    counts: dict[Any, int] = {}
+    keys = {class_key(value) for value in apart}
+    for one in counted.to_pylist():
+        value = one["values"].strip() if isinstance(one["values"], str) else one["values"]
+        nothing = value is None or value != value or value in form.nothing
+        if not nothing and class_key(value) not in keys:
+            counts[value] = counts.get(value, 0) + one["counts"]
+    return counts
+
+
+def _refuse_other_event(typed: LabelFlags, classes: tuple[Any, ...], loaded: Any) -> None:
+    """Refuse flags by which the event is what the model takes for its opposite."""
+    coded = loaded.schema.coded_as
+    against = {class_key(value) for value in (loaded.classes[0], *(coded[0] if coded else ()))}
+    wrong = [value for value in typed.positive if class_key(value) in against]
+    if wrong:
+        flag, value = "--positive", wrong[0]
+    elif typed.negative and len(classes) == 2 and class_key(classes[1]) in against:
+        flag, value = "--negative", typed.negative[0]
+    else:
+        return
+    raise UsageError(
+        f"{flag} {value}: the event of the model {loaded.path.name} is {loaded.classes[1]}, and "
+        f"its probabilities are of that. Leave {flag} out."
+    )
+
+
+def _refuse_other_words(
+    counts: dict[Any, int], name: str, known: Sequence[Any], where: str, loaded: Any
+) -> None:
+    """Refuse labels none of which the model has met, and say how to name them."""
+    met = {class_key(value) for value in known}
+    if any(class_key(value) in met for value in counts):
+        return
+    words = {_spelt(value): count for value, count in counts.items()}
+    listed = [f"{word:.30} ({words[word]:,})" for word in sorted(words)[:6]]
+    listed[0] = listed[0][:-1] + (" row)" if words[min(words)] == 1 else " rows)")
+    if len(words) == 1:
+        only = shell_word(next(iter(words)))
+        flags = f"--positive {only} or --negative {only}"
+    elif len(words) == 2:  # the rarer one: events are rare, and a hurried reader pastes
+        flags = f"--positive {shell_word(min(words, key=lambda word: (words[word], word)))}"
+    else:
+        flags = "--positive, and the others with --negative"
+    last = "" if len(listed) == 1 else f" and {listed.pop()}"
+    raise DataError(
+        f"{where}: {name!r} holds {', '.join(listed)}{last}, and the event of the model "
+        f"{loaded.path.name} is {loaded.classes[1]}: name what it is here with {flags}."
+    )
+
+
+def _spelt(value: Any) -> str:
+    """Write a label as it is typed."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _looked_at(
+    counts: dict[Any, int], name: str, where: str, loaded: Any, quiet: bool
+) -> list[Any]:
+    """Labels that meant "not labelled" when the model learnt, and are outcomes in this table.
+
+    That nobody looked at a training row says nothing of the rows that judge. 0 beside an event is
+    an absence here, said aloud; of other values a flag must say what they mean.
+    """
+    apart = {class_key(value) for value in loaded.schema.unlabelled}
+    found = [value for value in counts if class_key(value) in apart]
+    if not found:
+        return []
+    word, n = _spelt(found[0]), counts[found[0]]
+    if len(found) > 1 or class_key(found[0]) != 0 or loaded.schema.coded_as[0]:
+        raise DataError(
+            f"{where}: {n:,} rows of {name!r} are {word}, which meant not labelled when the model "
+            f"{loaded.path.name} learnt. Say what it means here: --unlabelled {shell_word(word)} "
+            f"if nobody looked, --negative {shell_word(word)} if it is known not to have happened."
+        )
+    if not quiet:
+        say(
+            f"The model learnt with {word} as not labelled. Here {n:,} rows are {word} and count "
+            f"as looked at, without {loaded.classes[1]}; if nobody looked, say --unlabelled {word}."
+        )
+    return found
+
+
+def _moved(y: Any, classes: Sequence[Any], order: Sequence[Any], why: str) -> Any:
+    """Positions among `order` of classes that were numbered otherwise."""
+    import numpy as np
+
+    at = {class_key(name): place for place, name in enumerate(order)}
+    out = np.full(len(y), np.nan)
+    for place, name in enumerate(classes):
+        rows = y == place
+        if class_key(name) in at:
+            out[rows] = at[class_key(name)]
+        elif rows.any():
+            raise DataError(why.format(name=name, count=int(rows.sum())))
+    return out
+
+
+def as_in_columns(
+    y: Any, classes: tuple[Any, ...], found: Any, label: str, where: str
+) -> tuple[Any, tuple[Any, ...]]:
+    """Classes in the order of the columns of probabilities."""
+    if len(found.columns) == 1:
+        if len(classes) > 2:
+            raise DataError(
+                f"{where}: {label!r} has {len(classes)} classes "
+                f"({', '.join(f'{name!s:.30}' for name in classes[:6])}), and "
+                f"{found.columns[0]!r} is one column: "
+                "name a column of probabilities for each class, such as --prob 'prob_*', or the "
+                "event with --positive and the others with --negative."
+            )
+        return y, classes
+    first, last = class_key(found.classes[0]), class_key(found.classes[-1])
+    if len(found.columns) == 2 and [last, first] == [class_key(name) for name in classes]:
+        flags = " ".join(f"--prob {shell_word(name)}" for name in found.columns[::-1])
+        raise DataError(
+            f"{where}: the event is {classes[1]!s}, and its column of probabilities comes first. "
+            f"Name them with that of the event last: {flags}"
+        )
+    why = (
+        f"{where}: {{count:,}} rows of {label!r} are {{name}}, and no column of probabilities is "
+        f"of that class ({', '.join(found.columns)}). Name a column for each class with --prob."
+    )
+    moved = _moved(y, classes, found.classes, why)
+    spelt = {class_key(name): name for name in classes}
+    return moved, tuple(spelt.get(class_key(name), name) for name in found.classes)
+
+
+def as_in_model(
+    y: Any, classes: tuple[Any, ...], loaded: Any, label: str, where: str
+) -> tuple[Any, tuple[Any, ...]]:
+    """Classes in the order of the model's."""
+    listed = ", ".join(map(str, loaded.classes))
+    if len(loaded.classes) == 2 and len(classes) == 2:
+        keys = {class_key(name) for name in loaded.classes}
+        if not keys & {class_key(name) for name in classes}:
+            # other words for the same two classes: --positive has said which is which
+            say(
+                f"The model's classes are {listed}: {loaded.classes[1]} is taken to be "
+                f"{classes[1]}, and {loaded.classes[0]} to be {classes[0]}."
+            )
+            return y, classes
+        classes = _never_labelled(classes, loaded.classes)
+    why = (
+        f"{where}: {{count:,}} rows of {label!r} are {{name}}, and the model {loaded.path.name} "
+        f"knows only {listed}. Leave them out, or say what they mean with --positive, --negative "
+        "or --unlabelled."
+    )
+    return _moved(y, classes, loaded.classes, why), loaded.classes
+
+
+def _never_labelled(classes: tuple[Any, ...], known: Sequence[Any]) -> tuple[Any, ...]:
+    """Give a survey's word for absences the name that a model of presences made up for them."""
+    for event, other in (known, known[::-1]):
+        if str(other) not in (f"not {event}", f"(not {event})"):
+            continue
+        strange = [name for name in classes if class_key(name) not in map(class_key, known)]
+        if len(strange) == 1:
+            told = f"{strange[0]} is taken to be all else."
+            say(f"The model knows no other label than {event}: {told}")
+            return tuple(other if name in strange else name for name in classes)
+    return classes
+
+
+class Reading(NamedTuple):
+    """How the labels of a table and of its lists are read.
+
+    Parameters
+    ----------
+    numbers : bool
+        Whether labels are numbers.
+    flags : LabelFlags
+        What to read the table by: without words that only a list holds.
+    apart : frozenset
+        What means not labelled.
+    stands_for : mapping of str to number
+        Words in a list, and the label of the table that each means.
+    """
+
+    numbers: bool
+    flags: LabelFlags
+    apart: frozenset[Any]
+    stands_for: Mapping[str, Any] = {}
+
+
+def reading_of(source: TableSource, labels: LabelFlags, *, lists: bool = False) -> Reading:
+    """Return how labels are read: as numbers where they look so and flags leave a way.
+
+    Parameters
+    ----------
+    source : TableSource
+    labels : LabelFlags
+        As typed.
+    lists : bool
+        Whether there are lists, in which words may stand for the numbers of the table.
+    """
+    import pyarrow as pa
+
+    kind = None if labels.label is None else source.types.get(labels.label)
+    number = kind is None or bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
+    )
+    words = any(isinstance(typed(word), str) for flags in labels[1:] for word in flags)
+    if number and not words:
+        return Reading(True, labels, frozenset(typed(word) for word in labels.unlabelled))
+    as_words = Reading(False, labels, frozenset(labels.unlabelled))
+    if not number or not lists or labels.classes:
+        return as_words
+    stands_for: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
+    for name in ("positive", "negative", "unlabelled"):
+        given = getattr(labels, name)
+        strange = [word for word in given if isinstance(typed(word), str)]
+        kept[name] = tuple(word for word in given if word not in strange)
+        if name == "unlabelled":
+            stands_for |= dict.fromkeys(strange)
+        elif strange and not kept[name]:
+            return as_words  # no number that they could stand for
+        else:
+            stands_for |= {word: typed(kept[name][0]) for word in strange}
+    apart = frozenset(typed(word) for word in kept["unlabelled"])
+    return Reading(True, labels._replace(**kept), apart, stands_for)
+
+
+def answers(
+    texts: Sequence[str | None], reading: Reading, where: str, source: TableSource, label: str
+) -> tuple[list[Any], list[str]]:
+    """Return what was filled in, as numbers; and the words among them that mean true or false.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The cells, None where nothing was filled in.
+    reading : Reading
+    where : str
+        The list, for messages.
+    source : TableSource
+        The table; looked into only to say what it holds.
+    label : str
+        Its column.
+    """
+    read: list[Any] = []
+    strange, truths = set(), set()
+    for text in texts:
+        word = "" if text is None else text.strip()
+        if text is None or word in reading.stands_for:
+            read.append(None if text is None else reading.stands_for[word])
+        elif word.lower() in ("true", "false"):
+            truths.add(word)
+            read.append(float(word.lower() == "true"))
+        else:
+            try:
+                number = float(word.replace(",", "."))
+                read.append(number if abs(number) < EXACT else class_key(word))
+            except ValueError:
+                strange.add(word)
+    if not strange:
+        return read, sorted(truths)
+    held = _held(source, label) - reading.apart - {None}
+    filled = f"{where} {FILLED} {listed(strange)}"
+    if not held:
+        raise DataError(
+            f"{filled}: name the event with --positive, and the others with --negative."
+        )
+    raise other_labels(where, strange, source.where, held)
+
+
+def other_labels(
+    where: str, words: Collection[Any], table: str, held: Collection[Any]
+) -> DataError:
+    """Say that a list has other labels than its table, and what to do about it."""
+    return DataError(
+        f"{where} {FILLED} {listed(words)}, {table} uses {listed(held)}: use the same labels in "
+        "both, or name those of both with --positive and --negative."
+    )
+
+
+def _held(source: TableSource, label: str) -> set[Any]:
+    """Labels that the beginning of a table holds; none from a pipe, which is read once."""
+    if source.once or label not in source.types:
+        return set()
+    held: set[Any] = set()
+    try:
+        for part in islice(source.tables([label]), 100):
+            held.update(part.column(label).unique().to_pylist())
+            if len(held) > MANY:
+                break
+    except DataError:
+        pass  # words further down: what was met before is enough to say
+    return held
+
+
+def refuse_many(name: str, classes: Sequence[Any]) -> None:
+    """Refuse labels of more classes than event and no event."""
+    if len(classes) > 2:
+        held = ", ".join(map(shown, classes[:6]))
+        raise DataError(
+            f"Column {name!r} holds {len(classes)} classes ({held}), and an alert is an event or "
+            "none: name the event with --positive and the others with --negative."
+        )
+
+
+def for_events(error: DataError) -> DataError:
+    """Return an error that offers classes as one for verbs that know event and no event alone."""
+    if THREE not in str(error):
+        return error
+    head = str(error).partition(THREE)[0].rstrip()
+    readings = (
+        "If 0 means not labelled, pass --positive 1 --negative -1 --unlabelled 0; if -1 does, pass "
+        "--positive 1 --negative 0 --unlabelled -1."
+    )
+    if not head.endswith("holds -1, 0 and 1."):
+        readings = (
+            "An alert is an event or none: name the event with --positive, the others with "
+            "--negative, and what means not labelled with --unlabelled."
+        )
+    return DataError(f"{head} {readings}")
+
+
+def listed(values: Collection[Any]) -> str:
+    """Name some values: 'a', 'b' and 'c'."""
+    words = sorted(map(shown, values))
+    if len(words) > 6:
+        words = [*words[:6], "others"]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
