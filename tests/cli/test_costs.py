@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from scarce import CostMatrix, DataError, DataWarning, UsageError
 from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.options import takes
+from tests.problems import warned
 
 
 def typed(*words: str, settings: dict[str, str] | None = None, **more: bool) -> CostFlags:
@@ -193,9 +194,9 @@ def test_flags_that_cannot_work_together(folder, flags, words):
         ("c.toml", f"miss = {'[' * 5000}", "cannot be read"),
         ("c.toml", "\0", "not TOML"),
         ("c.toml", f"miss = {'9' * 5001}\nfalse_alarm = 1", "not TOML"),
-        ("c.csv", "action,a,a\nx,1,2\ny,3,4\n", "names 'a' twice"),
+        ("c.csv", "action,a,a\nx,1,2\ny,3,4\n", "holds 'a' twice"),
         ("c.csv", "action,a,b\nx,1,nan\ny,3,4\n", "costs[0, 1]"),
-        ("c.csv", "", "a matrix of costs needs a heading"),
+        ("c.csv", "", "a heading 'action,class,class'"),
         ("none.csv", None, "cannot be read: No such file"),
     ],
 )
@@ -262,6 +263,6 @@ def test_a_file_with_a_mark_of_its_encoding(folder):
 
 def test_a_column_that_is_negative_is_said_when_bound():
     flags = CostFlags(false_alarm="1", miss="amount")
-    with pytest.warns(DataWarning, match="a mistake earns money"):
+    with warned("mistake-earns", count=1, row=1):
         told = flags.matrix((0, 1), {"amount": [4.0, -3.0]})
     assert told.actions == ("pass", "act")

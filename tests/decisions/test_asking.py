@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from scarce.decisions.asking import value_of_asking
-from scarce.decisions.cheapest import cheapest, decide, expected_cost
 from scarce.decisions.costs import CostMatrix
+from scarce.decisions.decide import cheapest, decide, expected_cost
 from scarce.errors import DataError, UsageError
+from tests.problems import refused
 
 BINARY = [[0.0, 9.0], [1.0, 0.0]]
 
@@ -159,7 +160,7 @@ def test_pieces_change_nothing(rng, monkeypatch):
     prob = rng.random(5000)
     costs = CostMatrix.binary(false_alarm=1, miss=rng.random(5000) * 20)
     whole = value_of_asking(prob, costs, answers=[[0.8, 0.2], [0.1, 0.9]])
-    monkeypatch.setattr("scarce.decisions.doubt.CELLS", 1)
+    monkeypatch.setattr("scarce.decisions.decide.CELLS", 1)
     parts = value_of_asking(prob, costs, answers=[[0.8, 0.2], [0.1, 0.9]])
     np.testing.assert_array_equal(whole.value, parts.value)
 
@@ -167,29 +168,39 @@ def test_pieces_change_nothing(rng, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"price": -1}, "price=-1 cannot be paid"),
-        ({"price": np.nan}, "price=nan cannot be paid"),
-        ({"price": [0.1, np.inf]}, "price=inf at row 1 cannot be paid"),
-        ({"price": [0.1]}, "price has 1 values for 2 rows"),
-        ({"answers": [[0.5, 0.5]]}, r"answers has shape \(1, 2\)"),
-        ({"answers": [[0.5, 0.5], [0.5, 0.6]]}, r"answers\[1\]=\[0.5, 0.6\] are not the shares"),
-        ({"answers": [[-0.5, 1.5], [0.5, 0.5]]}, r"answers\[0\]=\[-0.5, 1.5\]"),
-        ({"answers": [[0.5, "x"], [1, 2]]}, "answers is not a table of numbers"),
+        ({"price": -1}, {"code": "number-range", "argument": "price", "value": -1.0}),
+        ({"price": np.nan}, {"code": "number-range", "argument": "price"}),
+        ({"price": [0.1, np.inf]}, {"code": "number-range", "argument": "price", "row": 1}),
+        (
+            {"answers": [[0.5, 0.5]]},
+            {"code": "shape-mismatch", "argument": "answers", "count": 2, "shape": (1, 2)},
+        ),
+        (
+            {"answers": [[0.5, 0.5], [0.5, 0.6]]},
+            {"code": "prob-sum", "argument": "answers", "row": 1, "values": [0.5, 0.6]},
+        ),
+        (
+            {"answers": [[-0.5, 1.5], [0.5, 0.5]]},
+            {"code": "prob-sum", "argument": "answers", "row": 0, "values": [-0.5, 1.5]},
+        ),
+        ({"answers": [[0.5, "x"], [1, 2]]}, {"code": "not-a-number", "argument": "answers"}),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings, words):
-    with pytest.raises(UsageError, match=words):
+    with refused(kind=UsageError, **words):
         value_of_asking([0.1, 0.2], BINARY, **settings)
 
 
 def test_rows_that_do_not_fit_the_costs_are_refused():
-    with pytest.raises(DataError, match="for 3 rows and prob for 2"):
+    with refused("length-mismatch", DataError, argument="price", rows=2):
+        value_of_asking([0.1, 0.2], BINARY, price=[0.1])
+    with refused("length-mismatch", DataError, argument="prob", cost_rows=3):
         value_of_asking([0.1, 0.2], CostMatrix.binary(false_alarm=1, miss=[1.0, 2.0, 3.0]))
-    with pytest.raises(DataError, match="No row"):
+    with refused("no-rows", DataError):
         value_of_asking([], BINARY)
-    with pytest.raises(UsageError, match="n=3 of 2 rows"):
+    with refused("integer-range", UsageError, argument="n", rows=2, value=3):
         value_of_asking([0.1, 0.2], BINARY).gain(3)
-    with pytest.raises(UsageError, match="1 or more"):
+    with refused("integer-range", UsageError, least=1):
         value_of_asking([0.1, 0.2], BINARY).price_for(0)
 
 

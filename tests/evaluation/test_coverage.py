@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from scarce import DataError, UsageError
-from scarce.decisions.cheapest import cheapest
 from scarce.decisions.costs import CostMatrix
+from scarce.decisions.decide import cheapest
 from scarce.evaluation.coverage import ordered_area, risk_coverage
 from scarce.evaluation.realised import mean_cost
+from tests.problems import refused
 
 QUICK = {"resamples": 100}
 
@@ -325,7 +326,7 @@ def test_an_unseen_error_costs_what_events_cost():
 
 
 def test_classes_with_names_need_costs():
-    with pytest.raises(DataError, match=r"columns of prob do not name.*CostMatrix.zero_one"):
+    with refused("unknown-class", DataError, value="legit", source="the columns of prob"):
         risk_coverage(["legit", "fraud"], [0.2, 0.4])
-    with pytest.raises(DataError, match="the costs do not name"):
+    with refused("unknown-class", DataError, value="frod", row=1, source="the costs"):
         risk_coverage(["legit", "frod"], [0.2, 0.4], costs=CostMatrix.zero_one(["legit", "fraud"]))

@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from scarce import DataError, DataWarning, UsageError, choose_labels
-from scarce.decisions.cheapest import decide
 from scarce.decisions.costs import CostMatrix
+from scarce.decisions.decide import decide
 from scarce.evaluation.confusion import cost_confusion
 from scarce.evaluation.realised import mean_cost, savings, total_cost
 from scarce.missed.rounds import label_in_rounds

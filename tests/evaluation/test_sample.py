@@ -5,22 +5,23 @@ import pandas as pd
 import pytest
 
 from scarce import DataError, DataWarning, UsageError, choose_labels
-from scarce.decisions.places import places
+from scarce.decisions.decide import encode_labels
 from scarce.evaluation.sample import Sample, read_groups, read_sample
 from scarce.missed.choice import LabelChoice
+from tests.problems import refused
 
 
 def test_names_are_found_in_any_column():
     names = (0, 1, "ask")
     mixed = [1, "ask", 0, None, np.nan, pd.NA, np.int64(1), True]
-    assert places(mixed, names, "y").tolist() == [1, 2, 0, -1, -1, -1, 1, 1]
-    assert places(pd.Series(["a", None, "b"]), ("a", "b"), "y").tolist() == [0, -1, 1]
-    assert places(np.array([1.0, np.nan]), (0, 1), "y").tolist() == [1, -1]
-    assert places(pd.Series([1, None], dtype="Int64"), (0, 1), "y").tolist() == [1, -1]
+    assert encode_labels(mixed, names, "y").tolist() == [1, 2, 0, -1, -1, -1, 1, 1]
+    assert encode_labels(pd.Series(["a", None, "b"]), ("a", "b"), "y").tolist() == [0, -1, 1]
+    assert encode_labels(np.array([1.0, np.nan]), (0, 1), "y").tolist() == [1, -1]
+    assert encode_labels(pd.Series([1, None], dtype="Int64"), (0, 1), "y").tolist() == [1, -1]
     with pytest.raises(DataError, match=r"y holds 'yess' at row 1.*Did you mean 'yes'"):
-        places(["no", "yess"], ("no", "yes"), "y")
+        encode_labels(["no", "yess"], ("no", "yes"), "y")
     with pytest.raises(DataError, match="one value per row"):
-        places(np.zeros((2, 2)), (0, 1), "y")
+        encode_labels(np.zeros((2, 2)), (0, 1), "y")
 
 
 @pytest.mark.parametrize(
@@ -61,36 +62,37 @@ def test_nothing_to_say_without_rows():
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "code"),
     [
-        (3.0, "y is '3.0', of type float: give one value per row"),
-        (None, "of type NoneType"),
-        ("yes", "y is 'yes', of type str"),
-        ({"a": 1}, "of type dict"),
-        (np.array(1.0), "shape"),
-        ([["no"], ["yes"]], "lists or tables"),
-        ([["no", "yes"], ["yes", "no"]], "lists or tables"),
-        (np.array(["no", np.nan]), "NumPy makes the word 'nan' of a missing value"),
+        (3.0, "not-a-column"),
+        (None, "not-a-column"),
+        ("yes", "not-a-column"),
+        ({"a": 1}, "not-a-column"),
+        (np.array(1.0), "not-a-column"),
+        ([["no"], ["yes"]], "not-a-column"),
+        ([["no", "yes"], ["yes", "no"]], "not-a-column"),
+        (np.array(["no", np.nan]), "unknown-class"),
     ],
 )
-def test_what_is_no_column_is_refused(values, words):
-    with pytest.raises(DataError, match=words):
-        places(values, ("no", "yes"), "y")
+def test_what_is_no_column_is_refused(values, code):
+    with refused(code, DataError, argument="y"):
+        encode_labels(values, ("no", "yes"), "y")
 
 
 def test_a_number_and_its_text_are_told_apart():
-    with pytest.raises(DataError, match="There it is of type int, here str: make them alike"):
-        places(["0", "1"], (0, 1), "y")
+    with refused("unknown-class", DataError, value="0", row=0) as caught:
+        encode_labels(["0", "1"], (0, 1), "y")
+    assert "of type int, here str" in caught.value.fields["hint"]
 
 
 def test_hidden_and_arrow_values_are_missing_ones():
     hidden = np.ma.masked_array([0, 1, 1], [False, True, False])
-    assert places(hidden, (0, 1), "y").tolist() == [0, -1, 1]
+    assert encode_labels(hidden, (0, 1), "y").tolist() == [0, -1, 1]
     pa = pytest.importorskip("pyarrow")
-    assert places(pa.array(["n", None, "y"]), ("n", "y"), "y").tolist() == [0, -1, 1]
-    assert places(pa.array([True, None]), (0, 1), "y").tolist() == [1, -1]
+    assert encode_labels(pa.array(["n", None, "y"]), ("n", "y"), "y").tolist() == [0, -1, 1]
+    assert encode_labels(pa.array([True, None]), (0, 1), "y").tolist() == [1, -1]
     words = pa.array(["n", "y"]).dictionary_encode()
-    assert places(words, ("n", "y"), "y").tolist() == [0, 1]
+    assert encode_labels(words, ("n", "y"), "y").tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("weight", [[1e308] * 3, [1e-200, 1, 1]])

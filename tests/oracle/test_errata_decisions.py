@@ -13,8 +13,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from scarce import DataError, RareClassifier, choose_labels
 from scarce.amounts.predictive import GaussianPredictive
 from scarce.amounts.regression import Pinball, decide_regression, expected_regression_cost
-from scarce.decisions.cheapest import decide, expected_cost
 from scarce.decisions.costs import CostMatrix
+from scarce.decisions.decide import decide, expected_cost
 from scarce.gaussian.classifier import GaussianBayes
 from scarce.missed.rounds import label_in_rounds
 from tests.oracle import errata_decisions as errata

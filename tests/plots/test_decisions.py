@@ -152,7 +152,7 @@ def test_confusion_writes_cost_limits_and_rows(rows):
 
 
 def decided(prob, costs):
-    from scarce.decisions.cheapest import decide
+    from scarce.decisions.decide import decide
 
     return decide(prob, costs)
 

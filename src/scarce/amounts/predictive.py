@@ -3,32 +3,35 @@
     GaussianPredictive    y ~ N(mean, sd^2)                                  (003 section 0.6)
     EmpiricalPredictive   y is one of the samples, each with its weight; quantile = least y with
                           cdf(y) >= level
+    OutsidePredictive     the user's own: E g(y) = integral of g(quantile(Phi(t))) phi(t) dt
 
-A third, `QuantilePredictive`, is in quantile_models.py, beside what makes its quantiles. Each has
-closed forms of all that the named costs need. Assumes that the distribution given is the right one:
-checks nothing against outcomes. Does not choose an action: see regression.py.
+    E g(y) = sum over panels, sum over 8 points: weight * g(point)           (Gauss-Legendre)
+
+Each has closed forms of all that the named costs need, or points and weights: panels end where g
+bends or jumps, and each holds a smooth piece. A fourth, `QuantilePredictive`, is in
+quantile_models.py, beside what makes its quantiles. Assumes that the distribution given is the
+right one: checks nothing against outcomes. Does not choose an action: see regression.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from scarce.amounts.law_readers import (
-    agree,
-    finite,
-    matrix,
-    read_each,
-    read_levels,
-    refuse_negative,
-)
-from scarce.amounts.quadrature import BySearch, finer, log_mean_exp, panels, with_cuts
+from scarce.checks import column, refuse_not_finite
 from scarce.engine.block import Array
-from scarce.errors import DataError
+from scarce.errors import Argument, DataError, UsageError
 
+LARGEST = np.finfo(np.float64).max
+POINT, POINT_WEIGHT = np.polynomial.legendre.leggauss(8)
+POINT, POINT_WEIGHT = (POINT + 1) / 2, POINT_WEIGHT / 2
+Rows = slice | NDArray[Any]
+SCAN = ndtr(sorted(np.linspace(-3.2, 3.2, 17), key=abs))  # levels at which a search begins
+LEVEL_EDGES = np.linspace(-8, 8, 11)  # panels of any distribution, in normal scores of the level
 ROUNDING = 8 * np.finfo(np.float64).eps
 EDGES = np.linspace(-9, 9, 9)  # panels of a Gaussian, in standard deviations
 FEW = 64  # samples that a search tries one by one
@@ -41,33 +44,113 @@ class Predictive(Protocol):
     `mean()` returns shape (n,). `quantile(level)` and `cdf(y)` take one number, or one per row, and
     return shape (n,). One more is used if it is there: `take(rows)`, the predictive of these rows,
     keeps memory bounded (else some kB a row are held). All else is integrated from these, as for a
-    law with a density. One that has none (counts) is exact as EmpiricalPredictive(values,
+    distribution with a density. One without (counts) is exact as EmpiricalPredictive(values,
     weights=probabilities).
 
     Examples
     --------
     >>> from scipy.stats import gamma
     >>> class Demand:
-    ...     def __init__(self, shape): self.law = gamma(shape)
-    ...     def mean(self): return self.law.mean()
-    ...     def quantile(self, level): return self.law.ppf(level)
-    ...     def cdf(self, y): return self.law.cdf(y)
+    ...     def __init__(self, shape): self.gamma = gamma(shape)
+    ...     def mean(self): return self.gamma.mean()
+    ...     def quantile(self, level): return self.gamma.ppf(level)
+    ...     def cdf(self, y): return self.gamma.cdf(y)
     >>> from scarce.amounts.regression import Pinball, decide_regression
     >>> decide_regression(Demand(np.array([2.0, 8.0])), Pinball(under=3, over=1)).round(3)
     array([2.693, 9.684])
     """
 
-    def mean(self) -> Any:
+    def mean(self) -> ArrayLike:
         """Return the mean of each row, shape (n,)."""
 
-    def quantile(self, level: Any) -> Any:
+    def quantile(self, level: ArrayLike) -> ArrayLike:
         """Return the least y whose cdf reaches the level."""
 
-    def cdf(self, y: Any) -> Any:
+    def cdf(self, y: ArrayLike) -> ArrayLike:
         """Return the probability that the truth is at most y."""
 
 
-class GaussianPredictive(BySearch):
+class Distribution(Protocol):
+    """What the costs ask of a predictive distribution, closed forms and quadrature included."""
+
+    whole: bool  # rows cannot be taken apart
+    cells: int  # numbers held per row
+    node_count: int  # points of the quadrature per row
+    n_rows: int
+
+    def mean(self) -> Array:
+        """Return the mean of each row, shape (n,)."""
+
+    def variance(self) -> Array:
+        """Return the variance of each row, shape (n,)."""
+
+    def quantile(self, level: ArrayLike) -> Array:
+        """Return the least y whose cdf reaches the level, shape (n,)."""
+
+    def take(self, rows: Rows) -> Self:
+        """Return the distribution of these rows."""
+
+    def excess(self, action: Array) -> tuple[Array, Array]:
+        """Return E max(y - action, 0) and E max(action - y, 0)."""
+
+    def cumulant(self, rate: Array) -> Array:
+        """Return log E exp(rate (y - mean))."""
+
+    def nodes(self, splits: Array, fine: int = 1) -> tuple[Array, Array]:
+        """Return points and weights of a quadrature whose panels end at the splits (n, s)."""
+
+    def trials(self) -> Array:
+        """Return actions to try first, (n, k)."""
+
+
+def count(number: int, what: str = "row") -> str:
+    """Return ``1 row`` or ``1,200 rows``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def span(values: Array) -> str:
+    """Return ``5 to 20``, or the one number that all are."""
+    low, high = f"{values.min():.4g}", f"{values.max():.4g}"
+    return low if low == high else f"{low} to {high}"
+
+
+class SearchedPredictive:
+    """Where a search for the best action begins, for a distribution that has `quantile`."""
+
+    quantile: Any
+    scan = SCAN
+
+    def trials(self) -> Array:
+        """Return actions to try first, (n, k), from the middle outwards."""
+        return np.stack([self.quantile(level) for level in self.scan], axis=1)
+
+
+class QuadraturePredictive(SearchedPredictive):
+    """Expectations by quadrature, for a distribution that has `nodes` and `mean`."""
+
+    n_rows: int
+    mean: Any
+    nodes: Any
+
+    def variance(self) -> Array:
+        """Return the variance of each row, shape (n,)."""
+        y, weight = self.nodes(np.empty((self.n_rows, 0)))
+        return np.asarray((weight * (y - self.mean()[:, None]) ** 2).sum(axis=1))
+
+    def excess(self, action: Array) -> tuple[Array, Array]:
+        """Return E max(y - action, 0) and E max(action - y, 0)."""
+        action = np.broadcast_to(action, self.n_rows)[:, None]
+        y, weight = self.nodes(action)
+        above = (weight * np.maximum(y - action, 0)).sum(axis=1)
+        return above, (weight * np.maximum(action - y, 0)).sum(axis=1)
+
+    def cumulant(self, rate: Array) -> Array:
+        """Return log E exp(rate (y - mean))."""
+        y, weight = self.nodes(np.empty((self.n_rows, 0)))
+        return log_mean_exp(np.reshape(rate, (-1, 1)) * (y - self.mean()[:, None]), weight)
+
+
+class GaussianPredictive(SearchedPredictive):
     """A normal distribution for each row.
 
     Parameters
@@ -86,10 +169,10 @@ class GaussianPredictive(BySearch):
     cells, node_count, whole = 1, 8 * (len(EDGES) + 1), False
 
     def __init__(self, mean: ArrayLike, sd: ArrayLike) -> None:
-        centre, spread = finite(mean, "mean"), finite(sd, "sd")
-        refuse_negative(spread, "sd", "a standard deviation is 0 (certain) or above")
-        n_rows = agree({"mean": len(centre), "sd": len(spread)})
-        self.centre, self.sd = np.broadcast_to(centre, n_rows), np.broadcast_to(spread, n_rows)
+        centre, deviation = finite(mean, "mean"), finite(sd, "sd")
+        refuse_negative(deviation, "sd")
+        n_rows = common_length({"mean": len(centre), "sd": len(deviation)})
+        self.centre, self.sd = np.broadcast_to(centre, n_rows), np.broadcast_to(deviation, n_rows)
         self.n_rows = len(self.centre)
 
     def __repr__(self) -> str:
@@ -112,7 +195,7 @@ class GaussianPredictive(BySearch):
         """Return the probability that the truth is at most y, shape (n,); NaN where y is NaN."""
         return np.asarray(ndtr(self._standard(read_each(y, "y", self.n_rows))))
 
-    def take(self, rows: Any) -> Self:
+    def take(self, rows: Rows) -> Self:
         """Return the predictive of these rows."""
         return type(self)(self.centre[rows], self.sd[rows])
 
@@ -124,7 +207,7 @@ class GaussianPredictive(BySearch):
             bump = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
             above = self.sd * np.maximum(bump - z * ndtr(-z), 0)
             below = self.sd * np.maximum(bump + z * ndtr(z), 0)
-        sure = ~(np.abs(z) < 38)  # no spread, or none that reaches the action
+        sure = ~(np.abs(z) < 38)  # the action is out of reach of the distribution
         above = np.where(sure, np.maximum(gap, 0), above)
         return above, np.where(sure, np.maximum(-gap, 0), below)
 
@@ -150,10 +233,10 @@ class GaussianPredictive(BySearch):
         return np.asarray(np.where(self.sd > 0, z, sure))
 
 
-class EmpiricalPredictive(BySearch):
+class EmpiricalPredictive(SearchedPredictive):
     """Samples stand for the distribution: past outcomes, residuals, draws of a simulation.
 
-    A discrete law is its values with their probabilities as weights.
+    A discrete distribution is its values with their probabilities as weights.
 
     Parameters
     ----------
@@ -187,29 +270,48 @@ class EmpiricalPredictive(BySearch):
         *,
         shift: ArrayLike | None = None,
     ) -> None:
-        held = matrix(samples, "samples")
+        held = finite_table(samples, "samples")
         add = np.zeros(len(held)) if shift is None else finite(shift, "shift")
         if len(held) not in (1, len(add)) and len(add) > 1:
             raise DataError(
-                f"samples has {len(held):,} rows and shift {len(add):,}: give samples of shape "
-                "(m,) that all rows share, or as many rows as shift."
+                "{samples} has {found:,} rows and {shift} has {rows:,}.",
+                code="length-mismatch",
+                samples=Argument("samples"),
+                found=len(held),
+                shift=Argument("shift"),
+                rows=len(add),
+                remedy="Give samples of shape (m,) that all rows share, or as many rows as shift.",
             )
-        weight = np.ones((1, held.shape[1])) if weights is None else matrix(weights, "weights")
+        weight = (
+            np.ones((1, held.shape[1])) if weights is None else finite_table(weights, "weights")
+        )
         if weight.shape[1] != held.shape[1] or len(weight) not in (1, len(held)):
             raise DataError(
-                f"samples has shape {held.shape} and weights {weight.shape}: give one "
-                "weight per sample."
+                "{samples} has shape {samples_shape} and {weights} has shape {weights_shape}.",
+                code="shape-mismatch",
+                samples=Argument("samples"),
+                samples_shape=held.shape,
+                weights=Argument("weights"),
+                weights_shape=weight.shape,
+                remedy="Give one weight per sample.",
             )
-        refuse_negative(weight, "weights", "a weight counts how often a sample was seen")
+        refuse_negative(weight, "weights")
         with np.errstate(over="ignore"):
             total = weight.sum(axis=1)
         if not (total > 0).all():
-            row = int(np.argmin(total))
-            raise DataError(f"All weights of row {row:,} are 0: give some sample a weight above 0.")
+            raise DataError(
+                "{argument} must not all be 0, as at row {row:,}.",
+                code="no-weight",
+                argument=Argument("weights"),
+                row=int(np.argmin(total)),
+            )
         if np.isinf(total).any():
             raise DataError(
-                f"The weights of row {int(np.argmax(total)):,} add up to more than a number holds: "
-                "divide them by the largest."
+                "{argument} of row {row:,} sum to infinity.",
+                code="weights-overflow",
+                argument=Argument("weights"),
+                row=int(np.argmax(total)),
+                remedy="Divide them by the largest.",
             )
         order = np.argsort(held, axis=1, kind="stable")
         self.samples = np.take_along_axis(held, order, axis=1)
@@ -261,7 +363,7 @@ class EmpiricalPredictive(BySearch):
         reached = self._pick(self.reached, np.maximum(place - 1, 0)) / self.reached[:, -1]
         return np.where(np.isnan(wanted), np.nan, np.where(place > 0, reached, 0.0))
 
-    def take(self, rows: Any) -> Self:
+    def take(self, rows: Rows) -> Self:
         """Return the predictive of these rows."""
         part = object.__new__(type(self))
         part.samples = self.samples if len(self.samples) == 1 else self.samples[rows]
@@ -333,12 +435,246 @@ class EmpiricalPredictive(BySearch):
         return np.asarray(np.where(also, np.searchsorted(samples, following, side="right"), place))
 
 
-def count(number: int, what: str = "row") -> str:
-    """Return ``1 row`` or ``1,200 rows``."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+class OutsidePredictive(QuadraturePredictive):
+    """A predictive that the user brought: all else from its three methods, by quadrature."""
+
+    node_count = cells = 8 * (len(LEVEL_EDGES) + 1)
+
+    def __init__(self, source: Any) -> None:
+        self.source, self.whole = source, not hasattr(source, "take")
+        self.centre = finite(source.mean(), "mean()")
+        self.n_rows = len(self.centre)
+
+    def mean(self) -> Array:
+        """Return the mean of each row."""
+        return self.centre
+
+    def quantile(self, level: ArrayLike) -> Array:
+        """Return the source's quantile."""
+        return self._read(self.source.quantile(level), "quantile(level)")
+
+    def cdf(self, y: ArrayLike) -> Array:
+        """Return the source's cdf."""
+        return self._read(self.source.cdf(y), "cdf(y)")
+
+    def take(self, rows: Rows) -> OutsidePredictive:
+        """Return the predictive of these rows."""
+        if self.whole:
+            raise UsageError(
+                "{name} has {rows:,} rows, the costs or actions have more, and it has no "
+                "take(rows).",
+                code="length-mismatch",
+                name=type(self.source).__name__,
+                rows=self.n_rows,
+                remedy="Give it as many rows, or a method take(rows).",
+            )
+        return OutsidePredictive(self.source.take(rows))
+
+    def nodes(self, splits: Array, fine: int = 1) -> tuple[Array, Array]:
+        """Return points and weights; panels in normal scores of the level, which suit tails."""
+        edges = finer(LEVEL_EDGES, fine)
+        cuts = np.array([ndtri(self.cdf(cut)) for cut in splits.T]).T.reshape(splits.shape)
+        t, weight = panels(with_cuts(edges, np.clip(cuts, edges[0], edges[-1])))
+        y = np.stack([self.quantile(level) for level in ndtr(t).T], axis=1)
+        return y, weight * np.exp(-0.5 * t * t) / np.sqrt(2 * np.pi)
+
+    def _read(self, values: ArrayLike, name: str) -> Array:
+        single = np.ndim(values) == 0
+        held = column([values] if single else values, f"{name} of {type(self.source).__name__}")
+        if not (single or len(held) == self.n_rows) or not np.isfinite(held).all():
+            raise DataError(
+                "{method} of {name} must return {rows:,} finite numbers, got shape {shape}{bad}.",
+                code="predictive-result",
+                method=name,
+                name=type(self.source).__name__,
+                rows=self.n_rows,
+                shape=np.shape(values),
+                bad="" if np.isfinite(held).all() else " with values that are not finite",
+            )
+        return np.broadcast_to(held, self.n_rows)
 
 
-def span(values: Array) -> str:
-    """Return ``5 to 20``, or the one number that all are."""
-    low, high = f"{values.min():.4g}", f"{values.max():.4g}"
-    return low if low == high else f"{low} to {high}"
+def exp_less(x: Array) -> Array:
+    """Return exp(x) - 1 - x without cancellation at small x."""
+    small = np.clip(x, -0.5, 0.5)
+    series = np.ones_like(small)
+    for k in range(17, 2, -1):
+        series = 1 + small / k * series
+    with np.errstate(over="ignore"):
+        large = np.expm1(x) - np.minimum(x, LARGEST)  # infinity less infinity would be no number
+    return np.where(np.abs(x) < 0.5, 0.5 * small**2 * series, large)
+
+
+def log_mean_exp(x: Array, weight: Array) -> Array:
+    """Return log sum weight exp(x) of each row for x of mean 0; neither cancels nor overflows."""
+    top = np.maximum(x.max(axis=1), 0)
+    near = np.log1p((weight * exp_less(np.minimum(x, 30))).sum(axis=1))
+    far = top + np.log((weight * np.exp(x - top[:, None])).sum(axis=1))
+    return np.asarray(np.where(top < 30, near, far))
+
+
+def finer(edges: Array, fine: int) -> Array:
+    """Return panel edges with every panel cut into `fine` equal ones."""
+    steps = np.arange(len(edges) * fine - fine + 1) / fine
+    return np.asarray(np.interp(steps, np.arange(len(edges)), edges))
+
+
+def with_cuts(edges: Array, cuts: Array) -> Array:
+    """Return the edges of each row (n, panels + 1): the shared ones and its own cuts, in order."""
+    shared = np.broadcast_to(edges, (len(cuts), edges.shape[-1]))
+    return np.sort(np.concatenate([shared, cuts], axis=1), axis=1)
+
+
+def panels(edges: Array, mass: Array | None = None) -> tuple[Array, Array]:
+    """Return Gauss-Legendre points and weights (n, panels * 8); mass instead of widths if given."""
+    width = np.diff(edges, axis=1)[..., None]
+    shape = (len(edges), width.shape[1], len(POINT))
+    points = np.multiply(width, POINT, out=np.empty(shape))  # in memory row by row
+    points += edges[:, :-1, None]
+    size = width if mass is None else mass[..., None]
+    weight = np.multiply(size, POINT_WEIGHT, out=np.empty(shape))
+    return points.reshape(len(edges), -1), weight.reshape(len(edges), -1)
+
+
+def weighted_mean(cost: Array, weight: Array, action: Array) -> Array:
+    """Return the mean of costs (n, k) over the points of each row, or refuse what has none."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = cost @ weight[0] if len(weight) == 1 else np.einsum("nk,nk->n", cost, weight)
+        if np.isnan(mean).any():  # perhaps only an infinite cost where there is no weight
+            mean = (np.where(weight > 0, cost, 0.0) * weight).sum(axis=1)
+    if np.isnan(mean).any():
+        raise DataError(
+            "cost(y, action) has no mean at action={action:g}: it is NaN, or infinite with both "
+            "signs, for some y.",
+            code="cost-not-finite",
+            action=float(action[np.argmax(np.isnan(mean))]),
+            remedy="Return a number for every y.",
+        )
+    return np.asarray(mean)
+
+
+# --- numbers as people hand them over -------------------------------------------------------------
+
+
+def finite(values: ArrayLike, name: str) -> Array:
+    """Return one column of finite numbers; a single number is one row."""
+    held = numbers(values, name)
+    if len(held) == 0:
+        raise DataError("{argument} is empty.", code="no-rows", argument=Argument(name))
+    refuse_not_finite(held, name)
+    return np.array(held)  # a copy: the distribution must not change with the user's own array
+
+
+def numbers(values: ArrayLike, name: str) -> Array:
+    """Return one column of numbers, NaN for missing ones; a single number is one row."""
+    if _ndim(values) == 0:
+        return column(values.reshape(1) if isinstance(values, np.ndarray) else [values], name)
+    return column(values, name)
+
+
+def _ndim(values: ArrayLike) -> int:
+    try:
+        return int(np.ndim(values))
+    except (TypeError, ValueError):  # lists of unequal length
+        return 2
+
+
+def finite_table(values: ArrayLike, name: str) -> Array:
+    """Return a table of finite numbers of shape (rows, columns); one row for a plain list."""
+    if _ndim(values) < 2:
+        held = np.array(numbers(values, name))[None]
+    else:
+        try:
+            held = np.ma.asanyarray(values) if np.ma.isMaskedArray(values) else np.asarray(values)
+            if held.dtype.kind in "US":  # numbers beside text: find the text
+                held = np.asarray(values, dtype=object)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                "{argument} must be a table of numbers ({reason}).",
+                code="not-a-table",
+                argument=Argument(name),
+                reason=str(error),
+            ) from None
+        if held.ndim == 2 and held.size:  # anything but a plain table of numbers goes by columns
+            plain = held.dtype.kind in "biuf" and not np.ma.isMaskedArray(held)
+            parts = [held] if plain else [column(part, name)[:, None] for part in held.T]
+            held = np.concatenate(parts, axis=1, dtype=np.float64)
+    if held.ndim != 2 or 0 in held.shape:
+        raise DataError(
+            "{argument} must be one list of numbers, or rows of them, got shape {shape}.",
+            code="not-a-table",
+            argument=Argument(name),
+            shape=np.shape(values),
+        )
+    bad = ~np.isfinite(held)
+    if bad.any():
+        raise DataError(
+            "{argument} must be finite: {count:,} of {size:,} values are NaN or infinite (first at "
+            "row {row:,}).",
+            code="not-finite",
+            argument=Argument(name),
+            count=int(bad.sum()),
+            size=held.size,
+            row=int(np.argwhere(bad)[0][0]),
+            remedy="Leave such rows out, or give them a value.",
+        )
+    return held
+
+
+def common_length(lengths: Mapping[str, int]) -> int:
+    """Return the number of rows that all have, one value standing for all rows."""
+    n_rows = max([1, *lengths.values()])
+    for name, length in lengths.items():
+        if length not in (1, n_rows):
+            raise DataError(
+                "{name} has {found:,} rows and {other} has {rows:,}.",
+                code="length-mismatch",
+                name=name,
+                found=length,
+                other=max(lengths, key=lambda key: lengths[key]),
+                rows=n_rows,
+                remedy="Give one value for all rows, or one for each.",
+            )
+    return n_rows
+
+
+def refuse_negative(held: Array, name: str) -> None:
+    """Refuse numbers below 0, with the first row that has one."""
+    bad = held < 0
+    if bad.any():
+        raise DataError(
+            "{argument} must not be negative, got {value:g} at row {row:,}.",
+            code="number-range",
+            argument=Argument(name),
+            value=float(held[bad][0]),
+            row=int(np.argwhere(bad)[0][0]),
+        )
+
+
+def read_levels(level: ArrayLike, n_rows: int) -> Array:
+    """Return quantile levels between 0 and 1, one or one per row."""
+    held = read_each(level, "level", n_rows)
+    bad = ~((held > 0) & (held < 1))
+    if bad.any():
+        raise UsageError(
+            "{argument} must be between 0 and 1, such as 0.9, got {value:g}.",
+            code="level-range",
+            argument=Argument("level"),
+            value=float(held[bad].flat[0]),
+        )
+    return held
+
+
+def read_each(values: ArrayLike, name: str, n_rows: int) -> Array:
+    """Return a number for all rows, or one for each, NaN for missing; one row takes any number."""
+    held = numbers(values, name)
+    if len(held) == 0 or (n_rows > 1 and len(held) not in (1, n_rows)):
+        raise UsageError(
+            "{argument} must be one number for all rows, or one for each of {rows:,}, got shape "
+            "{shape}.",
+            code="length-mismatch",
+            argument=Argument(name),
+            rows=n_rows,
+            shape=held.shape,
+        )
+    return held

@@ -3,8 +3,9 @@
     quantile(u) = value_j + (u - level_j) / (level_j+1 - level_j) * (value_j+1 - value_j)
 
 `fit_quantiles` fits one clone of a quantile regressor per level; `gaussian_from` reads mean and
-spread of a regressor that knows them; `residuals_from` adds held-out errors to predictions. Assumes
-that rows to come are like those fitted to. Fits nothing of its own: scikit-learn does.
+standard deviation of a regressor that predicts them; `residuals_from` adds held-out errors to
+predictions. Assumes that rows to come are like those fitted to, and get_params, set_params and fit
+as scikit-learn has them. Fits nothing of its own: scikit-learn does.
 """
 
 from __future__ import annotations
@@ -17,31 +18,31 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import exprel, logsumexp
 
-from scarce.amounts.law_readers import (
-    agree,
+from scarce.amounts.predictive import (
+    SCAN,
+    EmpiricalPredictive,
+    GaussianPredictive,
+    QuadraturePredictive,
+    Rows,
+    common_length,
+    count,
+    finer,
     finite,
-    matrix,
+    finite_table,
+    panels,
     read_each,
-    read_grid,
     read_levels,
     refuse_negative,
-)
-from scarce.amounts.predictive import EmpiricalPredictive, GaussianPredictive, count
-from scarce.amounts.quadrature import SCAN, ByNodes, finer, panels, with_cuts
-from scarce.amounts.regressors import (
-    as_long_as,
-    level_parameter,
-    refuse_no_regressor,
-    routed_weights,
+    with_cuts,
 )
 from scarce.engine.block import Array
-from scarce.errors import DataError, UsageError, refuse_word, warn_user
+from scarce.errors import Argument, DataError, UsageError, refuse_word, suggest, warn_user
 
 TAIL_EDGES = np.array([0.0, 2.0, 5.0, 10.0, 20.0, 37.0])  # exp(-37) is nothing
 SAME_LEVEL = 1e-12
 
 
-class QuantilePredictive(ByNodes):
+class QuantilePredictive(QuadraturePredictive):
     """A grid of quantiles for each row, straight lines in between.
 
     Parameters
@@ -77,17 +78,26 @@ class QuantilePredictive(ByNodes):
 
     def __init__(self, levels: ArrayLike, values: ArrayLike, *, tails: str = "exponential") -> None:
         refuse_word("tails", tails, ("exponential", "flat", "refuse"))
-        grid, held = read_grid(levels), matrix(values, "values")
+        grid, held = _read_grid(levels), finite_table(values, "values")
         if held.shape[1] != len(grid):
             raise DataError(
-                f"values has {held.shape[1]} columns and there are {len(grid)} levels: give one "
-                "column per level."
+                "{argument} has {found} columns, and there are {count} levels.",
+                code="length-mismatch",
+                argument=Argument("values"),
+                found=held.shape[1],
+                count=len(grid),
+                remedy="Give one column per level.",
             )
         crossed = (np.diff(held, axis=1) < 0).any(axis=1)
         if crossed.any():
             warn_user(
-                f"Quantiles cross in {crossed.sum():,} of {len(held):,} rows (first at row "
-                f"{np.argmax(crossed):,}): they were sorted there. Fewer levels cross less."
+                "Quantiles cross in {count:,} of {rows:,} rows (first at row {row:,}) and were "
+                "sorted there.",
+                code="quantiles-cross",
+                count=int(crossed.sum()),
+                rows=len(held),
+                row=int(np.argmax(crossed)),
+                remedy="Fewer levels cross less.",
             )
             held = np.sort(held, axis=1)
         self._settle(grid, held, tails, int(crossed.sum()))
@@ -109,9 +119,13 @@ class QuantilePredictive(ByNodes):
         """Return the mean of each row, shape (n,), tails included: see `mean_from_tails`."""
         if self.tails == "exponential" and self.tail_share > 0.5 and len(self.levels) > 1:
             warn_user(
-                f"{100 * self.tail_share:.3g} % of the probability lies beyond the levels given, "
-                f"{self.levels[0]:g} to {self.levels[-1]:g}: an exponential tail is assumed there, "
-                "and the mean is mostly its. Fit levels on both sides of the middle."
+                "{share:.3g} % of the probability lies beyond the levels given, {first:g} to "
+                "{last:g}: the mean depends mostly on the assumed exponential tail.",
+                code="mean-from-tails",
+                share=100 * self.tail_share,
+                first=float(self.levels[0]),
+                last=float(self.levels[-1]),
+                remedy="Fit levels on both sides of the middle.",
             )
         return self._mean()
 
@@ -143,8 +157,13 @@ class QuantilePredictive(ByNodes):
         low, high = self._scales(f"The quantile at {seen:g}")
         if self.tails == "exponential":
             warn_user(
-                f"The quantile at {seen:g} lies beyond the levels given, {first:g} to {last:g}: it "
-                "is an exponential tail's. Fit that level too."
+                "The quantile at {level:g} lies beyond the levels given, {first:g} to {last:g}: it "
+                "comes from an assumed exponential tail.",
+                code="beyond-levels",
+                level=seen,
+                first=float(first),
+                last=float(last),
+                remedy="Fit that level too.",
             )
         value = value + low * np.minimum(np.log(wanted / first), 0)
         return np.atleast_1d(value - high * np.minimum(np.log1p(-wanted) - np.log1p(-last), 0))
@@ -183,14 +202,21 @@ class QuantilePredictive(ByNodes):
             return np.zeros(self.n_rows), np.zeros(self.n_rows)
         if self.tails == "refuse" or len(self.levels) == 1:
             raise UsageError(
-                f"{what} depends on what lies beyond the {len(self.levels)} level(s) given, "
-                f"{self.levels[0]:g} to {self.levels[-1]:g}: give more levels, or tails='flat' "
-                "(with two levels or more also tails='exponential')."
+                "{what} depends on what lies beyond the {count} level(s) given, {first:g} to "
+                "{last:g}.",
+                code="tails-needed",
+                what=what,
+                count=len(self.levels),
+                first=float(self.levels[0]),
+                last=float(self.levels[-1]),
+                flat=Argument("tails", "flat"),
+                exponential=Argument("tails", "exponential"),
+                remedy="Give more levels, or {flat} (with two levels or more also {exponential}).",
             )
         slope = np.diff(self.values, axis=1)[:, [0, -1]] / np.diff(self.levels)[[0, -1]]
         return self.levels[0] * slope[:, 0], (1 - self.levels[-1]) * slope[:, 1]
 
-    def take(self, rows: Any) -> Self:
+    def take(self, rows: Rows) -> Self:
         """Return the predictive of these rows."""
         part = object.__new__(type(self))
         part._settle(self.levels, self.values[rows], self.tails, self.rearranged)
@@ -201,9 +227,12 @@ class QuantilePredictive(ByNodes):
         low, high = self._scales()
         if (rate * high >= 1).any() or (rate * low <= -1).any():
             raise UsageError(
-                f"Linex(rate={np.abs(rate).max():g}) has no mean under exponential tails as wide "
-                f"as {max(low.max(), high.max()):.3g}: give a rate below their inverse, or "
-                'tails="flat".'
+                "Linex(rate={rate:g}) has no mean under exponential tails as wide as {width:.3g}.",
+                code="no-mean",
+                rate=float(np.abs(rate).max()),
+                width=float(max(low.max(), high.max())),
+                tails=Argument("tails", "flat"),
+                remedy="Give a rate below their inverse, or {tails}.",
             )
         y = self.values - self._mean()[:, None]
         slope = np.reshape(rate, (-1, 1))
@@ -297,23 +326,23 @@ def fit_quantiles(
     """
     from sklearn.base import clone
 
-    grid, name = read_grid(levels), level_parameter(estimator, parameter)
-    truth = as_long_as(X, y, "y")
+    grid, name = _read_grid(levels), level_parameter(estimator, parameter)
+    truth = one_per_row(X, y, "y")
     passed = routed_weights(estimator, X, sample_weight)
     fits = [clone(estimator).set_params(**{name: float(level)}) for level in grid]
     return QuantileModels(grid, tuple(model.fit(X, truth, **passed) for model in fits))
 
 
 def gaussian_from(regressor: Any, X: Any, *, noise: ArrayLike = 0.0) -> GaussianPredictive:
-    """Return mean and spread that a fitted regressor predicts with ``return_std=True``.
+    """Return mean and standard deviation that a fitted regressor predicts with ``return_std=True``.
 
     Parameters
     ----------
     regressor : fitted BayesianRidge, ARDRegression, GaussianProcessRegressor, or Pipeline with one
     X : array-like of shape (n, k)
     noise : float or array-like of shape (n,)
-        Standard deviation of the outcome around the curve, where the regressor's own spread is the
-        curve's alone: a GaussianProcessRegressor without WhiteKernel. BayesianRidge has it in.
+        Standard deviation of the outcome around the curve, where the regressor's own is the
+        curve's alone: a GaussianProcessRegressor without WhiteKernel. BayesianRidge includes it.
 
     Examples
     --------
@@ -329,23 +358,26 @@ def gaussian_from(regressor: Any, X: Any, *, noise: ArrayLike = 0.0) -> Gaussian
     known = inspect.signature(final.predict).parameters if hasattr(final, "predict") else {}
     if "return_std" not in known:
         raise UsageError(
-            f"{type(final).__name__} predicts no spread (return_std): use BayesianRidge() or "
-            "GaussianProcessRegressor(), or residuals_from(regressor, X, X_held_out, y_held_out)."
+            "{name} does not predict standard deviations (return_std).",
+            code="no-standard-deviation",
+            name=type(final).__name__,
+            remedy="Use BayesianRidge() or GaussianProcessRegressor(), or residuals_from("
+            "regressor, X, X_held_out, y_held_out).",
         )
     extra = finite(noise, "noise")
-    refuse_negative(extra, "noise", "a standard deviation is 0 or above")
+    refuse_negative(extra, "noise")
     mean, sd = regressor.predict(X, return_std=True)
     if hasattr(final, "X_offset_") and _forgets_to_centre():
         inner = regressor[:-1].transform(X) if final is not regressor else np.asarray(X)
         sd = final.predict(inner - final.X_offset_, return_std=True)[1]
-    agree({"return_std": len(sd), "noise": len(extra)})
+    common_length({"return_std": len(sd), "noise": len(extra)})
     return GaussianPredictive(mean, np.hypot(finite(sd, "return_std"), extra))
 
 
 def _forgets_to_centre() -> bool:
-    """Whether BayesianRidge and ARDRegression take spreads around 0, not around the rows' mean.
+    """Whether BayesianRidge and ARDRegression measure deviations around 0, not the rows' mean.
 
-    scikit-learn did before 1.9: too wide a spread for columns whose mean is far from 0.
+    scikit-learn did before 1.9: too wide for columns whose mean is far from 0.
     """
     import sklearn
     from sklearn.utils.fixes import parse_version
@@ -358,8 +390,9 @@ def residuals_from(
 ) -> EmpiricalPredictive:
     """Return predictions plus the errors made on rows that the regressor was not fitted to.
 
-    **Assumes** errors of one law for all rows, small predictions and large ones alike; where the
-    spread grows, fit quantiles. Rows that were fitted to have errors that are too small.
+    **Assumes** errors of one distribution for all rows, small predictions and large ones alike;
+    where errors grow with the prediction, fit quantiles. Errors on rows that were fitted to are
+    too small.
 
     Examples
     --------
@@ -368,8 +401,8 @@ def residuals_from(
     >>> residuals_from(line, [[5.0]], [[2.0], [3.0], [4.0]], [3.0, 6.0, 10.0]).quantile(0.9)
     array([12.])
     """
-    refuse_no_regressor(regressor, "LinearRegression().fit(X, y)")
-    truth = as_long_as(X_held_out, y_held_out, "y_held_out", "X_held_out")
+    check_regressor(regressor, "LinearRegression().fit(X, y)")
+    truth = one_per_row(X_held_out, y_held_out, "y_held_out", "X_held_out")
     # A regressor fitted to a column predicts one: (n, 1) less (n,) would be a table.
     errors = truth - finite(regressor.predict(X_held_out), "predict(X_held_out)")
     return EmpiricalPredictive(errors, sample_weight, shift=regressor.predict(X))
@@ -381,7 +414,7 @@ def cross_residuals(
     """Return predictions of a fit to all rows plus errors of cross-validated fits.
 
     As `residuals_from`, without rows set aside: each error is of a model fitted without its fold
-    (so of slightly fewer rows: the spread is on the safe side). `cv` as scikit-learn takes it; rows
+    (so of slightly fewer rows: errors are on the safe side). `cv` as scikit-learn takes it; rows
     in time order need a splitter of their own and `residuals_from`.
 
     Examples
@@ -394,15 +427,135 @@ def cross_residuals(
     from sklearn.base import clone
     from sklearn.model_selection import cross_val_predict
 
-    refuse_no_regressor(regressor, "LinearRegression()")
-    truth = as_long_as(X, y, "y")
+    check_regressor(regressor, "LinearRegression()")
+    truth = one_per_row(X, y, "y")
     if isinstance(cv, int) and cv > len(truth):
         raise DataError(
-            f"There are {count(len(truth))} and cv={cv}: each fold needs one. Give cv={len(truth)} "
-            "or fewer, or more rows."
+            "{cv} must be at most {rows:,}, the number of rows, got {value}.",
+            code="too-few-rows",
+            cv=Argument("cv"),
+            rows=len(truth),
+            value=cv,
         )
     passed = routed_weights(regressor, X, sample_weight)
     held_out = finite(cross_val_predict(regressor, X, truth, cv=cv, params=passed), "predict(X)")
     fitted = clone(regressor).fit(X, truth, **passed)
     weight = next(iter(passed.values()), None)
     return EmpiricalPredictive(truth - held_out, weight, shift=fitted.predict(X_new))
+
+
+def _read_grid(levels: ArrayLike) -> Array:
+    """Return increasing levels between 0 and 1."""
+    grid = finite(levels, "levels")
+    if not ((grid > 0) & (grid < 1)).all() or not (np.diff(grid) > 0).all():
+        raise UsageError(
+            "{argument} must increase between 0 and 1, such as [0.1, 0.5, 0.9], got {value}.",
+            code="level-range",
+            argument=Argument("levels"),
+            value=grid.tolist(),
+        )
+    return grid
+
+
+def one_per_row(X: Any, values: Any, name: str, table: str = "X") -> Array:
+    """Return one finite number per row of X, or refuse."""
+    held = finite(values, name)
+    shape = getattr(X, "shape", None)
+    n_rows = shape[0] if shape else len(X) if isinstance(X, (list, tuple)) else len(held)
+    if n_rows != len(held):
+        raise DataError(
+            "{table} has {rows:,} rows and {argument} has {found:,} values.",
+            code="length-mismatch",
+            table=Argument(table),
+            rows=n_rows,
+            argument=Argument(name),
+            found=len(held),
+        )
+    return held
+
+
+def routed_weights(estimator: Any, X: Any, sample_weight: Any) -> dict[str, Array]:
+    """Return weights under the name by which they reach the regressor, inside a Pipeline too."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    if sample_weight is None:
+        return {}
+    inner, route = estimator, "sample_weight"
+    while hasattr(inner, "steps"):
+        route, inner = f"{inner.steps[-1][0]}__{route}", inner.steps[-1][1]
+    if not has_fit_parameter(inner, "sample_weight"):
+        raise UsageError(
+            "{estimator}.fit takes no sample_weight.",
+            code="no-sample-weight",
+            estimator=type(inner).__name__,
+            remedy="Leave it out.",
+        )
+    held = one_per_row(X, sample_weight, "sample_weight")
+    refuse_negative(held, "sample_weight")
+    return {route: held}
+
+
+def check_regressor(estimator: Any, example: str) -> None:
+    """Refuse an object that cannot predict, and a class in place of an instance."""
+    if isinstance(estimator, type) or not hasattr(estimator, "predict"):
+        raise UsageError(
+            "{estimator!r} is not a regressor. Give {example}, for example.",
+            code="not-a-regressor",
+            estimator=estimator,
+            example=example,
+        )
+
+
+def level_parameter(estimator: Any, named: str | None = None) -> str:
+    """Return the parameter that sets the level, inside a Pipeline too; refuse other losses."""
+    check_regressor(estimator, "QuantileRegressor()")
+    if not hasattr(estimator, "get_params"):
+        raise UsageError(
+            "{estimator!r} is not a regressor: it has no get_params().",
+            code="not-a-regressor",
+            estimator=estimator,
+        )
+    settings = estimator.get_params(deep=True)
+    if named is not None:
+        if not isinstance(named, str) or named not in settings:
+            raise UsageError(
+                "{estimator} has no parameter {parameter!r}.{hint}",
+                code="unknown-parameter",
+                estimator=type(estimator).__name__,
+                parameter=named,
+                hint=suggest(str(named), settings),
+                remedy="Give the name that set_params takes, inside a Pipeline with its step, as "
+                "in 'step__quantile'.",
+            )
+        return named
+    found, kinds = [], []
+    for stem in dict.fromkeys(name.rpartition("__")[0] for name in settings):
+        part = {k: settings.get(f"{stem}__{k}" if stem else k) for k in ("loss", "objective")}
+        kind = part["loss"] or part["objective"]
+        names = [f"{stem}__{k}" if stem else k for k in ("quantile", "alpha")]
+        if names[0] in settings and kind in (None, "quantile"):
+            found.append(names[0])  # before alpha, which is a penalty in QuantileRegressor
+        elif kind == "quantile":
+            found.append(names[1])
+        kinds += [f"{word}={kind!r}" for word, value in part.items() if value == kind and kind]
+    if len(found) == 1:
+        return found[0]
+    name = type(estimator).__name__
+    if found:
+        raise UsageError(
+            "{estimator} has several levels: {found}.",
+            code="several-levels",
+            estimator=name,
+            found=found,
+            parameter=Argument("parameter", found[0]),
+            remedy="Choose one, such as {parameter}.",
+        )
+    raise UsageError(
+        "{estimator} ({kind}) does not predict quantiles.",
+        code="no-quantiles",
+        estimator=name,
+        kind=kinds[0] if kinds else "without a quantile loss",
+        parameter=Argument("parameter"),
+        remedy='Use QuantileRegressor(), HistGradientBoostingRegressor(loss="quantile") or '
+        'GradientBoostingRegressor(loss="quantile"), or name its {parameter}.',
+    )

@@ -357,6 +357,7 @@ def _money(
     kept = replace(judged, prob=None).labelled()
     rows = slice(None) if kept is judged or len(kept.y) == len(judged.y) else judged.known
     matrix = costs.matrix(judged.classes, kept.table if costs.columns else None)
+    assert matrix is not None  # called only where costs were given
     truth, how = kept.names(), kept.drawn(level, seed)
     done = {name: decide(probs[name][rows], matrix) for name in order}
     mean = {name: mean_cost(truth, done[name], matrix, **how) for name in order}

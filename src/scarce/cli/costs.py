@@ -324,7 +324,7 @@ def _from_file(path: str) -> CostMatrix:
     try:
         return CostMatrix.read(path)
     except UsageError as error:
-        raise DataError(str(error)) from None
+        raise DataError(error.problem) from None
     except (RecursionError, OverflowError) as error:
         what = "nested too deeply" if isinstance(error, RecursionError) else "too great a number"
         raise DataError(f"Costs in {path!r} cannot be read: {what}.") from None

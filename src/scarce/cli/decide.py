@@ -504,9 +504,8 @@ class Decider:
         told = {}
         if not self.matrix.columns:
             bands = self._as_given(self.matrix).thresholds()
-            for name in bands.actions:
-                low, high = bands[name]
-                told[str(name)] = ([low, high], _range(low, high, self.classes[1]))
+            for name, words in bands.texts().items():
+                told[str(name)] = (list(bands[name]), words)
             return told
         for name, ends, used in zip(self.actions, self.ends, self.used, strict=True):
             part = "" if used == self.rows else f", in {used:,} of {self.rows:,} rows"
@@ -611,14 +610,6 @@ def _summary(decider: Decider, read_as: str, out: Any, room: int | None) -> Iter
     if decider.within is not None:
         yield from str(decider.within).splitlines()[1:]
     yield from map(str, decider.idle())
-
-
-def _range(low: float, high: float, event: Any) -> str:
-    if low <= 0 and high >= 1:
-        return "always"
-    if low <= 0:
-        return f"while p({event}) is below {short(high)}"
-    return f"above {short(low)}" if high >= 1 else f"from {short(low)} to {short(high)}"
 
 
 def _ends(least: float, greatest: float) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 OLD = "before_"  # begins the name of a column of probabilities as they were before a correction
 USUAL = "prob"  # what `scarce predict` calls its column, or the beginning of its columns
-SUM_TOLERANCE = 1e-4  # as in decisions/cheapest.py
+SUM_TOLERANCE = 1e-4  # as in decisions/decide.py
 Shape = Callable[[Any], Any]
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"
 

@@ -5,7 +5,8 @@
 The expected cost of the best action now, less that after an answer j; a perfect answer names the
 class (003 section 0.7 asks where entropy is greatest, whatever a mistake costs). Never negative:
 an answer may be left unused. Assumes calibrated probabilities and that the answer comes before the
-action; says nothing of what a label would teach a model: see labels.py.
+action; says nothing of what a label would teach a model: see
+missed/choose.py.
 """
 
 from __future__ import annotations
@@ -14,19 +15,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import column, whole_number
-from scarce.decisions.cheapest import cheapest, read_prob
-from scarce.decisions.costs import as_costs
-from scarce.decisions.doubt import pieces, same_rows
+from scarce.checks import column, is_number, refuse_length, whole_number
+from scarce.decisions.costs import CostsLike, as_costs
+from scarce.decisions.decide import cheapest, class_probabilities, row_slices, same_rows
 from scarce.engine.block import Array
-from scarce.errors import UsageError
-from scarce.results import in_rows, short
+from scarce.errors import Argument, UsageError
+from scarce.results import Record, in_rows, short
 
 
 @dataclass(frozen=True, eq=False)
-class ValueOfAsking:
+class ValueOfAsking(Record):
     """What an answer about each row would save.
 
     Parameters
@@ -88,7 +88,13 @@ class ValueOfAsking:
     def _count(self, n: int, least: int) -> int:
         n = whole_number(n, "n", least=least)
         if n > len(self.value):
-            raise UsageError(f"n={n:,} of {in_rows(len(self.value))}: give that many or fewer.")
+            raise UsageError(
+                "{argument} must be at most {rows:,}, the number of rows, got {value:,}.",
+                code="integer-range",
+                argument=Argument("n"),
+                rows=len(self.value),
+                value=n,
+            )
         return n
 
     def __str__(self) -> str:
@@ -108,19 +114,15 @@ class ValueOfAsking:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data, for JSON."""
-        return {
-            "value": self.value.tolist(),
-            "price": np.asarray(self.price).tolist(),
-            "worth": self.worth.tolist(),
-            "order": self.order.tolist(),
-            "cost_now": self.cost_now.tolist(),
-            "best_price": self.best_price,
-            "gain": self.gain(),
-        }
+        return super().to_dict() | {"best_price": self.best_price, "gain": self.gain()}
 
 
 def value_of_asking(
-    prob: Any, costs: Any, *, price: Any = 0.0, answers: Any = None
+    prob: ArrayLike,
+    costs: CostsLike,
+    *,
+    price: ArrayLike = 0.0,
+    answers: ArrayLike | None = None,
 ) -> ValueOfAsking:
     """Say, row by row, what it is worth to ask somebody before acting.
 
@@ -162,14 +164,14 @@ def value_of_asking(
     """
     matrix = as_costs(costs)
     n_classes = matrix.shape[1]
-    prob = read_prob(prob, matrix.classes)
-    n = len(prob)
-    same_rows(len(prob), matrix, "prob")
+    given = class_probabilities(prob, matrix.classes)
+    n = len(given)
+    same_rows(n, matrix, "prob")
     paid = _read_price(price, n)
     heard = None if answers is None else _read_answers(answers, n_classes)
     value, now = np.empty(n), np.empty(n)
-    for rows in pieces(n, matrix):
-        part, taken = prob[rows], matrix.take(rows)
+    for rows in row_slices(n, matrix):
+        part, taken = given[rows], matrix.take(rows)
         table = taken.at(0, len(part))
         chosen = cheapest(part, taken)
         weighed = part[:, None, :] * (table if table.ndim == 3 else table[None])
@@ -187,35 +189,55 @@ def value_of_asking(
 
 
 def _read_price(price: Any, n: int) -> float | Array:
-    paid = float(price) if isinstance(price, (int, float, np.number)) else column(price, "price")
-    if np.ndim(paid) == 1 and len(np.atleast_1d(paid)) != n:
-        raise UsageError(f"price has {len(np.atleast_1d(paid)):,} values for {in_rows(n)}.")
-    bad = ~(np.isfinite(np.atleast_1d(paid)) & (np.atleast_1d(paid) >= 0.0))
+    if is_number(price):
+        paid: float | Array = float(price)
+    else:
+        refuse_length(price, n, "price")
+        paid = column(price, "price")
+    each = np.atleast_1d(paid)
+    bad = ~(np.isfinite(each) & (each >= 0.0))
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
-        where = f" at row {first:,}" if np.ndim(paid) else ""
         raise UsageError(
-            f"price={np.atleast_1d(paid)[first]:g}{where} cannot be paid: give numbers of 0 or "
-            "more, in the unit of the costs."
+            "{argument} must be finite and not negative, got {value:g}{where}.",
+            code="number-range",
+            argument=Argument("price"),
+            value=float(each[first]),
+            row=first,
+            where=f" at row {first:,}" if np.ndim(paid) else "",
+            remedy="Give it in the unit of the costs.",
         )
     return paid
 
 
-def _read_answers(answers: Any, n_classes: int) -> Array:
+def _read_answers(answers: ArrayLike, n_classes: int) -> Array:
     try:
         table = np.asarray(answers, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"answers is not a table of numbers ({error}).") from None
+        raise UsageError(
+            "{argument} must be a table of numbers ({reason}).",
+            code="not-a-number",
+            argument=Argument("answers"),
+            reason=str(error),
+        ) from None
     if table.ndim != 2 or table.shape[0] != n_classes or table.shape[1] == 0:
         raise UsageError(
-            f"answers has shape {table.shape}: give a row for each of the {n_classes} classes and "
-            "a column for each answer that may come."
+            "{argument} must have a row for each of the {count} classes and a column for each "
+            "answer, got shape {shape}.",
+            code="shape-mismatch",
+            argument=Argument("answers"),
+            count=n_classes,
+            shape=table.shape,
         )
     off = np.abs(table.sum(axis=1) - 1.0)
     if not ((table >= 0.0).all() and (off <= 1e-6).all()):
         row = int(np.flatnonzero(~((table >= 0.0).all(axis=1) & (off <= 1e-6)))[0])
         raise UsageError(
-            f"answers[{row}]={table[row].tolist()} are not the shares of the answers of a class: "
-            "give numbers of 0 or more that sum to 1. Rows are classes."
+            "{argument}[{row}] must hold numbers >= 0 that sum to 1, got {values}.",
+            code="prob-sum",
+            argument=Argument("answers"),
+            row=row,
+            values=table[row].tolist(),
+            remedy="Rows are classes, columns are answers.",
         )
     return np.asarray(table / table.sum(axis=1, keepdims=True))

@@ -1,37 +1,50 @@
 """Which rows get an action that only so many can have?
 
     sum over rows of  min over actions of expected cost,   with at most capacity[a] rows on a
+    = max over prices >= 0 of  sum_i min_a (cost[a, i] + price[a]) - sum_a capacity[a] price[a]
 
 "I can open 200 cases": the 200 with the greatest expected gain over the cheapest alternative. The
 price is what one more place would save. One limited action is a partition of the gains, linear in
-the rows; several are a transportation problem (allotment.py); amounts that differ by row (hours) a
-knapsack, filled by gain per unit, with the gap to the best possible stated. Assumes that gains add
-up over rows, and that all rows are there before the first is decided.
+the rows; amounts that differ by row (hours) are a knapsack, filled by gain per unit, with the gap
+to the best possible stated. Several limits are a transportation problem with few actions and many
+rows. Its dual is concave in one price per action and has no optimum but global ones along "raise
+the prices of a set of actions together" (it is L-natural concave: Murota, Discrete Convex Analysis,
+2003, chapter 7), and the best step along such a set is an order statistic of the rows: one
+partition, no sort. What rounding and ties leave over is corrected on the graph of actions, moving
+the rows that lose least (successive shortest paths: Ahuja, Magnanti and Orlin, Network Flows, 1993,
+section 9.7). Assumes that gains add up over rows, and that all rows are there before the first is
+decided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import column, whole_number
-from scarce.decisions.allotment import allot
-from scarce.decisions.cheapest import expected_cost, read_prob
-from scarce.decisions.costs import CostMatrix, as_costs
-from scarce.decisions.doubt import pieces, same_rows, tally
+from scarce.checks import column, is_number, refuse_length, whole_number
+from scarce.decisions.cost_entries import Name, position_of
+from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
+from scarce.decisions.decide import (
+    action_counts,
+    class_probabilities,
+    expected_cost,
+    row_slices,
+    same_rows,
+)
 from scarce.engine.block import Array
-from scarce.errors import DataError, UsageError, suggest
-from scarce.results import in_rows, short
+from scarce.errors import Argument, DataError, UsageError
+from scarce.results import Record, in_rows, short
 
 FILLS = 200  # rounds of filling the room that the first row that does not fit leaves over
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionWithin:
+class DecisionWithin(Record):
     """An action for each row within the limits, and what the limits cost.
 
     Parameters
@@ -69,19 +82,19 @@ class DecisionWithin:
     actions: NDArray[Any]
     gain: Array
     wanted: Array
-    price: dict[Any, float]
-    used: dict[Any, float]
-    capacity: dict[Any, float]
+    price: dict[Name, float]
+    used: dict[Name, float]
+    capacity: dict[Name, float]
     expected_cost: float
     without: dict[str, float]
     gap: float
-    names: tuple[Any, ...]
+    names: tuple[Name, ...]
 
     def __len__(self) -> int:
         return len(self.actions)
 
     def __str__(self) -> str:
-        lines = [f"{in_rows(len(self))}: {tally(self.actions, self.names)}"]
+        lines = [f"{in_rows(len(self))}: {action_counts(self.actions, self.names)}"]
         for name, room in self.capacity.items():
             lines.append(
                 f"{name}: {self.used[name]:,.6g} of {room:,.6g} used; one more is worth "
@@ -118,11 +131,11 @@ class DecisionWithin:
 
 
 def decide_within(
-    prob: Any,
-    costs: Any,
+    prob: ArrayLike,
+    costs: CostsLike,
     *,
     capacity: Mapping[Any, float],
-    uses: Any = None,
+    uses: ArrayLike | None = None,
 ) -> DecisionWithin:
     """Choose the actions with the least total cost when some can be taken only so often.
 
@@ -146,7 +159,7 @@ def decide_within(
     Notes
     -----
     Without `uses` the answer is exact. One limit: linear in the rows; of rows with equal gain the
-    first ones are taken. Several: see `allotment.allot`; 1 to 2 s for 1e6 rows and three limits.
+    first ones are taken. Several: see `allot`; 1 to 2 s for 1e6 rows and three limits.
     With `uses` the rows are taken by gain per unit, and so on past those that no longer fit: the
     gap is never more than the gain of one row. Limits that do not bind change nothing: the actions
     are those of `decide`.
@@ -164,26 +177,31 @@ def decide_within(
     array(['pass', 'open', 'pass', 'pass'], dtype='<U4')
     """
     matrix = as_costs(costs)
-    given = read_prob(prob, matrix.classes)
+    given = class_probabilities(prob, matrix.classes)
     same_rows(len(given), matrix, "prob")
     room = _read_capacity(capacity, matrix, whole=uses is None)
-    if len(room) == 1 and matrix.shape[0] > 1:
+    if len(room) == 1:
         return _one_limit(given, matrix, room, uses)
     if uses is not None:
         raise UsageError(
-            f"uses= with limits on {len(room)} actions is not solved here: limit one action, or "
-            "leave uses= out and count rows."
+            "{uses} works with a limit on one action, got limits on {count}.",
+            code="uses-one-limit",
+            uses=Argument("uses"),
+            count=len(room),
+            remedy="Limit one action, or leave {uses} out and count rows.",
         )
     return _several_limits(given, matrix, room)
 
 
-def _one_limit(prob: Array, costs: CostMatrix, room: dict[int, float], uses: Any) -> DecisionWithin:
+def _one_limit(
+    prob: Array, costs: CostMatrix, room: dict[int, float], uses: ArrayLike | None
+) -> DecisionWithin:
     ((limited, most),) = room.items()
     n = len(prob)
     lead, wants = np.empty(n), np.empty(n, np.bool_)
     other = np.empty(n, np.min_scalar_type(costs.shape[0]))
     least = none = 0.0
-    for rows in pieces(n, costs):
+    for rows in row_slices(n, costs):
         table = np.ascontiguousarray(
             expected_cost(prob[rows], costs.take(rows), classes=costs.classes).T
         )
@@ -285,8 +303,11 @@ def _several_limits(prob: Array, costs: CostMatrix, room: dict[int, float]) -> D
     limit = np.array([room.get(a, np.inf) for a in range(n_actions)])
     if limit.sum() < n:
         raise UsageError(
-            f"The limits leave room for {limit.sum():,.0f} of {in_rows(n)}, and every action has "
-            "one: raise them, or leave one action without a limit."
+            "The limits leave room for {room:,.0f} of {rows}, and every action has one.",
+            code="capacity-too-small",
+            room=float(limit.sum()),
+            rows=in_rows(n),
+            remedy="Raise them, or leave one action without a limit.",
         )
     table = np.ascontiguousarray(expected_cost(prob, costs, classes=costs.classes).T)
     position = table.argmin(axis=0)
@@ -314,41 +335,218 @@ def _several_limits(prob: Array, costs: CostMatrix, room: dict[int, float]) -> D
     )
 
 
-def _read_capacity(capacity: Any, costs: CostMatrix, *, whole: bool) -> dict[int, float]:
+def _read_capacity(capacity: object, costs: CostMatrix, *, whole: bool) -> dict[int, float]:
     if not isinstance(capacity, Mapping) or not capacity:
         raise UsageError(
-            f"capacity={capacity!r} names no action: give a dict such as "
-            f"capacity={{{costs.actions[-1]!r}: 200}}."
+            "{capacity} must name an action and its limit, such as {example}.",
+            code="capacity-type",
+            capacity=Argument("capacity", capacity),
+            example={costs.actions[-1]: 200},
         )
     room = {}
     for name, most in capacity.items():
-        if not isinstance(name, Hashable) or name not in costs.actions:
-            raise UsageError(
-                f"capacity names the action {name!r}, and the costs have {list(costs.actions)}."
-                f"{suggest(str(name), map(str, costs.actions))}"
-            )
-        a = costs.actions.index(name)
+        a = position_of(name, costs.actions, "action")
         if whole:
             room[a] = float(whole_number(most, f"capacity[{name!r}]", least=0))
             continue
-        number = isinstance(most, (int, float, np.number)) and not isinstance(most, bool)
-        if not number or not 0.0 <= most < np.inf:
+        if not is_number(most) or not 0.0 <= most < np.inf:
             raise UsageError(
-                f"capacity[{name!r}]={most!r} is no amount: give a number of 0 or more, in the "
-                "unit of uses."
+                "{argument} must be a number >= 0, in the unit of uses, got {value!r}.",
+                code="number-range",
+                argument=Argument(f"capacity[{name!r}]"),
+                value=most,
             )
         room[a] = float(most)
     return room
 
 
-def _read_uses(uses: Any, n: int) -> Array:
+def _read_uses(uses: ArrayLike, n: int) -> Array:
+    refuse_length(uses, n, "uses")
     amount = np.asarray(column(uses, "uses"))
-    if len(amount) != n:
-        raise DataError(f"uses has {len(amount):,} values for {in_rows(n)}: give one for each row.")
     bad = np.flatnonzero(~((amount >= 0.0) & (amount < np.inf)))
     if len(bad):
         raise DataError(
-            f"uses is {amount[bad[0]]:g} at row {bad[0]:,} ({len(bad):,} such values): give what "
-            "the row would take up, 0 or more."
+            "{argument} must be finite and not negative, got {value:g} at row {row:,}{more}.",
+            code="number-range",
+            argument=Argument("uses"),
+            value=float(amount[bad[0]]),
+            row=int(bad[0]),
+            more=f" ({len(bad):,} such values)" if len(bad) > 1 else "",
+            remedy="Give what the row would take up.",
         )
     return amount
+
+
+ALL_SETS = 6  # limited actions, up to which every set of them is tried: 63 partitions a round
+ROUNDS = 60
+PART = 100_000  # rows from which a part is priced first
+
+Path = tuple[float, tuple[int, ...]]
+
+
+class Allotment(NamedTuple):
+    """An assignment of rows to actions, with its proof."""
+
+    position: NDArray[np.intp]  # (n,)
+    price: Array  # (actions,): what one more place is worth
+    gap: float  # how far the total cost may be above the least possible
+
+
+def allot(costs: Array, room: Array) -> Allotment:
+    """Assign each row an action so that the total cost is least and no action has too many.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n_actions, n)
+        Of each action in each row.
+    room : ndarray of shape (n_actions,)
+        Whole numbers, or inf. Together at least n.
+
+    Notes
+    -----
+    A round costs one partition of the rows for each set of limited actions, 2^L - 1 of them up to
+    L = 6, the single ones and all together beyond; a handful of rounds is the rule. Beyond six the
+    prices may stop short of the best, and the rest is moved a row at a time, each for one look at
+    all rows: still exact, but without a bound on how many moves it takes.
+
+    Examples
+    --------
+    >>> costs = np.array([[1.0, 1.5, 2.0], [0.0, 0.0, 2.5], [5.0, 5.0, 5.0]])
+    >>> allot(costs, np.array([1, 1, np.inf]))
+    Allotment(position=array([0, 1, 2]), price=array([3., 4., 0.]), gap=0.0)
+    """
+    price = _prices(costs, room)
+    position = (costs + price[:, None]).argmin(axis=0)
+    _correct(costs, room, position)
+    price = _place_values(costs, room, position)
+    full = room < np.inf
+    taken = np.take_along_axis(costs, position[None], axis=0)[0]
+    # Row by row, where both sides are alike to the last digits of a single row, not of the total.
+    slack = taken + price[position] - (costs + price[:, None]).min(axis=0)
+    count = np.bincount(position, minlength=len(costs))
+    gap = float(slack.sum() + (price[full] * (room[full] - count[full])).sum())
+    return Allotment(position, price, gap)
+
+
+def _prices(costs: Array, room: Array) -> Array:
+    """Prices at which no set of limited actions should cost more or less; best if all sets."""
+    n = costs.shape[1]
+    price = np.zeros(len(costs))
+    if n > PART:
+        step = n // (PART // 5)
+        some = costs[:, ::step]
+        scaled = np.round(room * (some.shape[1] / n))
+        if scaled.sum() >= some.shape[1]:
+            price = _prices(some, scaled)
+    limited = [int(a) for a in np.flatnonzero(np.isfinite(room))]
+    sizes = range(1, len(limited) + 1) if len(limited) <= ALL_SETS else (1, len(limited))
+    sets = [list(members) for size in sizes for members in combinations(limited, size)]
+    priced = costs + price[:, None]
+    for _ in range(ROUNDS):
+        moved = False
+        for members in sets:
+            step_by = _step(
+                priced, members, float(room[members].sum()), float(price[members].min())
+            )
+            if step_by != 0.0:
+                before = price[members].copy()
+                price[members] = np.maximum(before + step_by, 0.0)
+                priced[members] = costs[members] + price[members, None]
+                moved |= bool((price[members] != before).any())
+        if not moved:
+            break
+    return price
+
+
+def _step(priced: Array, members: list[int], room: float, least: float) -> float:
+    """By how much to raise the prices of a set of actions together; the shortest best step."""
+    n = priced.shape[1]
+    others = [a for a in range(len(priced)) if a not in members]
+    if room > n:
+        return -least
+    if not others:
+        return 0.0
+    lead = priced[others].min(axis=0) - priced[members].min(axis=0)
+    first_out = n - int(room) - 1  # place of the greatest lead that finds no room
+    places = [at for at in (first_out, first_out + 1) if 0 <= at < n]
+    lead.partition(places)
+    if first_out >= 0 and lead[first_out] > 0.0:
+        return float(lead[first_out])
+    if first_out + 1 < n and lead[first_out + 1] < 0.0:
+        return max(float(lead[first_out + 1]), -least)
+    return 0.0
+
+
+def _correct(costs: Array, room: Array, position: NDArray[np.intp]) -> None:
+    """Move rows along cheapest chains of actions, until none is too full and no chain saves."""
+    trifle = 16 * np.finfo(np.float64).eps * float(np.abs(costs).max(initial=0.0))
+    while True:
+        count = np.bincount(position, minlength=len(costs))
+        spare = np.flatnonzero(count < room)
+        over = np.flatnonzero(count > room)
+        sources = over if len(over) else np.flatnonzero(count > 0)
+        loss = _losses(costs, position)
+        chains = [
+            chain
+            for start in sources
+            for end, chain in _chains(loss, [int(start)]).items()
+            if end in spare and end != start
+        ]
+        if len(over) == 0:
+            chains = [chain for chain in chains if chain[0] < -trifle]
+        if not chains:
+            return
+        _, path = min(chains)
+        most = room[path[-1]] - count[path[-1]]
+        if len(over):
+            most = min(most, count[path[0]] - room[path[0]])
+        _move(costs, position, path, loss, most)
+
+
+def _losses(costs: Array, position: NDArray[np.intp]) -> Array:
+    """What it costs at least to move one row from an action (first index) to another."""
+    loss = np.full((len(costs), len(costs)), np.inf)
+    for a in range(len(costs)):
+        rows = np.flatnonzero(position == a)
+        if len(rows):
+            held = costs[:, rows]
+            loss[a] = (held - held[a]).min(axis=1)
+        loss[a, a] = np.inf
+    return loss
+
+
+def _chains(loss: Array, starts: list[int]) -> dict[int, Path]:
+    """The cheapest chain of moves from any start to each action, without passing one twice."""
+    best: dict[int, Path] = {start: (0.0, (start,)) for start in starts}
+    for _ in range(len(loss) - 1):
+        changed = False
+        for a, (cost, path) in list(best.items()):
+            for b in range(len(loss)):
+                longer = cost + float(loss[a, b])
+                if b not in path and longer < best.get(b, (np.inf, ()))[0]:
+                    best[b] = (longer, (*path, b))
+                    changed = True
+        if not changed:
+            break
+    return best
+
+
+def _move(
+    costs: Array, position: NDArray[np.intp], path: tuple[int, ...], loss: Array, most: float
+) -> None:
+    """Move rows along a chain: as many as lose equally little, at most so many."""
+    movers = []
+    for a, b in pairwise(path):
+        rows = np.flatnonzero(position == a)
+        movers.append(rows[costs[b, rows] - costs[a, rows] == loss[a, b]])
+    size = int(min([most, *map(len, movers)]))
+    for rows, b in zip(movers, path[1:], strict=True):
+        position[rows[:size]] = b
+
+
+def _place_values(costs: Array, room: Array, position: NDArray[np.intp]) -> Array:
+    """What one more place would save: the best chain of moves that ends there."""
+    count = np.bincount(position, minlength=len(costs))
+    chains = _chains(_losses(costs, position), list(range(len(costs))))
+    saved = np.array([max(0.0 - chains[a][0], 0.0) for a in range(len(costs))])
+    return np.where(count >= room, saved, 0.0)

@@ -2,7 +2,7 @@
 
     predict_action(X) = decide(estimator.predict_proba(X), costs)                       (003 0.2)
 
-The inner fit knows nothing of the costs: probabilities first, then decisions, so that new costs
+The inner fit knows nothing of the costs: probabilities first, then decisions, and new costs
 need no new fit. Assumes that the inner probabilities are right; `PriorCorrected`, `RareClassifier`
 and scikit-learn's `CalibratedClassifierCV` are there for that. Does not tune a threshold: the costs
 say it.
@@ -14,7 +14,7 @@ import os
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
@@ -25,18 +25,23 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from scarce.checks import column
-from scarce.decisions.cheapest import cheapest, decide
-from scarce.decisions.cost_checks import order_matters
-from scarce.decisions.costs import CostMatrix, as_costs
-from scarce.decisions.places import places
-from scarce.decisions.row_costs import columns_of
-from scarce.decisions.table import DecisionTable, decision_table
+from scarce.checks import Constraint, Word, check_parameters, read_weight, refuse_length
+from scarce.decisions.costs import CostMatrix, CostsLike, as_costs, order_matters
+from scarce.decisions.decide import (
+    DecisionTable,
+    base_rates,
+    cheapest,
+    decide,
+    decision_table,
+    encode_labels,
+)
 from scarce.engine.block import Array
 from scarce.engine.rows import Rows
-from scarce.errors import DataError, UsageError, refuse_word, warn_user
+from scarce.errors import Argument, DataError, Phrase, UsageError, warn_user
 from scarce.io.labels import label_array
 from scarce.io.schema import unmasked_weights
+
+PARAMETERS: dict[str, list[Constraint]] = {"tie": [Word("first", "last")]}
 
 
 class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,8 +58,8 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     tie : {"first", "last"}
         Which of several actions of equal expected cost.
     trained_at, now_at : float, or array-like of shape (n_classes,), optional
-        Class shares that the estimator learnt at and those where it is used, both in the order of
-        `classes_`; see `correct_prior`.
+        Base rates of the classes where the estimator learnt and where it is used, both in the
+        order of `classes_`; see `correct_prior`.
 
     Attributes
     ----------
@@ -94,11 +99,11 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def __init__(
         self,
         estimator: Any,
-        costs: Any = None,
+        costs: CostsLike | None = None,
         *,
         tie: str = "first",
-        trained_at: Any = None,
-        now_at: Any = None,
+        trained_at: ArrayLike | None = None,
+        now_at: ArrayLike | None = None,
     ) -> None:
         self.estimator = estimator
         self.costs = costs
@@ -117,20 +122,23 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         **params : passed to the inner fit
             With metadata routing, to whom it is routed.
         """
-        refuse_word("tie", self.tie, ("first", "last"))
+        check_parameters(self, PARAMETERS)
         if not hasattr(self.estimator, "predict_proba"):
             raise UsageError(
-                f"{type(self.estimator).__name__} gives no probabilities (it has no "
-                "predict_proba), so expected costs cannot be formed. Wrap it in scikit-learn's "
-                "CalibratedClassifierCV first."
+                "{estimator} has no predict_proba, and expected costs need probabilities.",
+                code="no-probabilities",
+                estimator=type(self.estimator).__name__,
+                remedy="Wrap it in scikit-learn's CalibratedClassifierCV first.",
             )
         costs = self._given_costs()  # what is wrong with them is said before a long fit
         self.estimator_ = clone(self.estimator)
         if isinstance(X, Rows):
             if y is not None or sample_weight is not None:
                 raise UsageError(
-                    "Rows carry their own labels and weights: name them in open_rows(label=, "
-                    "weight=), not in fit."
+                    "Rows carry their own labels and weights.",
+                    code="rows-with-labels",
+                    opened=Phrase("open_rows(label=, weight=)"),
+                    remedy="Name them in {opened}, not in fit.",
                 )
             self.estimator_.fit(X, **params)
         else:
@@ -145,8 +153,13 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 costs.shape[1] == 2
             )
             raise UsageError(
-                f"{only}The costs are for {list(costs.classes)}, and y has {len(names)} classes "
-                f"{names[:8]}: give a column of costs for each."
+                "{only}The costs are for {classes}, and y has {count} classes {names}.",
+                code="class-count",
+                only=only,
+                classes=list(costs.classes),
+                count=len(names),
+                names=names[:8],
+                remedy="Give a column of costs for each class.",
             )
         if names != list(range(len(names))):  # numbers may be those of a VotingClassifier
             self._check_costs(costs, names)
@@ -169,9 +182,12 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             if costs.positional or names != list(range(len(names))):
                 raise
             raise UsageError(
-                f"The costs are for {list(costs.classes)} and this classifier was fitted on the "
-                f"classes {names}, as inside VotingClassifier or cross_val_predict, which number "
-                "them: give costs without class names, in the sorted order of the classes."
+                "The costs are for {classes}, and this classifier was fitted on the classes "
+                "{names}: VotingClassifier and cross_val_predict number them.",
+                code="numbered-classes",
+                classes=list(costs.classes),
+                names=names,
+                remedy="Give costs without class names, in the sorted order of the classes.",
             ) from error
 
     @property
@@ -180,16 +196,15 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return self.costs_.action_names()
 
     def predict_proba(self, X: Any) -> Array:
-        """Return each class's probability, for the class mix now_at where it is given."""
+        """Return the probability of each class, recalibrated to now_at where it is given."""
         check_is_fitted(self)
         prob = self.estimator_.predict_proba(X)
-        if self.trained_at is None and self.now_at is None:
+        rates = base_rates(self.trained_at, self.now_at)
+        if rates is None:
             return np.asarray(prob)
         from scarce.prior.shift import correct_prior
 
-        if self.trained_at is None or self.now_at is None:
-            raise UsageError("Give trained_at= and now_at= both, or neither.")
-        return correct_prior(prob, self.trained_at, self.now_at)
+        return correct_prior(prob, *rates)
 
     def predict_action(self, X: Any, amounts: Any = None) -> NDArray[Any]:
         """Return the name of the cheapest action for every row.
@@ -214,8 +229,11 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         chosen = costs.class_actions
         if not chosen:
             raise UsageError(
-                f"None of the actions {list(costs.actions)} is named after a class "
-                f"{self.classes_.tolist()}: use predict_action(X)."
+                "None of the actions {actions} is named after a class {classes}.",
+                code="no-class-action",
+                actions=list(costs.actions),
+                classes=self.classes_.tolist(),
+                remedy="Use predict_action(X).",
             )
         if len(chosen) == 1:
             best = np.zeros(len(prob), dtype=np.intp)
@@ -249,12 +267,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         paid = table[best, truth] if table.ndim == 2 else table[each, best, truth]
         if sample_weight is None:
             return -float(paid.mean())
-        weight = column(sample_weight, "sample_weight")
-        if len(weight) != len(paid) or not (weight >= 0).all() or not 0 < weight.sum() < np.inf:
-            raise DataError(
-                f"sample_weight has {len(weight):,} values for {len(paid):,} rows, or one that is "
-                "negative, missing or infinite, or only 0: give a number from 0 on for every row."
-            )
+        weight = read_weight(sample_weight, len(paid), "sample_weight")
         return -float(np.average(paid, weights=weight))
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -282,8 +295,10 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             return dict(process_routing(self, "fit", **params).estimator.fit)
         if sample_weight is not None and not has_fit_parameter(self.estimator_, "sample_weight"):
             raise UsageError(
-                f"{type(self.estimator_).__name__}.fit takes no sample_weight. For a pipeline pass "
-                "STEP__sample_weight=, or turn metadata routing on."
+                "{estimator}.fit takes no sample_weight.",
+                code="no-sample-weight",
+                estimator=type(self.estimator_).__name__,
+                remedy="For a pipeline pass STEP__sample_weight=, or turn metadata routing on.",
             )
         return params
 
@@ -293,16 +308,22 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         alphabet = isinstance(names[0], str)  # which says nothing of negative and positive
         if costs is not None and costs.positional and alphabet and order_matters(costs):
             warn_user(
-                f"The costs name no classes, so their columns are taken as {names}, in this sorted "
-                f"order: with false_alarm and miss the event is {names[-1]!r}. Give the costs "
-                "classes=(negative, positive)."
+                "The costs name no classes: their columns are taken as {names}, in this sorted "
+                "order, and with false_alarm and miss the event is {event!r}.",
+                code="unnamed-classes",
+                names=names,
+                event=names[-1],
+                classes=Argument("classes", ("negative", "positive")),
+                remedy="Give the costs {classes}.",
             )
 
     def _given_costs(self) -> CostMatrix | None:
         if isinstance(self.costs, (str, os.PathLike)):
             raise UsageError(
-                f"costs={os.fspath(self.costs)!r} is a file, which may change under a fitted "
-                f"model: pass costs=CostMatrix.read({os.fspath(self.costs)!r})."
+                "{costs} is a file, which may change under a fitted model.",
+                code="costs-type",
+                costs=Argument("costs", os.fspath(self.costs)),
+                remedy="Read it first, CostMatrix.read(path).",
             )
         return None if self.costs is None else as_costs(self.costs)
 
@@ -310,28 +331,37 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """The costs with the amounts of these rows."""
         costs = self.costs_
         if amounts is not None and not costs.columns:
-            raise UsageError("amounts= was given, and the costs name no column: leave it out.")
+            raise UsageError(
+                "{amounts} was given, and the costs name no column.",
+                code="unused-argument",
+                amounts=Argument("amounts"),
+                remedy="Leave it out.",
+            )
         if costs.columns:
             if amounts is None and not hasattr(X, "columns"):
                 raise UsageError(
-                    f"The costs name {', '.join(map(repr, costs.columns))}: pass amounts=, a table "
-                    "with these columns or an array with one column for each."
+                    "The costs name {names}, and there are no {amounts}.",
+                    code="unbound-column",
+                    names=", ".join(map(repr, costs.columns)),
+                    amounts=Argument("amounts"),
+                    remedy="Pass {amounts}: a table with these columns, or an array with one "
+                    "column for each.",
                 )
             table = X if amounts is None else amounts
-            costs = costs.bind(columns_of(table, costs.columns))
+            costs = costs.bind(table)
         return costs
 
     def _codes(self, y: Any, n_rows: int) -> NDArray[np.intp]:
         """Position of each outcome among the classes."""
-        codes = places(y, self.classes_.tolist(), "y", "the classes")
-        if len(codes) != n_rows:
-            raise DataError(
-                f"y has {len(codes):,} values for {n_rows:,} rows: give one class each."
-            )
+        codes = encode_labels(y, self.classes_.tolist(), "y", "the classes")
+        refuse_length(codes, n_rows, "y")
         if (codes < 0).any():
             raise DataError(
-                f"y has no class at row {int(np.argmax(codes < 0)):,}: a cost needs the outcome. "
-                "Leave such rows out."
+                "{argument} has no class at row {row:,}, and a cost needs the outcome.",
+                code="missing-label",
+                argument=Argument("y"),
+                row=int(np.argmax(codes < 0)),
+                remedy="Leave such rows out.",
             )
         return codes
 
@@ -341,6 +371,9 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             return
         classes = self.classes_.tolist()
         if classes != np.asarray(self.estimator_.classes_).tolist():
-            raise DataError("classes_ are not those of the inner model.")
+            raise DataError("classes_ are not those of the inner model.", code="inconsistent-model")
         if self.costs_.shape[1] != len(classes):
-            raise DataError("The costs are for another number of classes than the model's.")
+            raise DataError(
+                "The costs are for another number of classes than the model's.",
+                code="inconsistent-model",
+            )

@@ -5,8 +5,8 @@
     block,5,0                   legit = 0                         abstain = 3
     ask,3,3                     fraud = "amount"                  classes = ["legit", "fraud"]
 
-A cost is a number or the name of a column, also "0.8 * amount + 15". Class names that are all whole
-numbers are read as numbers. Does not look into the costs: see costs.py.
+A cost is a number or the name of a column, also "0.8 * amount + 15". Class names that are all
+integers are read as numbers. Does not judge the costs: see costs.py.
 """
 
 from __future__ import annotations
@@ -19,37 +19,64 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from scarce.errors import DataError, UsageError, suggest
+from scarce.errors import Argument, DataError, UsageError, suggest
 
 SHORT_FORM = ("false_alarm", "miss", "hit", "correct_rejection", "abstain", "classes")
 Made = TypeVar("Made")
 LARGEST = 1 << 20  # bytes of a file of costs
+HEADING = "Give a heading 'action,class,class', then a line for each action."
 
 
 def read_costs(path: str | os.PathLike[str], make: Callable[..., Made]) -> Made:
     """Return what `make` (a CostMatrix) makes of a file, or say what is wrong with it."""
     if not isinstance(path, (str, os.PathLike)):
-        raise UsageError(f"CostMatrix.read({path!r}): give the path of a .csv or .toml file.")
-    place = Path(path)
+        raise UsageError(
+            "CostMatrix.read({path!r}): give the path of a .csv or .toml file.",
+            code="path-type",
+            path=path,
+        )
+    place, file = Path(path), os.fspath(path)
     ending = place.suffix.lower()
     if ending not in (".csv", ".tsv", ".toml"):
         raise UsageError(
-            f"Costs in {os.fspath(path)!r}: the ending {ending!r} is not known. Give a .csv with a "
-            "row per action, or a .toml file."
+            "Costs in {file!r}: the ending {ending!r} is not known.",
+            code="unknown-file-type",
+            file=file,
+            ending=ending,
+            remedy="Give a .csv with a row per action, or a .toml file.",
         )
     try:
         if place.stat().st_size > LARGEST:
-            raise DataError(f"{os.fspath(path)!r} is over 1 MB: that is no matrix of costs.")
+            raise DataError(
+                "{file!r} is over 1 MB: that is not a matrix of costs.",
+                code="file-too-large",
+                file=file,
+            )
         text = place.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        what = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise DataError(f"Costs in {os.fspath(path)!r} cannot be read: {what}.") from None
+        raise DataError(
+            "Costs in {file!r} cannot be read: {reason}.",
+            code="file-unreadable",
+            file=file,
+            reason=error.strerror if isinstance(error, OSError) else "it is not UTF-8 text",
+        ) from None
     try:
         if ending == ".toml":
             return make(**_from_toml(text))
         return make(**_from_csv(text, "\t" if ending == ".tsv" else ","))
     except (DataError, UsageError) as error:
-        raise type(error)(f"{os.fspath(path)!r}: {error}") from None
+        raise _in_file(error, file) from None
+
+
+def _in_file(error: DataError | UsageError, file: str) -> DataError | UsageError:
+    """The same problem, with the file it was found in."""
+    found = error.problem
+    text, remedy = found.text, found.remedy
+    if not found.fields:  # braces were taken as they stand
+        text, *remedy = [one.replace("{", "{{").replace("}", "}}") for one in (text, *remedy)]  # type: ignore[assignment]
+    return type(error)(
+        "{file!r}: " + text, code=found.code, remedy=remedy, **{**found.fields, "file": file}
+    )
 
 
 def _from_csv(text: str, mark: str) -> dict[str, Any]:
@@ -59,21 +86,29 @@ def _from_csv(text: str, mark: str) -> dict[str, Any]:
     try:
         lines = [line for line in csv.reader(text.splitlines(), delimiter=mark) if any(line)]
     except csv.Error as error:
-        raise DataError(f"the text cannot be read as a table ({error}).") from None
+        raise DataError(
+            "Cannot read the text as a table ({reason}).", code="csv-syntax", reason=str(error)
+        ) from None
     if len(lines) < 3 or len(lines[0]) < 3:
         raise DataError(
-            "a matrix of costs needs a heading 'action,class,class', and a line for each action."
+            "The table is too small for a matrix of costs.", code="costs-shape", remedy=HEADING
         )
     if lines[0][0].strip().lower() not in ("action", "actions", ""):
         raise DataError(
-            f"the heading begins with {lines[0][0]!r}, where 'action' is expected: give a heading "
-            "'action,class,class', then a line for each action."
+            "The heading begins with {found!r} instead of 'action'.",
+            code="csv-heading",
+            found=lines[0][0],
+            remedy=HEADING,
         )
     for number, line in enumerate(lines[1:], 2):
         if len(line) != len(lines[0]):
             raise DataError(
-                f"line {number} has {len(line)} cells and the heading {len(lines[0])}: give the "
-                "action's name, then one cost per class."
+                "Line {line} has {found} cells and the heading {expected}.",
+                code="length-mismatch",
+                line=number,
+                found=len(line),
+                expected=len(lines[0]),
+                remedy="Give the action's name, then one cost per class.",
             )
     classes = _read_names([cell.strip() for cell in lines[0][1:]])
     actions = [line[0].strip() for line in lines[1:]]
@@ -88,26 +123,41 @@ def _from_toml(text: str) -> dict[str, Any]:
     try:
         held = tomllib.loads(text)
     except ValueError as error:  # not TOML, or an integer of thousands of digits
-        raise DataError(f"the text is not TOML ({error}).") from None
+        raise DataError(
+            "The text is not TOML ({reason}).", code="toml-syntax", reason=str(error)
+        ) from None
     if "costs" in held:
         return _from_tables(held)
     for word in held:
         if word not in SHORT_FORM:
             raise DataError(
-                f"{word!r} is not known.{suggest(word, (*SHORT_FORM, 'costs'))} Give false_alarm "
-                "and miss (and abstain), or a table [costs.ACTION] for each action."
+                "{word!r} is not known.{hint}",
+                code="unknown-word",
+                word=word,
+                hint=suggest(word, (*SHORT_FORM, "costs")),
+                remedy="Give false_alarm and miss (and abstain), or a table [costs.ACTION] for "
+                "each action.",
             )
     for word in ("false_alarm", "miss"):
         if word not in held:
-            raise DataError(f"{word} is missing: give false_alarm and miss, or [costs.ACTION].")
-    cell = {word: _entry(held.get(word, 0), word, "") for word in SHORT_FORM[:4]}
+            raise DataError(
+                "{word} is missing.",
+                code="missing-argument",
+                word=word,
+                remedy="Give false_alarm and miss, or [costs.ACTION].",
+            )
+    cell = {word: _entry(held.get(word, 0), word, None) for word in SHORT_FORM[:4]}
     classes = _class_list(held.get("classes", [0, 1]))
     if len(classes) != 2:
-        raise DataError(f"classes={classes}: false_alarm and miss are for two, negative first.")
+        raise DataError(
+            "classes={classes}: false_alarm and miss are for two classes, negative first.",
+            code="two-classes-needed",
+            classes=classes,
+        )
     grid = [[cell["correct_rejection"], cell["miss"]], [cell["false_alarm"], cell["hit"]]]
     actions: list[Any] = list(classes)
     if "abstain" in held:
-        grid.append([_entry(held["abstain"], "abstain", "")] * 2)
+        grid.append([_entry(held["abstain"], "abstain", None)] * 2)
         actions.append("abstain")
     named = classes if "classes" in held else None
     return {"costs": grid, "actions": actions, "classes": named}
@@ -116,10 +166,14 @@ def _from_toml(text: str) -> dict[str, Any]:
 def _from_tables(held: dict[str, Any]) -> dict[str, Any]:
     tables = held["costs"]
     if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
-        raise DataError("costs must be a table for each action, such as [costs.pass].")
+        raise DataError(
+            "costs must be a table for each action, such as [costs.pass].", code="costs-type"
+        )
     for word in held:
         if word not in ("costs", "classes"):
-            raise DataError(f"{word!r} is not known beside [costs.ACTION].")
+            raise DataError(
+                "{word!r} is not known beside [costs.ACTION].", code="unknown-word", word=word
+            )
     seen = list(dict.fromkeys(label for table in tables.values() for label in table))
     classes = _class_list(held["classes"]) if "classes" in held else _read_names(seen)
     written = [str(label) for label in classes]
@@ -128,35 +182,52 @@ def _from_tables(held: dict[str, Any]) -> dict[str, Any]:
         for label in table:
             if label not in written:
                 raise DataError(
-                    f"[costs.{action}] names the class {label!r}, and classes are {written}."
-                    f"{suggest(label, written)}"
+                    "[costs.{action}] names the class {label!r}; classes are {known}.{hint}",
+                    code="unknown-class",
+                    action=action,
+                    label=label,
+                    known=written,
+                    hint=suggest(label, written),
                 )
         for label in written:
             if label not in table:
-                raise DataError(f"[costs.{action}] has no cost for the class {label!r}.")
+                raise DataError(
+                    "[costs.{action}] has no cost for the class {label!r}.",
+                    code="missing-class",
+                    action=action,
+                    label=label,
+                )
         grid.append([_entry(table[label], action, label) for label in written])
     return {"costs": grid, "actions": _as_classes(list(tables), classes), "classes": classes}
 
 
 def _class_list(given: Any) -> list[Any]:
     if not isinstance(given, list) or not all(isinstance(v, (str, int, float)) for v in given):
-        raise DataError(f'classes={given!r}: give a list of names, such as ["legit", "fraud"].')
+        raise DataError(
+            '{classes}: give a list of names, such as ["legit", "fraud"].',
+            code="names-type",
+            classes=Argument("classes", given),
+        )
     return given
 
 
-def _entry(cell: Any, action: Any, label: Any) -> Any:
+def _entry(cell: Any, action: str, label: Any) -> float | str:
     """A number, or the text of an amount in a column."""
-    where = f"action {action!r}, class {label!r}" if label != "" else str(action)
-    if isinstance(cell, bool) or not isinstance(cell, (int, float, str)):
-        raise DataError(f"the cost for {where} is {cell!r}: give a number or a column's name.")
-    if isinstance(cell, str):
-        if not cell.strip():
-            raise DataError(f"the cost for {where} is empty: give a number or a column's name.")
-        try:
-            return float(cell)
-        except ValueError:
-            return cell.strip()
-    return float(cell)
+    number = isinstance(cell, (int, float)) and not isinstance(cell, bool)
+    if number:
+        return float(cell)
+    if not isinstance(cell, str) or not cell.strip():
+        raise DataError(
+            "The cost for {place} is {cell!r}.",
+            code="cost-type",
+            place=action if label is None else f"action {action!r}, class {label!r}",
+            cell=cell,
+            remedy="Give a number or the name of a column.",
+        )
+    try:
+        return float(cell)
+    except ValueError:
+        return cell.strip()
 
 
 def _read_names(names: list[str]) -> list[Any]:
@@ -173,6 +244,6 @@ def _read_names(names: list[str]) -> list[Any]:
 
 
 def _as_classes(actions: list[str], classes: list[Any]) -> list[Any]:
-    """Actions under the name of a class get the class itself, so that 1 and '1' are one thing."""
+    """Actions under the name of a class get the class itself: 1 and '1' are one thing."""
     known = {str(label): label for label in classes}
     return [known.get(action, action) for action in actions]

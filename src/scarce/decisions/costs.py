@@ -1,34 +1,44 @@
-"""What does each action cost in each class, and which actions can never pay?
+"""What does each action cost in each class, and do these costs make sense?
 
     costs[action, class],   expected cost of an action = sum over classes of prob * cost   (003 0.2)
 
 More actions than classes (act, do not act, ask a person), costs that vary by row (the amount at
 stake), gains as negative costs. Assumes that costs add up over rows and do not depend on what is
-decided elsewhere; for limits on the number of actions see budget.py. Decides nothing: cheapest.py.
+decided elsewhere; for limits on the number of actions see budget.py. Decides nothing: decide.py.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from scarce.decisions.bands import Bands, bands
-from scarce.decisions.cost_checks import Idle, earning_mistakes, idle_actions, nonsense
-from scarce.decisions.cost_entries import abstain_entries, frame_names, read_entries, row_count
+from scarce.decisions.bands import Bands, Idle, find_bands, idle_actions
+from scarce.decisions.cost_entries import (
+    Entry,
+    Name,
+    Rows,
+    abstain_entries,
+    columns_of,
+    frame_names,
+    name_array,
+    position_of,
+    read_entries,
+    read_names,
+    row_count,
+    unbound,
+)
 from scarce.decisions.cost_files import read_costs
-from scarce.decisions.cost_names import name_array, place_of, read_names
-from scarce.decisions.cost_text import matrix_text
-from scarce.decisions.row_costs import columns_of
 from scarce.engine.block import Array
-from scarce.errors import UsageError, suggest, warn_user
+from scarce.errors import Argument, UsageError, suggest, warn_user
+from scarce.results import short
 
-Name = Hashable
-Entry = Any  # a number, an array of one number per row, the name of a column, or an Amount
+BINARY = ("false_alarm", "miss", "hit", "correct_rejection")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,17 +100,21 @@ class CostMatrix:
         classes = read_names(self.classes, n_classes, "classes", range(n_classes))
         if self.actions is None and n_actions != n_classes:
             raise UsageError(
-                f"There are {n_actions} actions and {n_classes} classes: name the actions, such as "
-                "actions=['pass', 'block', 'ask'], in the order of the rows of costs."
+                "costs has {n_actions} actions and {n_classes} classes, and the actions have no "
+                "names.",
+                code="names-needed",
+                n_actions=n_actions,
+                n_classes=n_classes,
+                actions=Argument("actions", ["pass", "block", "ask"]),
+                remedy="Name them in the order of the rows of costs, such as {actions}.",
             )
         put(self, "positional", positional)
         put(self, "classes", classes)
         put(self, "actions", read_names(self.actions, n_actions, "actions", classes))
         row_count(self.amounts)  # refuses columns of different lengths
         fixed.setflags(write=False)
-        remarks = nonsense(self) if fresh else []
-        if remarks:
-            warn_user(remarks[0] + f" ({len(remarks)} such pairs)" * (len(remarks) > 1))
+        if fresh:
+            _warn_right_costs_more(self)
 
     @classmethod
     def binary(
@@ -145,7 +159,11 @@ class CostMatrix:
         except TypeError:
             count = 0
         if count < 2 or isinstance(classes, (str, bool)):
-            raise UsageError(f"zero_one({classes!r}): give two classes or more, or their names.")
+            raise UsageError(
+                "zero_one({classes!r}): give two classes or more, or their names.",
+                code="too-few-classes",
+                classes=classes,
+            )
         return cls(1.0 - np.eye(count), classes=classes if named else None)
 
     @classmethod
@@ -178,26 +196,39 @@ class CostMatrix:
         ('amount',)
         """
         if costs is None:
-            known = {"false_alarm", "miss", "hit", "correct_rejection"}
-            for word in set(binary) - known:
-                raise UsageError(f"per_row has no entry {word!r}.{suggest(word, known)}")
+            for word in set(binary) - set(BINARY):
+                raise UsageError(
+                    "per_row has no entry {word!r}.{hint}",
+                    code="unknown-word",
+                    word=word,
+                    hint=suggest(word, BINARY),
+                )
             if not {"false_alarm", "miss"} <= set(binary):
-                raise UsageError("per_row() names no cost: give false_alarm= and miss=, or costs=.")
+                raise UsageError(
+                    "per_row() names no cost.",
+                    code="missing-argument",
+                    remedy="Give false_alarm= and miss=, or costs=.",
+                )
             return cls.binary(**binary, classes=classes)
         if not isinstance(costs, Mapping) or not all(
             isinstance(key, tuple) and len(key) == 2 for key in costs
         ):
             raise UsageError(
-                "per_row takes a dict {(action, class): cost}, such as {('pass', 'fraud'): 90.0}; "
-                "for a matrix or a stack of them use CostMatrix(costs)."
+                "per_row takes a dict {(action, class): cost}, such as {('pass', 'fraud'): 90.0}.",
+                code="costs-type",
+                remedy="For a matrix or a stack of them use CostMatrix(costs).",
             )
         if binary:
-            raise UsageError(f"per_row(costs=...) and {sorted(binary)} exclude each other.")
+            raise UsageError(
+                "per_row(costs=...) and {words} exclude each other.",
+                code="exclusive-arguments",
+                words=", ".join(sorted(binary)),
+            )
         actions = list(dict.fromkeys(a for a, _ in costs)) if actions is None else list(actions)
         classes = list(dict.fromkeys(k for _, k in costs)) if classes is None else list(classes)
         grid: list[list[Entry]] = [[0.0] * len(classes) for _ in actions]
         for (action, label), entry in costs.items():
-            a, k = place_of(action, actions, "action"), place_of(label, classes, "class")
+            a, k = position_of(action, actions, "action"), position_of(label, classes, "class")
             grid[a][k] = entry
         return cls(grid, actions=actions, classes=classes)
 
@@ -234,16 +265,20 @@ class CostMatrix:
         """Return the actions as an array: of one type where they have one, of objects otherwise."""
         return name_array(self.actions)
 
-    def entry(self, action: Name, label: Name) -> Any:
+    def entry(self, action: Name, label: Name) -> float | Array:
         """Return the cost of an action in a class: a number, or an array of one per row."""
-        a, k = place_of(action, self.actions, "action"), place_of(label, self.classes, "class")
+        a, k = (
+            position_of(action, self.actions, "action"),
+            position_of(label, self.classes, "class"),
+        )
         return self.part(a, k, 0, None)
 
-    def part(self, action: int, label: int, start: int, stop: int | None) -> Any:
+    def part(self, action: int, label: int, start: int, stop: int | None) -> float | Array:
         """Return an entry by positions, for rows start to stop: a number or an array."""
         for (a, k), amount in self.amounts:
             if (a, k) == (action, label):
-                return amount.part(start, self.n_rows if stop is None else stop)
+                found: Array = amount.part(start, self.n_rows if stop is None else stop)
+                return found
         return float(self.costs[action, label])
 
     def at(self, start: int = 0, stop: int | None = None) -> Array:
@@ -255,13 +290,13 @@ class CostMatrix:
             return np.asarray(self.costs)
         stop = self.n_rows if stop is None else stop
         if stop is None:
-            raise UsageError(f"The costs name {self.columns}: costs.bind(table) first.")
+            raise unbound(self.columns[0])
         whole = np.tile(self.costs, (stop - start, 1, 1))
         for (a, k), amount in self.amounts:
             whole[:, a, k] = amount.part(start, stop)
         return whole
 
-    def bind(self, table: Any) -> Self:
+    def bind(self, table: Mapping[str, ArrayLike] | ArrayLike) -> Self:
         """Return the costs with the columns that they name taken from a table, dict or array.
 
         Examples
@@ -274,11 +309,10 @@ class CostMatrix:
             return self
         found = columns_of(table, self.columns)
         bound = replace(self, amounts=tuple((at, one.bind(found)) for at, one in self.amounts))
-        for remark in earning_mistakes(bound):
-            warn_user(remark)
+        _warn_earning_mistake(bound)
         return bound
 
-    def take(self, rows: Any) -> Self:
+    def take(self, rows: Rows) -> Self:
         """Return the costs of some of the rows; positions, a mask or a slice."""
         if self.n_rows is None:
             return self
@@ -287,11 +321,11 @@ class CostMatrix:
     def only(self, actions: Sequence[Name]) -> Self:
         """Return the costs of some of the actions, in the order given."""
         names = read_names(actions, len(actions), "actions", ())
-        chosen = [place_of(name, self.actions, "action") for name in names]
+        chosen = [position_of(name, self.actions, "action") for name in names]
         kept = tuple(((chosen.index(a), k), one) for (a, k), one in self.amounts if a in chosen)
         return replace(self, costs=self.costs[chosen], actions=names, amounts=kept)
 
-    def with_abstain(self, cost: Any, *, name: Name = "abstain") -> Self:
+    def with_abstain(self, cost: Entry | Mapping[Name, Entry], *, name: Name = "abstain") -> Self:
         """Return the costs with one more action, last: to pass the row on (003 section 0.5).
 
         Parameters
@@ -305,7 +339,13 @@ class CostMatrix:
         """
         (name,) = read_names([name], 1, "actions", ())
         if name in self.actions:
-            raise UsageError(f"There is an action {name!r} already: give another name=.")
+            raise UsageError(
+                "The costs have an action {action!r} already.",
+                code="duplicate-name",
+                action=name,
+                name=Argument("name", ...),
+                remedy="Give another {name}.",
+            )
         entries = abstain_entries(cost, self.classes, self.n_rows)
         last = self.shape[0]
         grid = [list(row) for row in self.costs] + [entries]
@@ -326,8 +366,13 @@ class CostMatrix:
         wanted = read_names(classes, len(list(classes)), "classes", ())
         if len(wanted) != len(self.classes):
             raise UsageError(
-                f"The costs are for {len(self.classes)} classes {list(self.classes)}, and there "
-                f"are {len(wanted)}: {list(wanted)}. Give a column of costs for each."
+                "The costs are for {count} classes {classes}, and there are {found}: {wanted}.",
+                code="class-count",
+                count=len(self.classes),
+                classes=list(self.classes),
+                found=len(wanted),
+                wanted=list(wanted),
+                remedy="Give a column of costs for each class.",
             )
         if self.positional:
             new = dict(zip(self.classes, wanted, strict=True))
@@ -335,16 +380,16 @@ class CostMatrix:
             return replace(self, classes=wanted, actions=actions, positional=False)
         if self.classes == wanted:
             return self
-        order = [place_of(name, self.classes, "class") for name in wanted]
+        order = [position_of(name, self.classes, "class") for name in wanted]
         amounts = tuple(((a, order.index(k)), one) for (a, k), one in self.amounts)
         return replace(self, costs=self.costs[:, order], classes=wanted, amounts=amounts)
 
-    def with_prior(self, trained_at: Any, now_at: Any) -> Self:
-        """Return costs that give the new world's decisions from the old world's probabilities.
+    def with_prior(self, trained_at: ArrayLike, now_at: ArrayLike) -> Self:
+        """Return costs that give decisions at a new base rate from uncorrected probabilities.
 
-        Probabilities move by a factor per class and are divided by their sum (`correct_prior`);
-        the sum does not matter for which action is cheapest, so the factors may stand in the
-        costs. Thresholds of the result are for the probabilities as they are.
+        `correct_prior` multiplies probabilities by a factor per class and divides by their sum;
+        the sum does not change which action is cheapest, so the factors can go into the costs.
+        Thresholds of the result apply to the probabilities as they are.
 
         Examples
         --------
@@ -380,7 +425,7 @@ class CostMatrix:
         1  above 0.5
         'abstain' is never the cheapest: it would have to cost 0.1 less.
         """
-        return bands(self)
+        return find_bands(self)
 
     def idle(self) -> tuple[Idle, ...]:
         """Return the actions that are never the cheapest, whatever the probabilities, and why."""
@@ -404,8 +449,43 @@ class CostMatrix:
             grid[a][k] = amount.text
         return {"actions": list(self.actions), "classes": list(self.classes), "costs": grid}
 
+    def _cells(self) -> list[list[str]]:
+        """The entries as text, a row per action."""
+        cells = [[short(value) for value in row] for row in self.costs]
+        for (a, k), amount in self.amounts:
+            cells[a][k] = amount.text
+        return cells
+
+    def _remarks(self) -> list[str]:
+        """What the costs imply, below the table."""
+        if self.columns:
+            return [f"columns still to be bound: {', '.join(self.columns)}"]
+        if len(self.classes) == 2:
+            return [str(self.thresholds())]
+        return [str(one) for one in self.idle()]
+
     def __str__(self) -> str:
-        return matrix_text(self)
+        heads, cells = [str(label) for label in self.classes], self._cells()
+        first = max(len(str(action)) for action in self.actions)
+        widths = [max(len(head), *(len(row[k]) for row in cells)) for k, head in enumerate(heads)]
+        named = "".join(f"  {head:>{w}}" for head, w in zip(heads, widths, strict=True))
+        lines = ["cost of each action, by class", f"  {'':<{first}}{named}"]
+        for action, row in zip(self.actions, cells, strict=True):
+            values = "".join(f"  {cell:>{w}}" for cell, w in zip(row, widths, strict=True))
+            lines.append(f"  {action!s:<{first}}{values}")
+        return "\n".join([*lines, *self._remarks()])
+
+    def _repr_html_(self) -> str:
+        rows = [[str(a), *row] for a, row in zip(self.actions, self._cells(), strict=True)]
+        heads = ["action", *map(str, self.classes)]
+        if len(self.classes) == 2 and not self.columns:
+            bands = self.thresholds()
+            heads.append("cheapest")
+            told = bands.texts()
+            for action, row in zip(self.actions, rows, strict=True):
+                row.append(told.get(action, "never"))
+            return html_table("Cost of each action, by class", heads, rows, map(str, bands.idle))
+        return html_table("Cost of each action, by class", heads, rows, self._remarks())
 
     def __repr__(self) -> str:
         told = self.to_dict()
@@ -413,7 +493,10 @@ class CostMatrix:
         return f"CostMatrix({told['costs']}, actions={told['actions']}{names})"
 
 
-def as_costs(costs: Any) -> CostMatrix:
+CostsLike = CostMatrix | ArrayLike | str | os.PathLike[str]
+
+
+def as_costs(costs: CostsLike) -> CostMatrix:
     """Return costs as a CostMatrix: one already, an array, nested lists, or the path of a file."""
     if isinstance(costs, CostMatrix):
         return costs
@@ -421,11 +504,115 @@ def as_costs(costs: Any) -> CostMatrix:
         return CostMatrix.read(costs)
     if not hasattr(costs, "__len__"):
         raise UsageError(
-            f"costs={costs!r} is no cost matrix: give CostMatrix.binary(false_alarm=, miss=), or "
-            "an array with a row per action and a column per class."
+            "{costs} is not a cost matrix.",
+            code="costs-type",
+            costs=Argument("costs", costs),
+            remedy="Give CostMatrix.binary(false_alarm=, miss=), or an array with a row per action "
+            "and a column per class.",
         )
     fixed, amounts = read_entries(costs, ())
     n_actions, n_classes = fixed.shape
     if n_actions == n_classes:
         return CostMatrix(fixed, amounts=amounts)
     return CostMatrix(fixed, actions=range(n_actions), amounts=amounts, positional=True)
+
+
+def order_matters(costs: CostMatrix) -> bool:
+    """Say whether the costs would differ if the classes stood in another order.
+
+    Examples
+    --------
+    >>> order_matters(CostMatrix.zero_one(3).with_abstain(0.2))
+    False
+    >>> order_matters(CostMatrix.binary(false_alarm=1, miss=9))
+    True
+    """
+    fixed, n_classes = np.asarray(costs.costs), costs.shape[1]
+    square, rest = fixed[:n_classes], fixed[n_classes:]
+    if costs.amounts or len(square) < n_classes:
+        return True
+    off = square[~np.eye(n_classes, dtype=bool)]
+    return bool(np.ptp(off) or np.ptp(square.diagonal()) or np.ptp(rest, axis=1).any())
+
+
+def html_table(
+    caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str] = ()
+) -> str:
+    """Return a small HTML table with a caption and headers for rows and columns.
+
+    Examples
+    --------
+    >>> html_table("Costs", ["action", "ok"], [["pass", "0"]])[:50]
+    '<table><caption>Costs</caption><thead><tr><th scop'
+    """
+    named = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
+    body = "".join(
+        f'<tr><th scope="row">{escape(first)}</th>'
+        + "".join(f"<td>{escape(cell)}</td>" for cell in rest)
+        + "</tr>"
+        for first, *rest in rows
+    )
+    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return (
+        f"<table><caption>{escape(caption)}</caption><thead><tr>{named}</tr></thead>"
+        f"<tbody>{body}</tbody></table>{below}"
+    )
+
+
+def _warn_earning_mistake(costs: CostMatrix) -> None:
+    """Warn of a mistake that earns money in some row: a sign of exchanged or rescaled columns."""
+    for (a, k), amount in costs.amounts:
+        wrong = costs.actions[a] in costs.classes and costs.actions[a] != costs.classes[k]
+        if not wrong or amount.values is None or costs.classes[k] not in costs.actions:
+            continue
+        values = amount.part(0, costs.n_rows)
+        if len(values) and values.min() < 0:
+            warn_user(
+                "The cost {cost!r} of action {action!r} in class {label!r} is below 0 in "
+                "{count:,} of {rows:,} rows ({least} at row {row:,}): a mistake would earn money.",
+                code="mistake-earns",
+                cost=amount.text,
+                action=costs.actions[a],
+                label=costs.classes[k],
+                count=int((values < 0).sum()),
+                rows=len(values),
+                least=short(values.min()),
+                row=int(values.argmin()),
+                amounts=Argument("amounts"),
+                remedy=[
+                    "Is the column standardised, or the wrong one?",
+                    "Pass the amounts as they are ({amounts}), and put a pipeline inside the "
+                    "classifier, not before it.",
+                ],
+            )
+            return
+
+
+def _warn_right_costs_more(costs: CostMatrix) -> None:
+    """Warn where the right action costs more than a wrong one: rows and columns exchanged?"""
+    varying = {place for place, _ in costs.amounts}
+    found = []
+    for k, label in enumerate(costs.classes):
+        if label not in costs.actions:
+            continue
+        right = costs.actions.index(label)
+        for wrong in costs.class_actions:
+            if wrong == right or {(right, k), (wrong, k)} & varying:
+                continue
+            if costs.costs[right, k] > costs.costs[wrong, k]:
+                found.append((label, costs.actions[wrong], right, wrong, k))
+    if found:
+        label, other, right, wrong, k = found[0]
+        warn_user(
+            "In class {label!r} the right action costs {right}, more than the wrong action "
+            "{wrong_action!r}, which costs {wrong}{more}.",
+            code="right-costs-more",
+            label=label,
+            right=short(costs.costs[right, k]),
+            wrong_action=other,
+            wrong=short(costs.costs[wrong, k]),
+            more=f" ({len(found)} such pairs)" * (len(found) > 1),
+            count=len(found),
+            remedy="costs has a row per action and a column per class; if these are gains, pass "
+            "their negatives.",
+        )

@@ -16,10 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scarce.checks import column, read_scores
-from scarce.decisions.cheapest import cheapest, expected_cost, read_prob
 from scarce.decisions.costs import CostMatrix, as_costs
-from scarce.decisions.places import places
-from scarce.decisions.prob_table import prob_table
+from scarce.decisions.decide import (
+    cheapest,
+    class_probabilities,
+    encode_labels,
+    expected_cost,
+    prob_table,
+)
 from scarce.engine.block import Array
 from scarce.errors import DataError, UsageError, refuse_word
 from scarce.evaluation.outcomes import Outcomes, read_outcomes
@@ -84,13 +88,13 @@ def _class_losses(
     given = prob_table(prob, () if costs is None else as_costs(costs).classes)
     n_classes = given.shape[1] if given.ndim == 2 and given.shape[1] > 1 else 2
     matrix = as_costs(costs) if costs is not None else CostMatrix.zero_one(n_classes)
-    chance = read_prob(given, matrix.classes)
+    chance = class_probabilities(given, matrix.classes)
     if costs is None:
         _refuse_names(y_true, matrix)
     found = None
     if costs is None and loss != "zero-one":
         table = _proper(chance, loss)
-        label = places(y_true, matrix.classes, "y_true")
+        label = encode_labels(y_true, matrix.classes, "y_true")
         refuse_rows(len(chance), len(label), "prob")
         sample = read_sample(label >= 0, *drawn)
         rows, label = sample.rows, label[sample.rows]
@@ -149,11 +153,14 @@ def _like(weight: Array, loss: Array) -> float:
 def _refuse_names(y_true: Any, matrix: CostMatrix) -> None:
     """Refuse classes that are not numbered, where no costs name them."""
     try:
-        places(y_true, matrix.classes, "y_true", "the columns of prob")
+        encode_labels(y_true, matrix.classes, "y_true", "the columns of prob")
     except DataError as error:
         raise DataError(
-            f"{error} For classes with names pass costs=CostMatrix.zero_one(names), in the order "
-            "of these columns."
+            error.problem.text,
+            code=error.code,
+            remedy="For classes with names pass costs=CostMatrix.zero_one(names), in the order of "
+            "these columns.",
+            **error.fields,
         ) from None
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scarce.decisions.costs import CostMatrix, as_costs
-from scarce.decisions.places import places
+from scarce.decisions.decide import encode_labels
 from scarce.engine.block import Array
 from scarce.errors import DataError, UsageError
 from scarce.evaluation.resample import support, typical
@@ -118,7 +118,7 @@ def read_outcomes(
             f"The costs name the column {matrix.columns[0]!r}: costs.bind(table) with the rows of "
             "y_true first."
         )
-    label = places(y_true, matrix.classes, "y_true")
+    label = encode_labels(y_true, matrix.classes, "y_true")
     action = read_actions(actions, matrix, len(label), "actions")
     if matrix.n_rows is not None:
         refuse_rows(matrix.n_rows, len(label), "costs")
@@ -128,7 +128,7 @@ def read_outcomes(
 
 def read_actions(actions: Any, costs: CostMatrix, n: int, argument: str) -> NDArray[np.intp]:
     """Return positions of the actions taken, one for each row; or refuse what is none."""
-    action = places(actions, costs.actions, argument)
+    action = encode_labels(actions, costs.actions, argument)
     refuse_rows(len(action), n, argument)
     if (action < 0).any():
         raise DataError(

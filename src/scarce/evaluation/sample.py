@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.checks import column, read_inclusion
-from scarce.decisions.places import as_column, is_missing
+from scarce.checks import column, is_missing, read_inclusion
+from scarce.decisions.decide import name_column
 from scarce.engine.block import Array
 from scarce.errors import DataError, UsageError, warn_user
 from scarce.results import in_rows
@@ -242,7 +242,7 @@ def read_groups(groups: Any, n: int, rows: NDArray[np.intp]) -> NDArray[np.intp]
     """
     if groups is None:
         return None
-    held = as_column(groups, "groups")
+    held = name_column(groups, "groups")
     refuse_rows(len(held), n, "groups")
     found = np.empty(n, dtype=np.intp)
     if held.dtype.kind in "biufUSMm":

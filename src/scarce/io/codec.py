@@ -51,7 +51,7 @@ RECORDS: dict[str, type] = {
 # Records of upper rooms, imported when a value or a file has one.
 RECORD_HOMES = {
     "CostMatrix": "scarce.decisions.costs",
-    "Amount": "scarce.decisions.row_costs",
+    "Amount": "scarce.decisions.cost_entries",
     "ColumnProfile": "scarce.io.profile",
 }
 

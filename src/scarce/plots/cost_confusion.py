@@ -65,7 +65,7 @@ class CostConfusionDisplay:
         cls, y_true: Any, prob: Any, costs: Any, *, name: str = "", ax: Any = None, **options: Any
     ) -> Self:
         """Take the cheapest action for each probability, count and draw."""
-        from scarce.decisions.cheapest import decide
+        from scarce.decisions.decide import decide
 
         return cls.from_decisions(y_true, decide(prob, costs), costs, name=name, ax=ax, **options)
 

@@ -5,8 +5,8 @@
 Lines in the factor, so the range on which the chosen action stays cheapest has closed form, row by
 row. For two classes the same holds in odds: action b undercuts a where
 (cost[b, 0] - cost[a, 0]) + odds * (cost[b, 1] - cost[a, 1]) < 0, and another prevalence multiplies
-the odds. Assumes that everything else is right. Varies one thing at a time; for probabilities in
-doubt see doubt.py.
+the odds. Assumes that everything else is right. Varies one thing at a time; for uncertain
+probabilities see intervals.py.
 """
 
 from __future__ import annotations
@@ -15,22 +15,29 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from scarce.decisions.cheapest import cheapest, read_prob
-from scarce.decisions.cost_names import place_of
-from scarce.decisions.costs import CostMatrix, as_costs
-from scarce.decisions.doubt import pieces, same_rows, tally
+from scarce.checks import is_number
+from scarce.decisions.cost_entries import Name, position_of
+from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
+from scarce.decisions.decide import (
+    action_counts,
+    cheapest,
+    class_probabilities,
+    row_slices,
+    same_rows,
+)
 from scarce.engine.block import Array
-from scarce.errors import UsageError
-from scarce.results import in_rows, to_plain
+from scarce.errors import Argument, UsageError
+from scarce.results import Record, in_rows, to_plain
 
+Pair = tuple[Name | None, Name | None]  # action, class; None stands for all
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 @dataclass(frozen=True, eq=False)
-class StableRange:
+class StableRange(Record):
     """Between which factors on a cost each row's action stays the cheapest.
 
     Parameters
@@ -62,7 +69,7 @@ class StableRange:
     low: Array
     high: Array
     varied: str
-    names: tuple[Any, ...]
+    names: tuple[Name, ...]
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -77,16 +84,18 @@ class StableRange:
         >>> stable_range([0.02, 0.3, 0.09, 0.9], [[0, 9], [1, 0]]).share(1.05)
         1.0
         """
-        number = isinstance(factor, (int, float, np.number)) and not isinstance(factor, bool)
-        if not number or not 1.0 <= factor < np.inf:
+        if not is_number(factor) or not 1.0 <= factor < np.inf:
             raise UsageError(
-                f"factor={factor!r}: give a number of 1 or more, such as 2 for twice or half."
+                "{argument} must be a number >= 1, such as 2 for twice or half, got {value!r}.",
+                code="number-range",
+                argument=Argument("factor"),
+                value=factor,
             )
         return float(np.mean((self.low <= 1.0 / factor) & (self.high >= factor)))
 
     def __str__(self) -> str:
         lines = [
-            f"{in_rows(len(self))}: {tally(self.actions, self.names)}",
+            f"{in_rows(len(self))}: {action_counts(self.actions, self.names)}",
             f"share of rows that keep their action if the cost of {self.varied} were off",
             "by a factor of up to, either way",
         ]
@@ -103,7 +112,12 @@ class StableRange:
         }
 
 
-def stable_range(prob: Any, costs: Any, *, vary: Any = None) -> StableRange:
+def stable_range(
+    prob: ArrayLike,
+    costs: CostsLike,
+    *,
+    vary: Pair | list[Pair] | None = None,
+) -> StableRange:
     """Say by which factors a cost may be multiplied before each row's action changes.
 
     Parameters
@@ -138,12 +152,12 @@ def stable_range(prob: Any, costs: Any, *, vary: Any = None) -> StableRange:
     (array([0.   , 0.111]), array([2.111,   inf]))
     """
     matrix = as_costs(costs)
-    prob = read_prob(prob, matrix.classes)
+    prob = class_probabilities(prob, matrix.classes)
     same_rows(len(prob), matrix, "prob")
     mask, varied = _varied(vary, matrix)
     n = len(prob)
     position, low, high = np.empty(n, np.intp), np.empty(n), np.empty(n)
-    for rows in pieces(n, matrix):
+    for rows in row_slices(n, matrix):
         part, taken = prob[rows], matrix.take(rows)
         table = taken.at(0, len(part))
         chosen = cheapest(part, taken)
@@ -154,6 +168,15 @@ def stable_range(prob: Any, costs: Any, *, vary: Any = None) -> StableRange:
     np.minimum(low, 1.0, out=low)  # by a last digit, where two actions tie
     np.maximum(high, 1.0, out=high)
     return StableRange(matrix.action_names()[position], low, high, varied, matrix.actions)
+
+
+def _strange_vary(vary: object) -> UsageError:
+    return UsageError(
+        "{vary} must be (action, class), with None for all of either, or a list of such pairs.",
+        code="vary-type",
+        vary=Argument("vary", vary),
+        remedy="Multiplying all costs changes no decision.",
+    )
 
 
 def _expected(prob: Array, table: Array) -> Array:
@@ -174,29 +197,30 @@ def _between(fixed: Array, moving: Array, chosen: NDArray[np.intp]) -> tuple[Arr
     return low, np.where(slope < 0.0, meet, np.inf).min(axis=1)
 
 
-def _varied(vary: Any, costs: CostMatrix) -> tuple[NDArray[np.bool_], str]:
+def _varied(vary: Pair | list[Pair] | None, costs: CostMatrix) -> tuple[NDArray[np.bool_], str]:
     """Which entries are multiplied, and what to call them."""
     actions, classes = costs.actions, costs.classes
     if vary is None:
         if len(classes) != 2 or not set(classes) <= set(actions):
             raise UsageError(
-                f"There are actions {list(actions)} and classes {list(classes)}: say which cost to "
-                "vary, such as vary=(action, class), (None, class) or (action, None)."
+                "{vary} is needed: the actions {actions} are not the two classes {classes}.",
+                code="missing-argument",
+                vary=Argument("vary"),
+                actions=list(actions),
+                classes=list(classes),
+                remedy="Give vary=(action, class), (None, class) or (action, None).",
             )
         vary = (classes[0], classes[1])
     pairs = list(vary) if isinstance(vary, list) else [vary]
     if not pairs:
-        raise UsageError("vary=[] names no cost: give (action, class), or leave it out.")
+        raise _strange_vary(vary)
     mask, words = np.zeros(costs.shape, np.bool_), []
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2 or pair == (None, None):
-            raise UsageError(
-                f"vary={vary!r}: give (action, class), with None for all of either, or a list of "
-                "such pairs. All costs together change no decision."
-            )
+            raise _strange_vary(vary)
         action, label = pair
-        a = slice(None) if action is None else place_of(action, actions, "action")
-        k = slice(None) if label is None else place_of(label, classes, "class")
+        a = slice(None) if action is None else position_of(action, actions, "action")
+        k = slice(None) if label is None else position_of(label, classes, "class")
         mask[a, k] = True
         what = "any action" if action is None else f"{action}"
         words.append(f"{what} when the class is {label}" if label is not None else what)
@@ -204,7 +228,7 @@ def _varied(vary: Any, costs: CostMatrix) -> tuple[NDArray[np.bool_], str]:
 
 
 @dataclass(frozen=True, eq=False)
-class StablePrior:
+class StablePrior(Record):
     """Between which prevalences each row's action stays the cheapest.
 
     Parameters
@@ -212,7 +236,7 @@ class StablePrior:
     actions : ndarray of shape (n,)
         The action chosen at the prevalence that the probabilities are for.
     low, high : ndarray of shape (n,)
-        Shares of the last class. At the ends another action costs the same.
+        Prevalences of the last class. At the ends another action costs the same.
     trained_at : float
     names : tuple
         Names of the actions.
@@ -222,20 +246,20 @@ class StablePrior:
     low: Array
     high: Array
     trained_at: float
-    names: tuple[Any, ...]
+    names: tuple[Name, ...]
 
     def __len__(self) -> int:
         return len(self.actions)
 
     def share(self, prevalence: float) -> float:
         """Return the share of rows that keep their action at another prevalence."""
-        _refuse_share(prevalence, "prevalence")
+        _check_prevalence(prevalence, "prevalence")
         return float(np.mean((self.low <= prevalence) & (prevalence <= self.high)))
 
     def __str__(self) -> str:
         odds = self.trained_at / (1.0 - self.trained_at)
         lines = [
-            f"{in_rows(len(self))}: {tally(self.actions, self.names)}",
+            f"{in_rows(len(self))}: {action_counts(self.actions, self.names)}",
             "share of rows that keep their action if the prevalence were, in place of "
             f"{self.trained_at:.3g}",
         ]
@@ -244,26 +268,17 @@ class StablePrior:
             lines.append(f"{at:>9.3g}  {_percent(self.share(at))}")
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data, for JSON."""
-        return {
-            "trained_at": self.trained_at,
-            "actions": self.actions.tolist(),
-            "low": self.low.tolist(),
-            "high": self.high.tolist(),
-        }
 
-
-def stable_prior(prob: Any, costs: Any, *, trained_at: float) -> StablePrior:
+def stable_prior(prob: ArrayLike, costs: CostsLike, *, trained_at: float) -> StablePrior:
     """Say for which prevalences each row's action stays the cheapest, for two classes.
 
     Parameters
     ----------
     prob : array-like of shape (n,) or (n, 2)
-        Probabilities that hold at the share `trained_at` of the last class.
+        Probabilities that hold at the prevalence `trained_at` of the last class.
     costs : CostMatrix or array-like with two classes
     trained_at : float
-        Share of the last class that the probabilities are for.
+        Prevalence of the last class that the probabilities are for.
 
     Returns
     -------
@@ -273,7 +288,7 @@ def stable_prior(prob: Any, costs: Any, *, trained_at: float) -> StablePrior:
 
     Examples
     --------
-    A row at 0.5 under an even mix is acted on as long as events are at least one in ten.
+    A row at 0.5 with balanced classes is acted on as long as events are at least one in ten.
 
     >>> found = stable_prior([0.5, 0.02], [[0, 9], [1, 0]], trained_at=0.5)
     >>> found.actions, found.low.round(3), found.high.round(3)
@@ -282,15 +297,18 @@ def stable_prior(prob: Any, costs: Any, *, trained_at: float) -> StablePrior:
     matrix = as_costs(costs)
     if matrix.shape[1] != 2:
         raise UsageError(
-            f"The costs are for {matrix.shape[1]} classes, and a single prevalence says all only "
-            "of two: use decide(prob, costs, trained_at=, now_at=) for the mixes that matter."
+            "The costs have {count} classes {classes}, and a single prevalence needs 2.",
+            code="two-classes-needed",
+            count=matrix.shape[1],
+            classes=list(matrix.classes),
+            remedy="Use decide(prob, costs, trained_at=, now_at=) for the base rates that matter.",
         )
-    _refuse_share(trained_at, "trained_at")
-    prob = read_prob(prob, matrix.classes)
+    _check_prevalence(trained_at, "trained_at")
+    prob = class_probabilities(prob, matrix.classes)
     same_rows(len(prob), matrix, "prob")
     n = len(prob)
     position, low, high = np.empty(n, np.intp), np.empty(n), np.empty(n)
-    for rows in pieces(n, matrix):
+    for rows in row_slices(n, matrix):
         part, taken = prob[rows], matrix.take(rows)
         table = np.broadcast_to(taken.at(0, len(part)), (len(part), *matrix.shape))
         chosen = cheapest(part, taken)
@@ -307,12 +325,13 @@ def stable_prior(prob: Any, costs: Any, *, trained_at: float) -> StablePrior:
     return StablePrior(names, low, high, float(trained_at), matrix.actions)
 
 
-def _refuse_share(value: Any, name: str) -> None:
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not number or not 0.0 < value < 1.0:
+def _check_prevalence(value: float, name: str) -> None:
+    if not is_number(value) or not 0.0 < value < 1.0:
         raise UsageError(
-            f"{name}={value!r} is no share of the last class: give a number between 0 and 1, such "
-            "as 0.5 for an even mix."
+            "{argument} must be between 0 and 1, such as 0.5, got {value!r}.",
+            code="prevalence-range",
+            argument=Argument(name),
+            value=value,
         )
 
 
@@ -322,7 +341,7 @@ def _log_odds(prob: Array) -> Array:
 
 
 def _percent(share: float) -> str:
-    """Write a share; all and none only where they are meant."""
+    """Write a share in percent: 100 and 0 only where they are exact."""
     text = f"{100 * share:.0f}"
     text = "> 99" if text == "100" and share < 1 else text
     text = "< 1" if text == "0" and share > 0 else text

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
-from scarce.decisions.cheapest import decide, expected_cost
 from scarce.decisions.costs import CostMatrix
-from scarce.decisions.doubt import decide_between, greatest
+from scarce.decisions.decide import decide, expected_cost
+from scarce.decisions.intervals import decide_between, greatest
 from scarce.errors import DataError, UsageError
+from tests.problems import refused
 
 LETTERS = np.array(list("abcdef"))
 
@@ -210,7 +211,7 @@ def test_small_pieces_give_the_same_bits(rng, monkeypatch):
     low, high = boxes(rng, 5000, 3)
     costs = lettered(rng.normal(size=(5000, 4, 3)))
     whole = decide_between(low, high, costs)
-    monkeypatch.setattr("scarce.decisions.doubt.CELLS", 1)
+    monkeypatch.setattr("scarce.decisions.decide.CELLS", 1)
     parts = decide_between(low, high, costs)
     np.testing.assert_array_equal(whole.bound, parts.bound)
     np.testing.assert_array_equal(whole.actions, parts.actions)
@@ -236,33 +237,64 @@ def test_mass_left_over_goes_to_the_dearest_class_first():
 @pytest.mark.parametrize(
     ("low", "high", "words"),
     [
-        ([0.1, 0.4], [0.2, 0.3], "Row 1: low=0.4 is above high=0.3"),
-        ([0.1, np.nan], [0.2, 0.3], "Row 1: low=nan is no bound"),
-        ([0.1, 0.2], [0.2, 1.3], "Row 1: high=1.3 is no bound"),
-        ([[0.1, 0.1], [0.7, 0.7]], [[1, 1], [1, 1]], "Row 1: the lower bounds sum to 1.4"),
-        ([[0.1, 0.1], [0, 0]], [[1, 1], [0.4, 0.4]], "Row 1: the upper bounds sum to 0.8"),
-        ([], [], "No row"),
-        (["a"], [0.3], "low holds 'a' at row 0"),
+        (
+            [0.1, 0.4],
+            [0.2, 0.3],
+            {
+                "code": "bounds-crossed",
+                "low": "low",
+                "high": "high",
+                "low_value": 0.4,
+                "high_value": 0.3,
+                "row": 1,
+            },
+        ),
+        ([0.1, np.nan], [0.2, 0.3], {"code": "prob-range", "argument": "low", "row": 1}),
+        (
+            [0.1, 0.2],
+            [0.2, 1.3],
+            {"code": "prob-range", "argument": "high", "value": 1.3, "row": 1},
+        ),
+        (
+            [[0.1, 0.1], [0.7, 0.7]],
+            [[1, 1], [1, 1]],
+            {"code": "bounds-sum", "total": 1.4, "row": 1},
+        ),
+        (
+            [[0.1, 0.1], [0, 0]],
+            [[1, 1], [0.4, 0.4]],
+            {"code": "bounds-sum", "total": 0.8, "row": 1},
+        ),
+        ([], [], {"code": "no-rows"}),
+        (["a"], [0.3], {"code": "not-a-number", "argument": "low", "value": "'a'", "row": 0}),
     ],
 )
 def test_bounds_without_probability_are_refused_by_row(low, high, words):
-    with pytest.raises(DataError, match=words):
+    with refused(kind=DataError, **words):
         decide_between(low, high, [[0, 9], [1, 0]])
 
 
 def test_shapes_that_do_not_belong_together_are_refused():
-    with pytest.raises(UsageError, match=r"low has shape \(2,\) and high \(1,\)"):
+    with refused(
+        "shape-mismatch",
+        UsageError,
+        low="low",
+        low_shape=(2,),
+        high="high",
+        high_shape=(1,),
+        count=2,
+    ):
         decide_between([0.1, 0.2], [0.3], [[0, 9], [1, 0]])
-    with pytest.raises(UsageError, match="one number a row, and the costs are for 3 classes"):
+    with refused("shape-mismatch", UsageError, count=3):
         decide_between([0.1], [0.3], 1 - np.eye(3))
-    with pytest.raises(UsageError, match="have 2 columns, and the costs are for 3"):
+    with refused("shape-mismatch", UsageError, count=3):
         decide_between([[0.1, 0.2]], [[0.3, 0.9]], 1 - np.eye(3))
-    with pytest.raises(UsageError, match="Did you mean 'regret'"):
+    with refused("unknown-word", UsageError):
         decide_between([0.1], [0.3], [[0, 9], [1, 0]], rule="regrets")
     costs = CostMatrix.binary(false_alarm=1, miss=[3.0, 4.0])
-    with pytest.raises(DataError, match="for 2 rows and low and high for 1"):
+    with refused("length-mismatch", DataError, argument="low", cost_rows=2):
         decide_between([0.1], [0.3], costs)
-    with pytest.raises(UsageError, match="amount"):
+    with refused("unbound-column", UsageError, column="amount"):
         decide_between([0.1], [0.3], CostMatrix.binary(false_alarm=1, miss="amount"))
 
 

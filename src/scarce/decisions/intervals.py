@@ -4,36 +4,41 @@
     worst of a  = max over p in the interval of            sum_k p_k  cost[a, k]
 
 The action with the least of either, exactly: a linear function over a box of class probabilities is
-greatest where each class has its lower bound and the mass left over goes to the dearest classes
-first (a fractional knapsack). Two classes need the two ends only. The papers have point
+greatest where each class has its lower bound and the mass left over goes to the most expensive
+classes first (a fractional knapsack). Two classes need the two ends only. The papers have point
 probabilities alone (003 section 0.2), which are the case low == high. Assumes that the truth lies
 in the interval, whatever its level; makes no interval: see RareClassifier.predict_interval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from scarce.checks import column
-from scarce.decisions.cheapest import SUM_TOLERANCE, expected_cost
-from scarce.decisions.costs import CostMatrix, as_costs
-from scarce.decisions.prob_table import prob_table
+from scarce.decisions.cost_entries import Name
+from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
+from scarce.decisions.decide import (
+    SUM_TOLERANCE,
+    action_counts,
+    expected_cost,
+    prob_table,
+    row_slices,
+    same_rows,
+)
 from scarce.engine.block import Array
-from scarce.errors import DataError, UsageError, refuse_word
-from scarce.results import in_rows, short
+from scarce.errors import Argument, DataError, UsageError, refuse_word
+from scarce.results import Record, in_rows, short
 
 RULES = ("regret", "worst")
 ROUNDING = SUM_TOLERANCE  # how far a row of single-precision probabilities may sum from 1
-CELLS = 2**17  # numbers in the temporaries of a piece: they stay in cache
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionBetween:
+class DecisionBetween(Record):
     """An action for each row, and what it is guaranteed to stay below.
 
     Parameters
@@ -64,7 +69,7 @@ class DecisionBetween:
     bound: Array
     settled: NDArray[np.bool_]
     admissible: NDArray[np.bool_]
-    names: tuple[Any, ...]
+    names: tuple[Name, ...]
     rule: str
 
     def __len__(self) -> int:
@@ -77,26 +82,17 @@ class DecisionBetween:
         done = int(self.settled.sum())
         return "\n".join(
             [
-                f"{in_rows(len(self))}, by {how}: {tally(self.actions, self.names)}",
+                f"{in_rows(len(self))}, by {how}: {action_counts(self.actions, self.names)}",
                 f"settled: {in_rows(done)}; whatever the probability inside the interval, no other "
                 "action is cheaper",
                 f"guaranteed: at most {most}{what} in any row, {mean} on average",
             ]
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data, for JSON."""
-        return {
-            "rule": self.rule,
-            "names": list(self.names),
-            "actions": self.actions.tolist(),
-            "bound": self.bound.tolist(),
-            "settled": self.settled.tolist(),
-            "admissible": self.admissible.tolist(),
-        }
 
-
-def decide_between(low: Any, high: Any, costs: Any, *, rule: str = "regret") -> DecisionBetween:
+def decide_between(
+    low: ArrayLike, high: ArrayLike, costs: CostsLike, *, rule: str = "regret"
+) -> DecisionBetween:
     """Choose an action for each row whose probabilities are known only to lie between two bounds.
 
     Parameters
@@ -106,16 +102,16 @@ def decide_between(low: Any, high: Any, costs: Any, *, rule: str = "regret") -> 
         box of bounds, the probabilities that sum to 1 count.
     costs : CostMatrix or array-like of shape (n_actions, n_classes) or (n, n_actions, n_classes)
     rule : {"regret", "worst"}
-        "regret" takes the action that can never be much dearer than the best one, "worst" the one
+        "regret" takes the action that can never cost much more than the best one, "worst" the one
         whose greatest possible cost is least. The first fits most uses: the second acts as if the
-        dearest class were always as likely as the interval allows.
+        most expensive class were always as likely as the interval allows.
 
     Returns
     -------
     DecisionBetween
 
-    **Assumes** that the truth lies inside the bounds. Bounds of one row are taken apart from those
-    of others.
+    **Assumes** that the truth lies inside the bounds. Bounds of one row say nothing
+    about other rows.
 
     Notes
     -----
@@ -136,15 +132,15 @@ def decide_between(low: Any, high: Any, costs: Any, *, rule: str = "regret") -> 
     """
     refuse_word("rule", rule, RULES)
     matrix = as_costs(costs)
-    low, high = read_bounds(low, high, matrix)
-    n, n_actions = len(low), matrix.shape[0]
+    below, above = read_bounds(low, high, matrix)
+    n, n_actions = len(below), matrix.shape[0]
     position, bound = np.empty(n, np.intp), np.empty(n)
     settled, admissible = np.empty(n, np.bool_), np.empty((n, n_actions), np.bool_)
-    for rows in pieces(n, matrix):
-        regret, worst, kept = _tables(low[rows], high[rows], matrix.take(rows))
+    for rows in row_slices(n, matrix):
+        regret, worst, kept = _tables(below[rows], above[rows], matrix.take(rows))
         done = regret.min(axis=1) <= 0.0
         table = regret if rule == "regret" else worst
-        # A worst case may be shared by several actions; one that is never dearer goes first.
+        # Several actions may share a worst case; one that never costs more goes first.
         chosen = np.where(done, regret.argmin(axis=1), table.argmin(axis=1))
         position[rows], settled[rows], admissible[rows] = chosen, done, kept
         bound[rows] = np.take_along_axis(table, chosen[:, None], axis=1)[:, 0]
@@ -172,7 +168,9 @@ def _tables(low: Array, high: Array, costs: CostMatrix) -> tuple[Array, Array, N
     return regret, worst, kept
 
 
-def _from_ends(low: Array, high: Array, costs: CostMatrix) -> tuple[Array, Array, Any]:
+def _from_ends(
+    low: Array, high: Array, costs: CostMatrix
+) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Regret is convex in the probability, so on a line it is greatest at an end."""
     here, there = (expected_cost(end, costs, classes=costs.classes) for end in (low, high))
     worst = np.maximum(here, there)
@@ -243,112 +241,89 @@ def _points(low: Array, high: Array) -> tuple[NDArray[np.bool_], Array]:
 
 
 def read_bounds(low: Any, high: Any, costs: CostMatrix) -> tuple[Array, Array]:
-    """Return the bounds as numbers, or say which row has none that make sense.
+    """Return the bounds as numbers, or say which row has impossible ones.
 
     Examples
     --------
     >>> read_bounds([0.1, 0.4], [0.2, 0.3], as_costs([[0, 9], [1, 0]]))
     Traceback (most recent call last):
     ...
-    scarce.errors.DataError: Row 1: low=0.4 is above high=0.3, so no probability lies between: ...
+    scarce.errors.DataError: low must not be above high, got 0.4 and 0.3 at row 1. Swap the two.
     """
-    bounds = [_bound(low, "low", costs.classes), _bound(high, "high", costs.classes)]
-    below, above = bounds
+    below, above = (_bound(one, name, costs) for one, name in ((low, "low"), (high, "high")))
     n_classes = costs.shape[1]
-    if below.shape != above.shape:
+    wanted = (n_classes,) if below.ndim == 2 or n_classes != 2 else ()
+    if below.shape != above.shape or below.shape[1:] != wanted:
         raise UsageError(
-            f"low has shape {below.shape} and high {above.shape}: give both for the same rows."
+            "{low} has shape {low_shape} and {high} has shape {high_shape}, and the costs are for "
+            "{count} classes.",
+            code="shape-mismatch",
+            low=Argument("low"),
+            low_shape=below.shape,
+            high=Argument("high"),
+            high_shape=above.shape,
+            count=n_classes,
+            remedy=f"Give both for the same rows, with {n_classes} columns, in the order of the "
+            "costs" + (", or one number per row." if n_classes == 2 else "."),
         )
-    if below.ndim == 1 and n_classes != 2:
-        raise UsageError(
-            f"low and high hold one number a row, and the costs are for {n_classes} classes: give "
-            f"bounds of shape (n, {n_classes}), one for each class."
+    same_rows(len(below), costs, "low")
+    crossed = np.flatnonzero((below > above).reshape(len(below), -1).any(axis=1))
+    if len(crossed):
+        raise DataError(
+            "{low} must not be above {high}, got {low_value} and {high_value} at row "
+            "{row:,}{more}.",
+            code="bounds-crossed",
+            low=Argument("low"),
+            high=Argument("high"),
+            low_value=below[crossed[0]].tolist(),
+            high_value=above[crossed[0]].tolist(),
+            row=int(crossed[0]),
+            more=_more(crossed),
+            remedy="Swap the two.",
         )
-    if below.ndim == 2 and below.shape[1] != n_classes:
-        raise UsageError(
-            f"low and high have {below.shape[1]} columns, and the costs are for {n_classes} "
-            "classes: give one column for each class, in the order of the costs."
-        )
-    same_rows(len(below), costs, "low and high")
-    _refuse_rows(below > above, lambda row: _crossed(below[row], above[row]))
     if below.ndim == 2:
-        least, most = below.sum(axis=1), above.sum(axis=1)
-        _refuse_rows(
-            least > 1.0 + ROUNDING,
-            lambda row: (
-                f"the lower bounds sum to {least[row]:.6g}, more than 1, so no "
-                "probabilities lie inside: lower them."
-            ),
-        )
-        _refuse_rows(
-            most < 1.0 - ROUNDING,
-            lambda row: (
-                f"the upper bounds sum to {most[row]:.6g}, less than 1, so no "
-                "probabilities lie inside: raise them."
-            ),
-        )
+        _check_sums(below.sum(axis=1) - 1.0, "low", "at most 1", "Lower them.")
+        _check_sums(1.0 - above.sum(axis=1), "high", "at least 1", "Raise them.")
     return below, above
 
 
-def _bound(values: Any, name: str, classes: tuple[Any, ...]) -> Array:
+def _bound(values: Any, name: str, costs: CostMatrix) -> Array:
     if np.ndim(values) != 2:
         held = np.asarray(column(values, name))
     else:
-        held = np.asarray(prob_table(values, classes, name), dtype=np.float64)
+        held = np.asarray(prob_table(values, costs.classes, name), dtype=np.float64)
     outside = ~((held >= 0.0) & (held <= 1.0))
-    _refuse_rows(
-        outside,
-        lambda row: (
-            f"{name}={_shown(held[row])} is no bound on a probability: give numbers "
-            "between 0 and 1 (0 or 1 where nothing is known)."
-        ),
-    )
+    bad = np.flatnonzero(outside.reshape(len(held), -1).any(axis=1)) if len(held) else held
+    if len(bad):
+        raise DataError(
+            "{argument} must be between 0 and 1, got {value} at row {row:,}{more}.",
+            code="prob-range",
+            argument=Argument(name),
+            value=held[bad[0]].tolist(),
+            row=int(bad[0]),
+            more=_more(bad),
+            remedy="Give 0 or 1 where nothing is known.",
+        )
     return held
 
 
-def _crossed(low: Any, high: Any) -> str:
-    return (
-        f"low={_shown(low)} is above high={_shown(high)}, so no probability lies between: swap "
-        "the two."
-    )
-
-
-def _shown(values: Any) -> str:
-    return str(np.asarray(values).tolist())
-
-
-def _refuse_rows(bad: NDArray[np.bool_], words: Any) -> None:
-    if bad.any():
-        rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
-        more = f" ({len(rows):,} such rows)" if len(rows) > 1 else ""
-        raise DataError(f"Row {rows[0]:,}: {words(rows[0])}{more}")
-
-
-def same_rows(n: int, costs: CostMatrix, name: str) -> None:
-    """Refuse to go on without a row, or with costs that are for other rows."""
-    if n == 0:
-        raise DataError(f"No row to decide on: {name} is empty.")
-    if costs.n_rows is not None and costs.n_rows != n:
+def _check_sums(excess: Array, name: str, expected: str, remedy: str) -> None:
+    """Refuse boxes that hold no probabilities that sum to 1."""
+    bad = np.flatnonzero(excess > ROUNDING)
+    if len(bad):
+        off = float(excess[bad[0]])
         raise DataError(
-            f"The costs by row are for {in_rows(costs.n_rows)} and {name} for {n:,}: give one of "
-            "each for every row, in the same order."
+            "{argument} must sum to {expected} over the classes, got {total:.6g} at row "
+            "{row:,}{more}.",
+            code="bounds-sum",
+            argument=Argument(name),
+            expected=expected,
+            total=1.0 + off if name == "low" else 1.0 - off,
+            row=int(bad[0]),
+            more=_more(bad),
+            remedy=remedy,
         )
 
 
-def pieces(n: int, costs: CostMatrix) -> Iterator[slice]:
-    """Walk n rows in slices whose temporaries stay small, whatever the size of the cost matrix."""
-    step = max(1024, CELLS // (costs.shape[0] * costs.shape[1]))
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
-
-
-def tally(actions: NDArray[Any], names: tuple[Any, ...]) -> str:
-    """Write how many rows have each action, in the order of the costs.
-
-    Examples
-    --------
-    >>> tally(np.array(["open", "pass", "open"]), ("pass", "open", "ask"))
-    'pass for 1, open for 2'
-    """
-    counts = [(name, int(np.count_nonzero(actions == name))) for name in names]
-    return ", ".join(f"{name} for {count:,}" for name, count in counts if count)
+def _more(rows: NDArray[np.intp]) -> str:
+    return f" ({len(rows):,} such rows)" if len(rows) > 1 else ""

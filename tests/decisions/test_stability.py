@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from scarce import correct_prior
-from scarce.decisions.cheapest import cheapest, decide
 from scarce.decisions.costs import CostMatrix
-from scarce.decisions.ranges import FACTORS, StableRange, stable_prior, stable_range
+from scarce.decisions.decide import cheapest, decide
+from scarce.decisions.stability import FACTORS, StableRange, stable_prior, stable_range
 from scarce.errors import DataError, UsageError
+from tests.problems import refused
 
 LETTERS = list("abcdef")
 
@@ -141,7 +142,7 @@ def test_small_pieces_give_the_same_bits(rng, monkeypatch, function):
         return stable_range(prob, costs)
 
     whole = run()
-    monkeypatch.setattr("scarce.decisions.doubt.CELLS", 1)
+    monkeypatch.setattr("scarce.decisions.decide.CELLS", 1)
     parts = run()
     np.testing.assert_array_equal(whole.low, parts.low)
     np.testing.assert_array_equal(whole.high, parts.high)
@@ -150,34 +151,34 @@ def test_small_pieces_give_the_same_bits(rng, monkeypatch, function):
 @pytest.mark.parametrize(
     ("vary", "words"),
     [
-        (("d", 1), "There is no action 'd' in the costs"),
-        (("b", 7), "There is no class 7 in the costs"),
-        ((None, None), "All costs together change no decision"),
-        ("b", "give \\(action, class\\)"),
-        (None, "say which cost to vary"),
-        ([("b", 1), "c"], "give \\(action, class\\)"),
-        ([], "names no cost"),
+        (("d", 1), {"code": "unknown-action", "name": "d"}),
+        (("b", 7), {"code": "unknown-class", "name": 7}),
+        ((None, None), {"code": "vary-type"}),
+        ("b", {"code": "vary-type"}),
+        (None, {"code": "missing-argument", "vary": "vary"}),
+        ([("b", 1), "c"], {"code": "vary-type"}),
+        ([], {"code": "vary-type"}),
     ],
 )
 def test_what_cannot_be_varied_is_refused(vary, words):
-    with pytest.raises(UsageError, match=words):
+    with refused(kind=UsageError, **words):
         stable_range([0.1, 0.2], lettered([[0, 9], [1, 0], [2, 2]], 2), vary=vary)
 
 
 def test_factors_below_one_are_refused():
     found = stable_range([0.1, 0.2], [[0, 9], [1, 0]])
     for factor in (0.5, np.nan, np.inf, "2", True):
-        with pytest.raises(UsageError, match="give a number of 1 or more"):
+        with refused("number-range", UsageError):
             found.share(factor)
 
 
 def test_rows_that_do_not_fit_the_costs_are_refused():
     costs = CostMatrix.binary(false_alarm=1, miss=[1.0, 2.0, 3.0])
-    with pytest.raises(DataError, match="for 3 rows and prob for 2"):
+    with refused("length-mismatch", DataError, argument="prob", cost_rows=3):
         stable_range([0.1, 0.2], costs)
-    with pytest.raises(DataError, match="for 3 rows and prob for 2"):
+    with refused("length-mismatch", DataError, argument="prob", cost_rows=3):
         stable_prior([0.1, 0.2], costs, trained_at=0.5)
-    with pytest.raises(DataError, match="No row"):
+    with refused("no-rows", DataError):
         stable_range([], [[0, 9], [1, 0]])
 
 
@@ -233,12 +234,12 @@ def test_prevalence_moves_no_row_that_is_certain_and_both_tails_are_kept():
 
 
 def test_prevalence_is_asked_for_two_classes_and_a_share():
-    with pytest.raises(UsageError, match="for 3 classes"):
+    with refused("two-classes-needed", UsageError, count=3):
         stable_prior([[0.1, 0.2, 0.7]], 1 - np.eye(3), trained_at=0.5)
     for share in (0, 1, -0.1, np.nan, "half", [0.5, 0.5]):
-        with pytest.raises(UsageError, match="no share of the last class"):
+        with refused("prevalence-range", UsageError):
             stable_prior([0.1], [[0, 9], [1, 0]], trained_at=share)
-        with pytest.raises(UsageError, match="no share of the last class"):
+        with refused("prevalence-range", UsageError):
             stable_prior([0.1], [[0, 9], [1, 0]], trained_at=0.5).share(share)
 
 
