@@ -13,7 +13,7 @@ from scarce.errors import Argument, DataWarning, Problem, ScarceError
 
 
 @contextmanager
-def refused(code: str, kind: type[ScarceError] = ScarceError, **fields: Any) -> Iterator[Any]:
+def refused(code: str, kind: type[ScarceError] = ScarceError, /, **fields: Any) -> Iterator[Any]:
     """Expect an error with this code, of this kind, and with these fields among its own.
 
     A field that is an `Argument` is compared by its name where a text is given, so that
@@ -26,7 +26,7 @@ def refused(code: str, kind: type[ScarceError] = ScarceError, **fields: Any) -> 
 
 
 @contextmanager
-def warned(code: str, **fields: Any) -> Iterator[list[Problem]]:
+def warned(code: str, /, **fields: Any) -> Iterator[list[Problem]]:
     """Expect at least one `DataWarning` with this code and these fields, and nothing else."""
     found: list[Problem] = []
     with warnings.catch_warnings(record=True) as caught:

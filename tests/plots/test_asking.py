@@ -6,7 +6,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from scarce.errors import DataError, UsageError
-from scarce.plots.asking import ask
+from scarce.plots.curves import ask
+from tests.problems import refused
 
 
 @pytest.fixture(scope="module")
@@ -36,19 +37,19 @@ def test_missing_labels_stay_missing(model, gone):
 
 def test_refusals_name_the_way_out(model):
     fitted, X = model
-    with pytest.raises(DataError, match=r"'frad' at row 1.*Did you mean 'fraud'"):
+    with refused("unknown-class", DataError, value="frad", row=1, hint=" Did you mean 'fraud'?"):
         ask(fitted, X[:2], ["fair", "frad"])
-    with pytest.raises(UsageError, match=r"positive='fruad' is no class.*Did you mean 'fraud'"):
+    with refused("unknown-class", UsageError, argument="positive", value="fruad"):
         ask(fitted, X[:2], ["fair", "fair"], positive="fruad")
-    with pytest.raises(DataError, match="X has 3 rows and y 2 labels"):
+    with refused("length-mismatch", DataError, rows=3, labels=2):
         ask(fitted, X[:3], ["fair", "fair"])
-    with pytest.raises(UsageError, match="gives no probabilities"):
+    with refused("no-probabilities", UsageError):
         ask(object(), X, [])
 
 
 def test_three_classes_need_a_name():
     X = np.arange(30.0)[:, None]
     fitted = LogisticRegression(max_iter=500).fit(X, np.repeat(list("abc"), 10))
-    with pytest.raises(UsageError, match=r"knows 3 classes.*positive=, one of 'a', 'b', 'c'"):
+    with refused("several-classes", UsageError, count=3, classes="'a', 'b' or 'c'"):
         ask(fitted, X, np.repeat(list("abc"), 10))
     assert ask(fitted, X, np.repeat(list("abc"), 10), positive="b").y.sum() == 10

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from scarce import MaxentClassifier
 from scarce.errors import DataError, UsageError
 from scarce.plots import ImportanceDisplay
+from tests.problems import refused
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def test_other_classifiers_are_ranked_by_scikit_learn(rng):
         model, X, y, scoring="neg_log_loss", n_repeats=5, random_state=0
     )
     np.testing.assert_allclose(display.drops, wanted.importances)
-    assert display.ax_.get_xlabel().startswith("growth of log loss, when shuffled\nlines: standard")
+    assert display.ax_.get_xlabel().startswith("growth of log loss, when shuffled, lines: standard")
     assert display.ax_.get_title() == "LogisticRegression"
 
 
@@ -81,11 +82,11 @@ def test_long_variables_are_told_apart():
 
 
 def test_refusals():
-    with pytest.raises(DataError, match=r"shape \(2, 2\) for 1 variables"):
+    with refused("picture-shape", DataError, shape=(2, 2), variables=1):
         ImportanceDisplay(["a"], [[1, 2], [3, 4]])
-    with pytest.raises(UsageError, match="most=0"):
+    with refused("integer-range", UsageError, argument="most", value=0):
         ImportanceDisplay(["a"], [[1, 2]]).plot(most=0)
-    with pytest.raises(UsageError, match="Did you mean 'auc'"):
+    with refused("unknown-word", UsageError, argument="measure"):
         ImportanceDisplay.from_result(None, measure="acu")
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-import pytest
 
 from scarce import label_value
 from scarce.errors import UsageError
 from scarce.missed.score_axis import KnownMixture
 from scarce.plots import LabelValueDisplay
+from tests.problems import refused
 
 MIXTURE = KnownMixture(0.008, "normal", [6.56, 0.0], "normal", [8.44, 0.0])
 ASKED = {"threshold": 9.11, "n_rows": 5000, "labelled_from": 8.4}
@@ -46,7 +46,7 @@ def test_the_note_stands_inside_its_bar_and_regions_do_not_overlap():
 def test_what_is_left_of_the_keywords_goes_to_matplotlib():
     display = LabelValueDisplay.from_estimator(MIXTURE, **ASKED, color="red", height=0.5)
     assert {bar.get_height() for bar in display.ax_.patches} == {0.5}
-    with pytest.raises(UsageError, match="n_rws= is known neither"):
+    with refused("unknown-argument", UsageError, hint=" Did you mean 'n_rows'?"):
         LabelValueDisplay.from_estimator(MIXTURE, threshold=9.11, n_rws=5000)
 
 
@@ -56,5 +56,5 @@ def test_a_ranking_that_is_not_to_be_believed_says_so():
 
 
 def test_what_is_no_label_value_is_refused():
-    with pytest.raises(UsageError, match="list is no LabelValue"):
+    with refused("wrong-record", UsageError, kind="list"):
         LabelValueDisplay([0.1])

@@ -7,6 +7,7 @@ import pytest
 from scarce.errors import DataError, UsageError
 from scarce.linear.losses import loss_of
 from scarce.plots import LossDisplay
+from tests.problems import refused
 
 SHAPES = (-0.25, 0.5, 1.0)
 
@@ -82,11 +83,11 @@ def test_three_axes_of_one_s_own_are_used(losses):
 
 
 def test_refusals(losses):
-    with pytest.raises(UsageError, match="'x' is of the type str"):
+    with refused("not-a-loss", UsageError, kind="str"):
         LossDisplay({"x": "logistic"})
-    with pytest.raises(UsageError, match="no loss to draw"):
+    with refused("empty-picture", UsageError):
         LossDisplay([])
-    with pytest.raises(DataError, match="give the scores to draw at"):
+    with refused("not-finite", DataError, argument="scores"):
         LossDisplay(losses, scores=[1.0])
-    with pytest.raises(DataError, match="give the scores to draw at"):
+    with refused("not-finite", DataError, argument="scores"):
         LossDisplay(losses, scores=[1.0, np.inf])

@@ -7,6 +7,7 @@ from scipy.stats import norm
 from scarce import ScoreMixture
 from scarce.errors import UsageError
 from scarce.plots import MixtureDisplay
+from tests.problems import refused
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,7 @@ def test_a_mixture_that_failed_is_drawn_with_a_warning(rng):
 
 
 def test_refusals(fitted):
-    with pytest.raises(UsageError, match="str keeps no scores"):
+    with refused("wrong-record", UsageError, kind="str"):
         MixtureDisplay("scores")
-    with pytest.raises(UsageError, match="bins=1"):
+    with refused("integer-range", UsageError, argument="bins", value=1):
         MixtureDisplay(fitted).plot(bins=1)

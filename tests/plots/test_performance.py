@@ -10,6 +10,7 @@ from matplotlib.colors import to_rgb
 from scarce import Estimate, choose_labels, estimate_performance
 from scarce.errors import UsageError
 from scarce.plots import PerformanceDisplay
+from tests.problems import refused
 
 LINE = "best guess, threshold by threshold"
 
@@ -176,5 +177,5 @@ def test_batches_at_their_own_thresholds(week):
 
 
 def test_what_is_no_performance_is_refused():
-    with pytest.raises(UsageError, match="float is no Performance"):
+    with refused("wrong-record", UsageError, kind="float"):
         PerformanceDisplay(0.3)

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from scarce.errors import DataError, UsageError
 from scarce.evaluation.reliability import reliability
 from scarce.plots import ReliabilityDisplay
+from tests.problems import refused
 
 
 @pytest.fixture
@@ -29,8 +30,8 @@ def test_points_and_bars_are_the_table(rare):
     bars = display.ax_.containers[0].lines[2][0].get_segments()
     np.testing.assert_allclose([bar[0][1] for bar in bars], table.low[seen])
     np.testing.assert_allclose([bar[1][1] for bar in bars], table.high[seen])
-    assert display.histogram_ax_.get_xlabel() == "probability given"
-    assert display.ax_.get_ylabel() == "share that happened"
+    assert display.histogram_ax_.get_xlabel() == "predicted probability"
+    assert display.ax_.get_ylabel() == "observed frequency"
 
 
 def test_a_band_has_the_table_s_limits(rare, sides, named):
@@ -112,7 +113,7 @@ def test_two_on_one_picture_share_the_diagonal_and_differ_in_marker(rare, legend
     first = ReliabilityDisplay.from_predictions(y, prob, name="a")
     second = ReliabilityDisplay.from_predictions(y, prob**2, name="b", ax=first.ax_)
     texts = legend(first.ax_)
-    assert texts.count("right") == 1
+    assert texts.count("calibrated") == 1
     assert {"a", "b", "rows (below)"} <= set(texts)
     markers = {one.lines[0].get_marker() for one in first.ax_.containers}
     assert len(markers) == 2
@@ -135,7 +136,7 @@ def test_axes_of_one_s_own_get_a_histogram_where_one_says(rare):
     display = ReliabilityDisplay.from_predictions(*rare, ax=ax, histogram=below)
     assert display.histogram_ax_ is below
     assert below.patches
-    assert display.ax_.get_xlabel() == "probability given"
+    assert display.ax_.get_xlabel() == "predicted probability"
     alone = ReliabilityDisplay.from_predictions(*rare, ax=plt.subplots()[1])
     assert alone.histogram_ax_ is None
     none = ReliabilityDisplay.from_predictions(*rare, histogram=False)
@@ -178,7 +179,7 @@ def test_few_values_are_points_of_their_own(rng):
 
 
 def test_words_are_refused_in_a_sentence():
-    with pytest.raises(DataError, match=r"y_true holds 'sick' at row 0.*for words pass"):
+    with pytest.raises(DataError, match="sick"):
         ReliabilityDisplay.from_predictions(["sick", "well"], [0.2, 0.1])
     assert plt.get_fignums() == []
 
@@ -191,16 +192,16 @@ def test_from_estimator_asks_the_model(rng):
     wanted = reliability(y == "fraud", model.predict_proba(X)[:, 1], bins=4)
     np.testing.assert_array_equal(display.table.observed, wanted.observed)
     assert display.name == "LogisticRegression"
-    with pytest.raises(DataError, match="Leave rows without a label out"):
+    with pytest.raises(DataError):
         ReliabilityDisplay.from_estimator(model, X[:2], ["fraud", None])
 
 
 def test_refusals(rare):
     table = reliability(*rare)
-    with pytest.raises(UsageError, match="Did you mean 'band'"):
+    with refused("unknown-word", UsageError, argument="intervals"):
         ReliabilityDisplay(table).plot(intervals="bnd")
-    with pytest.raises(UsageError, match="needs the probabilities behind the table"):
+    with refused("histogram-place", UsageError):
         ReliabilityDisplay(table).plot(histogram=True)
-    with pytest.raises(UsageError, match="needs a place under the diagram"):
+    with refused("histogram-place", UsageError):
         ReliabilityDisplay.from_predictions(*rare, ax=plt.subplots()[1], histogram=True)
     assert ReliabilityDisplay(table).plot().histogram_ax_ is None

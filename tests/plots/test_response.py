@@ -11,6 +11,7 @@ import pytest
 from scarce import MaxentClassifier
 from scarce.errors import DataWarning, UsageError
 from scarce.plots import ResponseDisplay
+from tests.problems import refused
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,7 @@ def test_of_many_variables_those_with_the_greatest_swing_are_drawn(rng):
     assert len(ResponseDisplay.from_estimator(model, n=5, ax=axes).axes_) == 15
     with pytest.warns(DataWarning, match="shows 12 of 15 variables"):
         ResponseDisplay.from_estimator(model, n=5, ax=plt.subplots(3, 4)[1])
-    with pytest.raises(UsageError, match=r"'x' is not among the 15 variables.*'x0', .*, 'x14'"):
+    with refused("unknown-column", UsageError, value="x", count=15):
         ResponseDisplay.from_estimator(model, ["x"])
 
 
@@ -140,14 +141,14 @@ def test_refusals(fitted):
     from sklearn.linear_model import LogisticRegression
 
     model, _ = fitted
-    with pytest.raises(UsageError, match="LogisticRegression has no response_curve"):
+    with refused("wrong-record", UsageError, kind="LogisticRegression"):
         ResponseDisplay.from_estimator(LogisticRegression())
-    with pytest.raises(UsageError, match="Did you mean 'prob'"):
+    with refused("unknown-word", UsageError, argument="kind"):
         ResponseDisplay.from_estimator(model, kind="prb")
-    with pytest.raises(UsageError, match="no curve to draw"):
+    with refused("empty-picture", UsageError):
         ResponseDisplay([])
-    with pytest.raises(UsageError, match="level=2"):
+    with refused("level-range", UsageError, value=2):
         ResponseDisplay.from_estimator(model, level=2)
-    with pytest.raises(UsageError, match="Did you mean 'heat'"):
+    with refused("unknown-column", UsageError, hint=" Did you mean 'heat'?"):
         ResponseDisplay.from_estimator(model, ["haet"])
     assert plt.get_fignums() == []

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from scarce.errors import StoreError, UsageError
-from scarce.report import Line, Report, bar_chart, histogram_chart, line_chart, response_chart
+from scarce.plots.picture import Axis, Bars, Curves, Histogram, Line, Panels
+from scarce.report import Report
 from scarce.results import Estimate
 from tests.report.reading import Seen
 
@@ -33,7 +34,7 @@ def small(name: str = "recall") -> Report:
         percent=[name],
     )
     page.section("Pictures").heading("One").figure(
-        line_chart([Line(name, [0, 1], [1, 2])], x_label=name, y_label=name), name
+        Curves([Line(name, [0, 1], [1, 2])], Axis(name), Axis(name)), name
     )
     page.table([name, "b"], [(name, 1.5), ("x", None)], caption=name)
     page.section("Leans on").assumes(["labels are right", "labels are right"])
@@ -132,10 +133,10 @@ def test_hostile_names_are_shown_not_obeyed():
     )
     page.table([HOSTILE], [(HOSTILE,)], caption=HOSTILE)
     for chart in (
-        line_chart([Line(HOSTILE, [0, 1], [0, 1])], x_label=HOSTILE, y_label=HOSTILE),
-        bar_chart([HOSTILE], [1.0], x_label=HOSTILE),
-        histogram_chart([0, 1], {HOSTILE: [3]}, x_label=HOSTILE),
-        response_chart({HOSTILE: ([0, 1], [0, 1])}, y_label=HOSTILE),
+        Curves([Line(HOSTILE, [0, 1], [0, 1])], Axis(HOSTILE), Axis(HOSTILE)),
+        Bars([HOSTILE], [1.0], Axis(HOSTILE)),
+        Histogram([0, 1], {HOSTILE: [3]}, Axis(HOSTILE)),
+        Panels({HOSTILE: [Line("", [0, 1], [0, 1])]}, Axis(HOSTILE)),
     ):
         page.figure(chart, HOSTILE, HOSTILE).figure(chart)
     page.data(HOSTILE, {HOSTILE: [HOSTILE]})
@@ -233,7 +234,7 @@ def test_columns_of_numbers_stand_right_and_words_left():
     ("act", "word"),
     [
         (lambda page: page.table(["a", "b"], [(1, 2), (1,)]), "Row 1"),
-        (lambda page: page.table(["a"], [(1,)], align="lr"), "align='lr'"),
+        (lambda page: page.table(["a"], [(1,)], align="lr"), "align"),
         (lambda page: page.data("x", object()), "object"),
         (lambda page: page.table(["a"], [(object(),)]), "object"),
     ],

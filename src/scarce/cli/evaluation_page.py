@@ -464,7 +464,7 @@ def given_by_state(rows: OutcomeTable, event: Any) -> Figure:
 def _histogram(prob: Any, states: dict[str, Any], what: str, by: str) -> Figure:
     import numpy as np
 
-    from scarce.report import histogram_chart
+    from scarce.plots.picture import Axis, Histogram
 
     rare = bool(np.median(prob) < RARE)
     if rare:
@@ -478,7 +478,7 @@ def _histogram(prob: Any, states: dict[str, Any], what: str, by: str) -> Figure:
     counts = {name: np.histogram(held[which], edges)[0] for name, which in states.items()}
     below = " What lies below the axis is in its first bin." if prob.min() < edges[0] else ""
     return (
-        histogram_chart(edges, counts, x_label=what, x_log=rare, x_percent=True),
+        Histogram(edges, counts, Axis(what, log=rare, percent=True)),
         f"How many rows were given which probability, {by}.{below}",
     )
 

@@ -133,7 +133,7 @@ class PerformancePage:
     def _histogram(self) -> tuple[Any, str]:
         import numpy as np
 
-        from scarce.report import histogram_chart
+        from scarce.plots.picture import Axis, Histogram
 
         scores, states = self.states
         low, high = np.quantile(scores, [FAR, 1 - FAR])
@@ -156,7 +156,7 @@ class PerformancePage:
         }
         beyond = int(((scores < edges[0]) | (scores > edges[-1])).sum())
         rest = f" {beyond:,} scores beyond the axis stand in its end bins." if beyond else ""
-        chart = histogram_chart(edges, counts, x_label=self.held.score, threshold=mark, y_log=True)
+        chart = Histogram(edges, counts, Axis(self.held.score), threshold=mark, y_log=True)
         return chart, f"How many rows have which score, by what is known of them.{rest}"
 
     def _figures(self, page: Report) -> None:
@@ -169,7 +169,7 @@ class PerformancePage:
         import numpy as np
 
         from scarce import Estimate
-        from scarce.report import Line, line_chart
+        from scarce.plots.picture import Axis, Curves, Line, performance_picture
 
         found, curve = self.found, self.found.curve()
         level = f"{100 * found.recall.level:g} %"
@@ -180,12 +180,10 @@ class PerformancePage:
         )
         recall, precision, _ = parts = (curve.recall, curve.precision, curve.missed)
         page.figure(
-            line_chart(
+            Curves(
                 [Line("best guess", curve.threshold, recall[:, 0], recall[:, 1], recall[:, 2])],
-                x_label=f"threshold on {self.held.score}",
-                y_label="recall: share of events found",
-                y_percent=True,
-                y_range=(0.0, 1.0),
+                Axis(f"threshold on {self.held.score}"),
+                Axis("recall: share of events found", percent=True, ends=(0.0, 1.0)),
                 threshold=self.threshold,
                 threshold_name="threshold in use",
             ),
@@ -194,16 +192,7 @@ class PerformancePage:
         known = np.isfinite(recall[:, 0]) & np.isfinite(precision[:, 0])
         if known.sum() > 1:
             page.figure(
-                line_chart(
-                    [Line("threshold by threshold", recall[known, 0], precision[known, 0])],
-                    x_label="recall: share of events found",
-                    y_label="precision: events among alerts",
-                    x_percent=True,
-                    y_percent=True,
-                    x_range=(0.0, 1.0),
-                    y_range=(0.0, 1.0),
-                    marks=self._marks(),
-                ),
+                performance_picture(found, curve, mark="in use"),
                 f"Precision against recall. The mark is the threshold in use with its {level} "
                 "intervals; the short line through it says how precision changes as the "
                 "threshold is lowered.",
@@ -217,26 +206,6 @@ class PerformancePage:
             caption=f"With {level} intervals",
             percent=("recall", "precision"),
         )
-
-    def _marks(self) -> list[Any]:
-        from scarce.report import Mark
-
-        recall, precision = self.found.recall, self.found.precision
-        slope = self.found.precision_per_recall.value
-        if math.isnan(recall.value) or math.isnan(precision.value):
-            return []
-        return [
-            Mark(
-                recall.value,
-                precision.value,
-                "in use",
-                slope=None if math.isnan(slope) else slope,
-                low=precision.low,
-                high=precision.high,
-                x_low=recall.low,
-                x_high=recall.high,
-            )
-        ]
 
     def _batches(self, page: Report) -> None:
         held = sorted(self.result["batches"].items(), key=lambda one: _in_order(one[0]))

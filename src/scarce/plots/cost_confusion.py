@@ -7,9 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from scarce.evaluation.confusion import CostConfusion, cost_confusion
-from scarce.plots.frame import ALONE, framed, percent
-from scarce.plots.keywords import divide
-from scarce.plots.words import fit
+from scarce.plots.mpl import ALONE, divide, fit, framed
+from scarce.plots.picture import percent
 from scarce.results import Estimate, short
 
 LETTER = 0.085  # width of a letter, in inches

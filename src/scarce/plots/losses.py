@@ -15,9 +15,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scarce.errors import DataError, UsageError
-from scarce.plots.frame import framed_grid, in_percent, shared_legend
-from scarce.plots.words import wrap
+from scarce.errors import Argument, DataError, UsageError
+from scarce.plots.mpl import framed_grid, in_percent, shared_legend, wrap
 
 
 class LossDisplay:
@@ -56,17 +55,23 @@ class LossDisplay:
         for name, loss in self.losses.items():
             if not hasattr(loss, "value") or not hasattr(getattr(loss, "link", None), "inverse"):
                 raise UsageError(
-                    f"{name!r} is of the type {type(loss).__name__}, which has no value(y, score) "
-                    "and no link: give losses such as scarce.losses.loss_of('gev-canonical', 0.5)."
+                    "{name!r} must have value(y, score) and a link, got {kind}.",
+                    code="not-a-loss",
+                    name=name,
+                    kind=type(loss).__name__,
+                    remedy="Give losses such as scarce.losses.loss_of('gev-canonical', 0.5).",
                 )
         if not self.losses:
-            raise UsageError("There is no loss to draw: give at least one.")
+            raise UsageError("There is no loss to draw.", code="empty-picture")
         points = np.linspace(-5.0, 5.0, 401) if scores is None else scores
         self.scores = np.sort(np.asarray(points, dtype=np.float64).ravel())
         if len(self.scores) < 2 or not np.isfinite(self.scores).all():
             raise DataError(
-                f"scores holds {len(self.scores)} numbers, not all of them finite, or fewer than "
-                "2: give the scores to draw at, such as np.linspace(-5, 5, 401)."
+                "{argument} must be at least two finite numbers, got {count}.",
+                code="not-finite",
+                argument=Argument("scores"),
+                count=len(self.scores),
+                remedy="Give the scores to draw at, such as np.linspace(-5, 5, 401).",
             )
 
     @classmethod

@@ -14,8 +14,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.errors import UsageError
-from scarce.plots.frame import ALONE, COLOURS, GREY, Frame, framed
+from scarce.checks import whole_number
+from scarce.errors import Argument, UsageError
+from scarce.plots.mpl import ALONE, COLOURS, GREY, Frame, framed
 from scarce.results import short
 
 Array = NDArray[np.float64]
@@ -60,8 +61,11 @@ class MixtureDisplay:
     def __init__(self, mixture: Any, *, threshold: float | None = None, name: str = "") -> None:
         if not hasattr(mixture, "digest_"):
             raise UsageError(
-                f"{type(mixture).__name__} keeps no scores: pass a fitted ScoreMixture, or use "
-                "MixtureDisplay.from_predictions(scores, labels)."
+                "{argument} must be a fitted ScoreMixture, got {kind}.",
+                code="wrong-record",
+                argument=Argument("mixture"),
+                kind=type(mixture).__name__,
+                remedy="Fit one, or use MixtureDisplay.from_predictions(scores, labels).",
             )
         self.mixture = mixture
         self.threshold = threshold
@@ -122,8 +126,7 @@ class MixtureDisplay:
             Counts on a logarithmic axis.
         **style : passed to `Axes.plot`, for the fitted lines
         """
-        if not isinstance(bins, int | np.integer) or bins < 2:
-            raise UsageError(f"bins={bins!r}: give a whole number of bins, 2 or more.")
+        whole_number(bins, "bins", least=2)
         from scarce.missed.digest import ScoreDigest
 
         digest = ScoreDigest.from_arrays(self.mixture.digest_)

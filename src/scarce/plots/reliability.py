@@ -2,7 +2,7 @@
 
 Probability against frequency with intervals, and under it how many rows were given which
 probability. Rare events live at the low end, so both axes are logarithmic where events are rare.
-Assumes what `assess.reliability` does. Does not smooth.
+Assumes what `reliability` does. Does not smooth.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.errors import UsageError, refuse_word
+from scarce.errors import Argument, UsageError, refuse_word
 from scarce.evaluation.reliability import Reliability, reliability
-from scarce.plots.asking import ask
-from scarce.plots.frame import (
+from scarce.plots.curves import ask
+from scarce.plots.mpl import (
     DASHES,
     GREY,
     SERIES,
@@ -24,11 +24,10 @@ from scarce.plots.frame import (
     framed,
     in_percent,
     legend_off,
-    percent,
     pyplot,
 )
+from scarce.plots.picture import band_name, percent, reliability_picture
 
-RARE = 0.2  # share of events below which axes are logarithmic
 BELOW = "scarce-probabilities"  # label of the axes under the diagram
 
 
@@ -58,7 +57,7 @@ class ReliabilityDisplay:
     >>> y = (rng.random(2000) < prob).astype(float)
     >>> display = ReliabilityDisplay.from_predictions(y, prob, name="model")
     >>> display.ax_.get_xscale(), display.histogram_ax_.get_xlabel()
-    ('log', 'probability given')
+    ('log', 'predicted probability')
     >>> matplotlib.pyplot.close(display.figure_)
     """
 
@@ -146,13 +145,18 @@ class ReliabilityDisplay:
         refuse_word("intervals", intervals, ("bars", "band"))
         if histogram is not None and histogram is not False and self.prob is None:
             raise UsageError(
-                "A histogram needs the probabilities behind the table: "
-                "ReliabilityDisplay(table, prob=prob, y_true=y), or from_predictions."
+                "{argument} needs the probabilities behind the table.",
+                code="histogram-place",
+                argument=Argument("histogram"),
+                remedy="Use ReliabilityDisplay(table, prob=prob, y_true=y), or from_predictions.",
             )
         if histogram is True and ax is not None and _under(check_axes(ax)) is None:
             raise UsageError(
-                "histogram=True needs a place under the diagram, and on axes of your own there is "
-                "none: pass histogram=axes, such as the second of plt.subplots(2, 1, sharex=True)."
+                "{argument} needs a place under the diagram, and axes of your own have none.",
+                code="histogram-place",
+                argument=Argument("histogram", True),
+                remedy="Pass histogram=axes, such as the second of "
+                "plt.subplots(2, 1, sharex=True).",
             )
         wanted = histogram is None or histogram is True
         own, below = ax is None, None if isinstance(histogram, bool | None) else histogram
@@ -178,9 +182,9 @@ class ReliabilityDisplay:
         self, frame: Frame, name: str, scale: str, intervals: str, style: dict[str, Any]
     ) -> None:
         table, ax = self.table, frame.ax
-        share = float(table.rows @ table.observed / table.rows.sum())
-        log = scale == "log" or (scale == "auto" and share < RARE)
-        log = log and bool((table.predicted > 0).any())
+        asked = "auto" if scale == "auto" else scale == "log"
+        picture = reliability_picture({name: table}, log=asked)
+        log = picture.log
         if not frame.fresh:
             log = ax.get_xscale() == "log"
         # A share of 0 has no place on a logarithmic axis: its upper limit has. Nor has a
@@ -190,7 +194,7 @@ class ReliabilityDisplay:
         low, high = table.low[shown], table.high[shown]
         if frame.fresh:
             ends = ((1e-9, 1e-9), (1, 1)) if log else ((0, 0), (1, 1))
-            ax.axline(*ends, color=GREY, linewidth=1, zorder=0, label="right")
+            ax.axline(*ends, color=GREY, linewidth=1, zorder=0, label="calibrated")
         if intervals == "bars":
             look = {"capsize": 2, **frame.take(style, of="points")}
             mark = look.pop("gid")  # errorbar would mark the bars too, and they are no series
@@ -203,7 +207,7 @@ class ReliabilityDisplay:
             marker = frame.take({}, of="points")["marker"]
             look = {"marker": marker, "markersize": 5, "markevery": 1, **style}
             color = frame.line(given, happened, label=name, **look).get_color()
-            frame.band(given, low, high, level=table.level, color=color)
+            frame.band(given, low, high, label=band_name(table.level), color=color)
         if log:
             self._beyond(frame, color)
             # Bars are shown whole, but one of a thousandth of its point would flatten the rest.
@@ -215,7 +219,7 @@ class ReliabilityDisplay:
             ax.set(xscale="log", yscale="log", xlim=(lowest, 1.3), ylim=(lowest, 1.3))
         else:
             ax.set(xscale="linear", yscale="linear", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
-        ax.set(xlabel="probability given", ylabel="share that happened")
+        ax.set(xlabel=picture.x.label, ylabel=picture.y.label)
         in_percent(ax.xaxis, ax.yaxis)
 
     def _beyond(self, frame: Frame, color: Any) -> None:
@@ -255,7 +259,7 @@ class ReliabilityDisplay:
             note = f"{beyond:,} row{'s' * (beyond > 1)} further left"
             place = {"xy": (0.01, 0.93), "xycoords": "axes fraction", "va": "top"}
             ax.annotate(note, fontsize="x-small", **place)
-        ax.set(xlabel="probability given", ylabel="rows", yscale="log", xlim=(low, high))
+        ax.set(xlabel="predicted probability", ylabel="rows", yscale="log", xlim=(low, high))
         ax.set_ylim(0.7, max(10.0, 2.5 * float(rows.max()), float(ax.get_ylim()[1]) * (turn > 0)))
         in_percent(ax.xaxis)
         ax.grid(color="0.92")

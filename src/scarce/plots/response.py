@@ -13,9 +13,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scarce.errors import UsageError, refuse_word, suggest, warn_user
-from scarce.plots.frame import GREY, Frame, framed_grid, in_percent, percent, shared_legend
-from scarce.plots.words import fit, wrap
+from scarce.checks import read_level
+from scarce.errors import UsageError, listed, refuse_word, suggest, warn_user
+from scarce.plots.mpl import GREY, Frame, fit, framed_grid, in_percent, shared_legend, wrap
+from scarce.plots.picture import percent
 
 MOST = 12  # panels, where nobody says which variables
 LEVELS = 18  # names of levels that have room side by side, turned upright
@@ -70,15 +71,13 @@ class ResponseDisplay:
     ) -> None:
         self.curves = list(curves)
         if not self.curves:
-            raise UsageError("There is no curve to draw: give at least one.")
+            raise UsageError("There is no curve to draw.", code="empty-picture")
         self.name = name
         self.rug = dict(rug or {})
         self.levels = dict(levels or {})
         self.others = dict(others or {})
         self.note = ""
-        if not 0.0 < level < 1.0:
-            raise UsageError(f"level={level!r}: give a share between 0 and 1, such as 0.9.")
-        self.level = level
+        self.level = read_level(level)
 
     @classmethod
     def from_estimator(
@@ -114,8 +113,11 @@ class ResponseDisplay:
         for one in (estimator, *others):
             if not hasattr(one, "response_curve"):
                 raise UsageError(
-                    f"{type(one).__name__} has no response_curve: pass a fitted MaxentClassifier. "
-                    "For other models see sklearn.inspection.PartialDependenceDisplay."
+                    "{kind} has no response_curve.",
+                    code="wrong-record",
+                    kind=type(one).__name__,
+                    remedy="Pass a fitted MaxentClassifier; for other models see "
+                    "sklearn.inspection.PartialDependenceDisplay.",
                 )
         if isinstance(variables, str):
             variables = [variables]
@@ -185,7 +187,7 @@ class ResponseDisplay:
                 figure = frames[0].ax.figure
                 figure.suptitle(wrap(self.note, int(11 * figure.get_figwidth())), fontsize="medium")
             elif self.note:
-                warn_user(f"The picture shows {self.note}.")
+                warn_user("The picture shows {note}.", code="picture-cut", note=self.note)
             for frame in frames:
                 spec = frame.ax.get_subplotspec()
                 if not frame.own or spec is None or spec.is_first_col():
@@ -207,7 +209,7 @@ class ResponseDisplay:
             frame.ax.set_xlim(curve.x.min() - 0.5, curve.x.max() + 0.5)
         else:
             line = frame.line(curve.x, y, label=words, **style)
-        self._spread(frame, curve, kind, line.get_color(), bars=names is not None)
+        self._band(frame, curve, kind, line.get_color(), bars=names is not None)
         if frame.fresh and kind == "prob":
             look = {"color": GREY, "linestyle": ":", "linewidth": 1.2}
             frame.ax.axhline(curve.missing, label="value missing", **look)
@@ -224,7 +226,7 @@ class ResponseDisplay:
                 label="rows learnt from, every 5 %",
             )
 
-    def _spread(self, frame: Frame, curve: Any, kind: str, color: Any, *, bars: bool) -> None:
+    def _band(self, frame: Frame, curve: Any, kind: str, color: Any, *, bars: bool) -> None:
         """Draw how far other fits disagree."""
         others = self.others.get(curve.variable)
         if not others:
@@ -262,8 +264,13 @@ def _known(model: Any, variables: Sequence[Any]) -> Sequence[Any]:
     for one in variables:
         if one not in names and not (isinstance(one, int | np.integer) and 0 <= one < n):
             raise UsageError(
-                f"{one!r} is not among the {n} variables of {type(model).__name__}."
-                f"{suggest(str(one), names)} There are {', '.join(map(repr, names))}."
+                "{value!r} is not one of the {count} variables of {kind}: {names}.{hint}",
+                code="unknown-column",
+                value=one,
+                count=n,
+                kind=type(model).__name__,
+                names=listed(list(map(repr, names))),
+                hint=suggest(str(one), names),
             )
     return variables
 

@@ -1,15 +1,5 @@
 """Report: results on one self-contained page; computes nothing."""
 
-from scarce.report.charts import (
-    Chart,
-    Line,
-    Mark,
-    bar_chart,
-    histogram_chart,
-    line_chart,
-    reliability_chart,
-    response_chart,
-)
 from scarce.report.models import level_of, show_model
 from scarce.report.page import Report
 from scarce.report.results import (
@@ -26,14 +16,6 @@ from scarce.report.results import (
 
 __all__ = [
     "Report",
-    "Chart",
-    "Line",
-    "Mark",
-    "line_chart",
-    "reliability_chart",
-    "histogram_chart",
-    "bar_chart",
-    "response_chart",
     "show_model",
     "level_of",
     "show_evaluation",

@@ -3,24 +3,27 @@
 Nothing is computed here and nothing is fetched: style, charts and the numbers as JSON are inside,
 there is no script that runs, and a content policy in the page forbids what is not. Warnings come
 first, however late they were found. The same results give the same bytes: no time, no path and no
-name of a machine enters unless it is passed in. Does not judge results: see assess and worth.
+name of a machine enters unless it is passed in. Does not judge results: see `evaluation`.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from scarce.errors import UsageError
+from markupsafe import Markup, escape
+
+from scarce.errors import Argument, UsageError
 from scarce.io.atomic import write_text
-from scarce.report.canvas import Chart
-from scarce.report.marked import inline, typed
-from scarce.report.strips import strip
-from scarce.report.values import Unit, cell, embedded, is_number, limits, number, plain, words
+from scarce.plots.names import clean
+from scarce.plots.picture import Picture
+from scarce.plots.svg import Chart, draw, strip
+from scarce.report.values import Unit, cell, embedded, is_number, limits, number, plain
 from scarce.results import Estimate
 
 SCHEMA = 1  # of the JSON; raised when a key changes its meaning or goes away
@@ -68,7 +71,7 @@ class Report:
     """
 
     def __init__(self, title: str, *, asked: str = "", subtitle: str = "") -> None:
-        self.title, self.asked, self.subtitle = words(title), words(asked), words(subtitle)
+        self.title, self.asked, self.subtitle = clean(title), clean(asked), clean(subtitle)
         self._warnings: list[str] = []
         self._sections: list[_Section] = []
         self._data: dict[str, Any] = {}
@@ -77,26 +80,26 @@ class Report:
 
     def warn(self, text: str) -> Self:
         """Add a warning; all are shown first, each once."""
-        if words(text) not in self._warnings:
-            self._warnings.append(words(text))
+        if clean(text) not in self._warnings:
+            self._warnings.append(clean(text))
         return self
 
     def section(self, title: str, text: str = "") -> Self:
         """Begin a section; what is added next belongs to it."""
-        self._sections.append(_Section(words(title)))
+        self._sections.append(_Section(clean(title)))
         return self.text(text) if text else self
 
     def heading(self, title: str) -> Self:
         """Add a smaller heading within the section."""
-        return self._add("heading", {"text": words(title)})
+        return self._add("heading", {"text": clean(title)})
 
     def text(self, paragraph: str) -> Self:
         """Add a paragraph."""
-        return self._add("text", {"text": words(paragraph)})
+        return self._add("text", {"text": clean(paragraph)})
 
     def code(self, text: str) -> Self:
         """Add a block that is shown as typed, such as a command to paste."""
-        return self._add("code", {"text": words(text)})
+        return self._add("code", {"text": clean(text)})
 
     def assumes(self, sentences: Iterable[str]) -> Self:
         """Add a list of what the figures lean on; each sentence once."""
@@ -104,7 +107,7 @@ class Report:
 
     def data(self, name: str, value: Any) -> Self:
         """Add a value to the JSON alone; a name that is there already is replaced."""
-        self._data[words(name)] = plain(value)
+        self._data[clean(name)] = plain(value)
         return self
 
     def numbers(
@@ -142,8 +145,8 @@ class Report:
         for name, value, meaning in rows:
             own = {"percent": units.get(name, False)}
             one = {
-                "name": words(name),
-                "meaning": words(meaning),
+                "name": clean(name),
+                "meaning": clean(meaning),
                 "value": _figure(value, **own),
                 "strip": strip(value, beside=beside.get(name), truth=truth.get(name)),
             }
@@ -158,10 +161,10 @@ class Report:
             held.append(record)
         values = [value for _, value, _ in rows if isinstance(value, Estimate)]
         told = {
-            "caption": words(caption),
+            "caption": clean(caption),
             "rows": shown,
             "truth": bool(truth),
-            "beside": words(beside_name) if beside else "",
+            "beside": clean(beside_name) if beside else "",
             "level": _level(values),
             "strips": any(one["strip"] for one in shown),
             "assumes": _leanings(rows),
@@ -196,13 +199,22 @@ class Report:
         for place, row in enumerate(every):
             if len(row) != len(columns):
                 raise UsageError(
-                    f"Row {place} of the table {caption!r} has {len(row)} cells and there are "
-                    f"{len(columns)} columns: give one cell for each."
+                    "Row {row} of the table {caption!r} has {cells} cells, but there are {columns} "
+                    "columns.",
+                    code="table-shape",
+                    row=place,
+                    caption=caption,
+                    cells=len(row),
+                    columns=len(columns),
                 )
         if align and (len(align) != len(columns) or set(align) - set("lr")):
             raise UsageError(
-                f"align={align!r} does not fit {len(columns)} columns: give one letter for each, "
-                "l or r."
+                "{argument} must have one letter, l or r, for each of {columns} columns, got "
+                "{value!r}.",
+                code="table-shape",
+                argument=Argument("align"),
+                columns=len(columns),
+                value=align,
             )
         kept = every[:MOST_ROWS]
         align = align or "".join(
@@ -211,8 +223,8 @@ class Report:
         )
         shares = [name in set(percent) for name in columns]
         told: dict[str, Any] = {
-            "caption": words(caption),
-            "columns": list(zip(map(words, columns), align, strict=True)),
+            "caption": clean(caption),
+            "columns": list(zip(map(clean, columns), align, strict=True)),
             "rows": [
                 [
                     (_figure(one, percent=share), side)
@@ -231,21 +243,25 @@ class Report:
         }
         return self._add("table", told, held)
 
-    def figure(self, chart: Chart, caption: str = "", text_alternative: str = "") -> Self:
-        """Add a chart of `scarce.report.charts`.
+    def figure(
+        self, picture: Picture | Chart, caption: str = "", text_alternative: str = ""
+    ) -> Self:
+        """Add a picture (see `scarce.plots.picture`), drawn as SVG.
 
         Parameters
         ----------
-        chart : Chart
+        picture : Picture or Chart
+            What to draw, or a drawing that was made before.
         caption : str
         text_alternative : str
             What a reader who cannot see it is told; charts bring one along.
         """
-        told = words(text_alternative) or chart.alternative
+        chart = picture if isinstance(picture, Chart) else draw(picture)
+        told = clean(text_alternative) or chart.alternative
         shown = {
             "svg": chart.drawn(caption, told),
-            "caption": words(caption),
-            "alternative": words(told),
+            "caption": clean(caption),
+            "alternative": clean(told),
         }
         return self._add(
             "figure", shown, {"caption": caption, "alternative": told, "data": chart.data}
@@ -324,7 +340,7 @@ def _figure(value: Any, *, percent: Unit) -> dict[str, str]:
         return {
             "value": told,
             "limits": limits(value, percent=percent),
-            "method": words(value.method),
+            "method": clean(value.method),
         }
     return {"value": cell(value, percent=percent), "limits": "", "method": ""}
 
@@ -340,7 +356,7 @@ def _leanings(rows: Sequence[tuple[str, Any, str]]) -> list[tuple[str, str]]:
     held: dict[str, list[str]] = {}
     for name, value, _ in rows:
         if isinstance(value, Estimate) and value.assumes:
-            held.setdefault(words(value.assumes), []).append(words(name))
+            held.setdefault(clean(value.assumes), []).append(clean(name))
     return [(", ".join(names), text) for text, names in held.items()]
 
 
@@ -355,4 +371,43 @@ def _too_wide(columns: list[Any], rows: list[Any]) -> bool:
 
 
 def _once(sentences: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(words(one) for one in sentences if one))
+    return list(dict.fromkeys(clean(one) for one in sentences if one))
+
+
+# --- text as HTML ---------------------------------------------------------------------------------
+# A browser breaks lines after a hyphen, and a flag that was broken in two cannot be read or typed:
+# each word of a command is a box of its own, which moves to the next line as a whole.
+
+
+def inline(text: str) -> Markup:
+    """Escape a text and set what stands in backticks as code.
+
+    Examples
+    --------
+    >>> str(inline("a < b in `x`"))
+    'a &lt; b in <code>x</code>'
+    """
+    parts = str(text).split("`")
+    if len(parts) % 2 == 0:  # an odd backtick is just a backtick
+        return escape(text)
+    told = [
+        Markup("<code>{}</code>").format(typed(part)) if i % 2 else escape(part)
+        for i, part in enumerate(parts)
+    ]
+    return Markup("").join(told)
+
+
+def typed(text: str) -> Markup:
+    """Escape a command and keep its words whole where a line ends.
+
+    Examples
+    --------
+    >>> str(typed("scarce fit --label y"))
+    'scarce fit <span class="whole">--label</span> y'
+    """
+    told = [
+        Markup('<span class="whole">{}</span>').format(part) if re.search("[-/?]", part)
+        else escape(part)
+        for part in re.split(r"(\s+)", str(text))
+    ]  # fmt: skip
+    return Markup("").join(told)

@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from scarce.report.bars import bar_chart
-from scarce.report.lines import Line, line_chart
+from scarce.plots.picture import Axis, Bars, decision_picture, reliability_picture
 from scarce.report.page import Report
-from scarce.report.reliability import reliability_chart
 from scarce.report.values import ROUNDING, cell, number, sentence
 from scarce.results import Estimate, in_rows
 
@@ -165,20 +163,10 @@ def show_reliability(page: Report, tables: Mapping[str, Any]) -> Report:
     'figure'
     """
     first = next(iter(tables.values()))
-    if len(tables) == 1:
-        chart = reliability_chart(
-            first.predicted,
-            first.observed,
-            first.low,
-            first.high,
-            edges=first.edges,
-            rows=first.rows,
-            level=first.level,
-        )
-    else:
-        chart = reliability_chart(series=dict(tables))
+    edges = first.edges if len(tables) == 1 else None
+    named = {"" if len(tables) == 1 else name: one for name, one in tables.items()}
     return page.figure(
-        chart,
+        reliability_picture(named, edges=edges),
         "Of the rows that were given a probability, did that share happen? Points on the dashed "
         f"line: yes. Bars are {100 * first.level:g} % intervals (Wilson).",
     )
@@ -211,12 +199,12 @@ def show_savings(page: Report, saved: Any, single: Mapping[Any, Estimate]) -> Re
     page.numbers(rows, percent=["saved share"], caption="What the decisions cost and save")
     costs = [saved.cost, *single.values()]
     return page.figure(
-        bar_chart(
+        Bars(
             ["by probability", *(f"always {name!s}" for name in single)],
             [one.value for one in costs],
+            Axis("mean cost of a row"),
             low=[one.low for one in costs],
             high=[one.high for one in costs],
-            x_label="mean cost of a row",
         ),
         "Mean cost of a row: the cheapest action by its probability, or the same for every row. "
         f"Lines are {100 * saved.cost.level:g} % intervals.",
@@ -254,7 +242,7 @@ def show_confusion(page: Report, found: Any) -> Report:
     page.table(columns, rows, caption="Rows and cost by what was done and what was")
     done = [int(count) for count in found.counts.sum(axis=1)]
     return page.figure(
-        bar_chart([str(action) for action in found.actions], done, x_label="labelled rows"),
+        Bars([str(action) for action in found.actions], done, Axis("labelled rows")),
         "How often each action is the cheapest.",
     )
 
@@ -316,24 +304,8 @@ def show_decision_curve(page: Report, curve: Any, threshold: float | None = None
     """
     for remark in curve.remarks:
         page.warn(remark)
-    top = 1.1 * max(float(np.max(curve.high)), 1e-12)
-    flat = np.zeros(len(curve.threshold))
-    chart = line_chart(
-        [
-            Line("act by probability", curve.threshold, curve.net_benefit, curve.low, curve.high),
-            Line("act on every row", curve.threshold, curve.act_on_all, grey=True),
-            Line("act on no row", curve.threshold, flat, grey=True),
-        ],
-        x_label="threshold: probability from which on one acts",
-        y_label="net benefit: events found per row, less false alarms",
-        x_log=True,
-        x_percent=True,
-        y_range=(-0.25 * top, top),  # what acting on all loses would flatten everything else
-        threshold=threshold,
-        threshold_name="threshold of these costs",
-    )
     return page.figure(
-        chart,
+        decision_picture(curve, threshold=threshold),
         "Where the line is above both others, acting by the probabilities gains. Other costs mean "
         f"another threshold. Band: {100 * curve.level:g} %"
         + (" for the whole curve." if curve.simultaneous else " at each point."),

@@ -1,33 +1,22 @@
 """How is a result written on a page, and how in the JSON inside it?
 
-For a reader: three significant digits, no exponents where zeros can be counted, intervals in
-brackets. For programs: every digit; NaN ("not identified") as null and infinities as the words
-"Infinity" and "-Infinity", as the command line writes them. Words that came from a file are cleaned
-of what no page can hold. Computes nothing.
+For a reader: the numbers of `scarce.results.short`, intervals in brackets. For programs: JSON as
+`scarce.results.to_plain` makes it. Words that came from a file are cleaned of what no page can
+hold. Computes nothing.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from json import dumps
 from typing import Any
 
+from scarce.plots.names import clean
 from scarce.results import Estimate, short, to_plain
 
-# Control characters but for tab and line ends, halves of surrogate pairs, and what no HTML may hold
-NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+ROUNDING = 1e-9  # a difference of shares below it is what sums leave behind
 
-
-def words(value: object) -> str:
-    r"""Return a text that a page can hold, whatever file it came from.
-
-    Examples
-    --------
-    >>> words("a\x00b"), words(3)
-    ('a\ufffdb', '3')
-    """
-    return NOT_TEXT.sub("\ufffd", str(value))
+Unit = bool | str  # of shares: True for percent, or what to write, such as "pp"
 
 
 def sentence(text: str) -> str:
@@ -41,20 +30,13 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-ROUNDING = 1e-9  # a difference of shares below it is what sums leave behind
-
-Unit = bool | str  # of shares: True for percent, or what to write, such as "pp"
-
-
 def number(value: float, *, percent: Unit = False) -> str:
-    """Write a number for a reader; a share in percent, or in percentage points with "pp".
+    """Write a number on a page: as `short` does, with words where it is unbounded.
 
     Examples
     --------
-    >>> number(0.0000123456), number(12345.6), number(0.0153, percent=True), number(float("nan"))
-    ('0.0000123', '12,346', '1.53 %', 'unknown')
-    >>> number(float("inf")), number(1.5e-9)
-    ('unbounded', '1.5e-09')
+    >>> number(12345.6), number(0.0153, percent=True), number(float("inf")), number(float("nan"))
+    ('12,346', '1.53 %', 'unbounded', 'unknown')
     >>> number(-0.004, percent="pp"), number(1.9e-15, percent="pp")
     ('-0.4 pp', '0 pp')
     """
@@ -63,12 +45,7 @@ def number(value: float, *, percent: Unit = False) -> str:
         return "unbounded" if value > 0 else "-unbounded"
     if percent == "pp" and abs(value) < ROUNDING:
         value = 0.0
-    if percent and not math.isnan(value):
-        return f"{number(100 * value)} {'%' if percent is True else percent}"
-    if 1e-7 <= abs(value) < 1e-4:  # an exponent is harder to read than zeros
-        digits = 2 - math.floor(math.log10(abs(value)))
-        return f"{value:.{digits}f}".rstrip("0")
-    return short(value)
+    return short(value, percent=percent)
 
 
 def limits(one: Estimate, *, percent: Unit = False) -> str:
@@ -87,7 +64,7 @@ def limits(one: Estimate, *, percent: Unit = False) -> str:
 
 
 def cell(value: object, *, percent: Unit = False) -> str:
-    """Write what stands in a table's cell.
+    """Write the content of a table's cell.
 
     Examples
     --------
@@ -105,11 +82,11 @@ def cell(value: object, *, percent: Unit = False) -> str:
         return number(value, percent=percent) if percent else f"{value:,}"
     if isinstance(value, float):
         return number(value, percent=percent)
-    return words(value)
+    return clean(value)
 
 
 def is_number(value: object) -> bool:
-    """Whether a cell belongs to the right.
+    """Whether a cell is aligned right.
 
     Examples
     --------
@@ -132,10 +109,10 @@ def plain(value: Any) -> Any:
 
 def _cleaned(value: Any) -> Any:
     if isinstance(value, dict):
-        return {words(key): _cleaned(item) for key, item in value.items()}
+        return {clean(key): _cleaned(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_cleaned(item) for item in value]
-    return words(value) if isinstance(value, str) else value
+    return clean(value) if isinstance(value, str) else value
 
 
 def embedded(value: Any) -> str:

@@ -185,7 +185,7 @@ def _recall_curve(found: Any, scores: Any, truth: Any) -> dict[str, Any]:
 
 
 def _describe(page: Report, figures: dict[str, Any], drawn: Any, alone: Any, audited: Any) -> None:
-    from scarce.report import Line, histogram_chart, line_chart
+    from scarce.plots.picture import Axis, Curves, Histogram, Line
 
     bins, curve = drawn
     truth = figures["truth"]
@@ -198,7 +198,7 @@ def _describe(page: Report, figures: dict[str, Any], drawn: Any, alone: Any, aud
         f"{figures['events_checked']} of them turned out to be events.",
     )
     page.figure(
-        histogram_chart(*bins, x_label="score", threshold=THRESHOLD),
+        Histogram(bins[0], bins[1], Axis("score"), threshold=THRESHOLD),
         "What is known of each score. The missed events are drawn from the truth.",
     )
     for name, found in (("alerts alone", alone), (f"with {CHECKS} checks", audited)):
@@ -213,14 +213,13 @@ def _describe(page: Report, figures: dict[str, Any], drawn: Any, alone: Any, aud
         )
     recall = curve["recall"]
     page.figure(
-        line_chart(
+        Curves(
             [
                 Line("estimate", curve["threshold"], recall[:, 0], recall[:, 1], recall[:, 2]),
                 Line("truth", curve["threshold"], curve["truth"], grey=True),
             ],
-            x_label="threshold",
-            y_label="recall",
-            y_percent=True,
+            Axis("threshold"),
+            Axis("recall", percent=True),
             threshold=THRESHOLD,
         ),
         f"Recall at other thresholds, with {CHECKS} checks and 90 % intervals.",

@@ -290,7 +290,7 @@ def _show(figures: dict[str, Any]) -> None:
 
 
 def _describe(page: Report, figures: dict[str, Any], curves: Any, model: Any) -> None:
-    from scarce.report import bar_chart, reliability_chart
+    from scarce.plots.picture import Axis, Bars, reliability_picture
 
     page.section(
         "Fraud: rare, and learnt out of proportion",
@@ -314,7 +314,7 @@ def _describe(page: Report, figures: dict[str, Any], curves: Any, model: Any) ->
         caption="Lower is better; cost with the cheapest of letting through, stopping and asking.",
     )
     page.figure(
-        reliability_chart(series=curves),
+        reliability_picture(curves),
         "Of the payments that were given 1 %, did 1 % turn out to be frauds?",
     )
     page.heading("What to do with each payment")
@@ -334,13 +334,13 @@ def _describe(page: Report, figures: dict[str, Any], curves: Any, model: Any) ->
     )
     cost = [way["mean_cost"] for way in ways.values()]
     page.figure(
-        bar_chart(
+        Bars(
             list(ways),
             [one.value for one in cost],
+            Axis("mean cost of a payment"),
             low=[one.low for one in cost],
             high=[one.high for one in cost],
             truth=[way["true_cost"] for way in ways.values()],
-            x_label="mean cost of a payment",
         ),
         "Costs counted on labels, with 90 % intervals, beside the truth.",
     )

@@ -250,7 +250,7 @@ def _show(figures: dict[str, Any]) -> None:
 
 
 def _describe(page: Report, figures: dict[str, Any], where: Any) -> None:
-    from scarce.report import response_chart
+    from scarce.plots.picture import Axis, Line, Panels
 
     page.section(
         "Wildlife: sightings, and never an absence",
@@ -272,7 +272,16 @@ def _describe(page: Report, figures: dict[str, Any], where: Any) -> None:
         caption="At other places, against where the animal really lives. AUC: higher is better.",
     )
     page.figure(
-        response_chart(figures["response"], y_label="times as common as on average"),
+        Panels(
+            {
+                name: [
+                    Line("truth", one.get("truth_x", one["x"]), one["truth"], grey=True),
+                    Line("estimate", one["x"], one["y"], one.get("low"), one.get("high")),
+                ]
+                for name, one in figures["response"].items()
+            },
+            Axis("times as common as on average"),
+        ),
         "Where is it likelier, and by which factor? Maxent's curve of each variable beside the "
         "true one; the slope does nothing in truth.",
     )

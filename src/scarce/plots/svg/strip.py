@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from scarce.report.canvas import Sheet
+from scarce.plots.svg.sheet import Sheet
 from scarce.results import Estimate
 
 WIDTH, HEIGHT, EDGE = 132.0, 28.0, 9.0

@@ -8,8 +8,8 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
-from scarce.errors import ScarceError, UsageError
-from scarce.plots.frame import (
+from scarce.errors import UsageError
+from scarce.plots.mpl import (
     COLOURS,
     DASHES,
     MARKERS,
@@ -19,7 +19,8 @@ from scarce.plots.frame import (
     percent,
     pyplot,
 )
-from scarce.plots.words import shorten
+from scarce.plots.names import one_line
+from tests.problems import refused
 
 
 class Nothing:
@@ -194,7 +195,7 @@ def test_pictures_that_would_hide_each_other_are_refused(displays):
         ax = display.plot().axes_ if panels(display) > 1 else display.plot().ax_
         kind = type(display).__name__
         if kind in alone:
-            with pytest.raises(UsageError, match=r"hold a picture already.*plt.subplots\(1, 2\)"):
+            with refused("axes-taken", UsageError):
                 display.plot(ax)
         else:
             before = len(display.ax_.get_legend_handles_labels()[1])
@@ -219,9 +220,9 @@ def test_panels_drawn_twice_have_one_legend(displays):
 def test_without_matplotlib_displays_say_what_to_install(displays, monkeypatch, gone):
     monkeypatch.setitem(sys.modules, gone, None)
     for display in displays:
-        with pytest.raises(ScarceError, match=r"pip install 'scarce\[plot\]'"):
+        with refused("matplotlib-missing"):
             display.plot()
-        with pytest.raises(ImportError, match="Pictures need matplotlib"):
+        with pytest.raises(ImportError):
             display.plot()
 
 
@@ -263,12 +264,12 @@ def test_what_is_no_axes_is_refused():
     plt = pyplot()
     figure = plt.figure()
     with (
-        pytest.raises(UsageError, match=r"type Figure.*plt.subplots\(\)\[1\]"),
+        refused("axes-type", UsageError, kind="Figure"),
         framed(Nothing(), figure, (3, 3)),
     ):
         pass
     with (
-        pytest.raises(UsageError, match="holds 1 axes, and this picture has 3 panels"),
+        refused("axes-count", UsageError, panels=3, given=1),
         framed_grid(Nothing(), plt.subplots()[1], 3, (3, 3), 3, share_y=True),
     ):
         pass
@@ -348,18 +349,18 @@ def test_a_label_stands_in_the_legend_once():
     _, ax = pyplot().subplots()
     frame = Frame(ax, own=False)
     for _ in range(2):
-        frame.band([0, 1], [0, 0], [1, 1], level=0.9, color="red")
+        frame.band([0, 1], [0, 0], [1, 1], label="90 % band", color="red")
     assert ax.get_legend_handles_labels()[1] == ["90 % band"]
 
 
 def test_words_are_short_and_whole():
     assert percent(0.025) == "2.5 %"
     assert percent(1e-5) == "0.001 %"
-    assert shorten(["short"]) == ["short"]
-    (long,) = shorten(["x" * 20 + "y" * 20], 20)
+    assert one_line(["short"], 20) == ["short"]
+    (long,) = one_line(["x" * 20 + "y" * 20], 20)
     assert len(long) == 20
     assert long.startswith("xxx")
-    assert long.endswith("yyy")
+    assert long.endswith("…")
 
 
 def test_there_are_as_many_dashes_as_are_told_apart():

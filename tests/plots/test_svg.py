@@ -11,18 +11,42 @@ import pytest
 
 from scarce.errors import UsageError
 from scarce.evaluation.reliability import reliability
-from scarce.report import (
-    Chart,
+from scarce.plots.picture import (
+    Axis,
+    Bars,
+    Bins,
+    Curves,
+    Histogram,
     Line,
     Mark,
-    bar_chart,
-    histogram_chart,
-    line_chart,
-    reliability_chart,
-    response_chart,
+    Panels,
+    ReliabilityPicture,
+    reliability_picture,
 )
-from scarce.report.axes import Axis
-from scarce.report.canvas import LETTER, WIDTH
+from scarce.plots.svg import Chart, draw
+from scarce.plots.svg.scale import Scale
+from scarce.plots.svg.sheet import LETTER, WIDTH
+from tests.problems import refused
+
+
+def lines_of(lines, x=None, y=None, **more) -> Chart:
+    return draw(Curves(lines, x or Axis("x"), y or Axis("y"), **more))
+
+
+def bins_of(predicted, observed, low, high, rows=None, log=True) -> Chart:
+    return draw(ReliabilityPicture({"": Bins(predicted, observed, low, high, rows)}, log=log))
+
+
+def bars_of(names, values, **more) -> Chart:
+    return draw(Bars(names, values, Axis("x"), **more))
+
+
+def histogram_of(edges, counts, x=None, **more) -> Chart:
+    return draw(Histogram(edges, counts, x or Axis("score"), **more))
+
+
+def panels_of(curves, **y) -> Chart:
+    return draw(Panels(curves, Axis("probability", **y)))
 
 
 def parsed(chart: Chart) -> ET.Element:
@@ -56,7 +80,7 @@ def ranges() -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize(("low", "high"), ranges()[::3])
 def test_linear_ticks_are_round_even_and_hold_the_values(low: float, high: float):
-    axis = Axis.over([low, high])
+    axis = Scale.over([low, high])
     step = axis.ticks[1] - axis.ticks[0]
     digit = step / 10 ** math.floor(math.log10(step) + 1e-9)
     assert min(abs(digit - d) for d in (1, 2, 5, 10)) < 1e-6
@@ -70,7 +94,7 @@ def test_linear_ticks_are_round_even_and_hold_the_values(low: float, high: float
 
 @pytest.mark.parametrize("decades", [0.2, 0.9, 1.5, 2.4, 3.0, 6.5, 11.0, 30.0])
 def test_logarithmic_ticks_are_powers_of_ten_or_between(decades: float):
-    axis = Axis.over([3e-7, 3e-7 * 10**decades], log=True)
+    axis = Scale.over([3e-7, 3e-7 * 10**decades], log=True)
     for tick in axis.ticks:
         digit = tick / 10 ** math.floor(math.log10(tick) + 1e-9)
         assert min(abs(digit - d) for d in (1, 2, 5)) < 1e-6
@@ -79,14 +103,14 @@ def test_logarithmic_ticks_are_powers_of_ten_or_between(decades: float):
 
 
 def test_places_are_what_the_formula_says():
-    assert Axis.over([1, 1000], log=True).place([1, 10, 100, 1000], 0, 300).tolist() == [
+    assert Scale.over([1, 1000], log=True).place([1, 10, 100, 1000], 0, 300).tolist() == [
         0.0, 100.0, 200.0, 300.0,
     ]  # fmt: skip
-    assert np.isnan(Axis.over([1, 10], log=True).place([0.0, -1.0], 0, 1)).all()
-    with pytest.raises(UsageError, match="cannot be drawn"):
-        Axis.over([], ends=(1.0, 1.0))
-    with pytest.raises(UsageError, match="above 0"):
-        Axis.over([], ends=(0.0, 1.0), log=True)
+    assert np.isnan(Scale.over([1, 10], log=True).place([0.0, -1.0], 0, 1)).all()
+    with refused("axis-range", low=1.0, high=1.0):
+        Scale.over([], ends=(1.0, 1.0))
+    with refused("axis-range", low=0.0):
+        Scale.over([], ends=(0.0, 1.0), log=True)
 
 
 # --- lines ----------------------------------------------------------------------------------------
@@ -95,7 +119,7 @@ def test_places_are_what_the_formula_says():
 def curve(**more) -> Chart:
     x = np.linspace(0, 10, 11)
     lines = [Line("a", x, x), Line("b", x, 2 * x, 2 * x - 1, 2 * x + 1), Line("c", x, x, grey=True)]
-    return line_chart(lines, x_label="x", y_label="y", **more)
+    return lines_of(lines, **more)
 
 
 def test_a_line_goes_through_its_points():
@@ -110,9 +134,7 @@ def test_a_line_goes_through_its_points():
 
 def test_lines_differ_in_more_than_colour():
     x = [0, 1]
-    chart = line_chart(
-        [Line(str(i), x, [i, i], grey=i > 3) for i in range(7)], x_label="x", y_label="y"
-    )
+    chart = lines_of([Line(str(i), x, [i, i], grey=i > 3) for i in range(7)])
     drawn = [e for e in of_class(parsed(chart), "line") if e.tag.endswith("path")]
     looks = [(e.get("stroke-dasharray"), "grey" in e.get("class", "")) for e in drawn]
     assert len(drawn) == 7
@@ -120,11 +142,7 @@ def test_lines_differ_in_more_than_colour():
 
 
 def test_a_hole_interrupts_a_line_and_an_unbounded_band_reaches_the_edge():
-    chart = line_chart(
-        [Line("a", [0, 1, 2, 3], [1, np.nan, 2, 3], [0, 0, 1, 2], [2, 2, np.inf, 4])],
-        x_label="x",
-        y_label="y",
-    )
+    chart = lines_of([Line("a", [0, 1, 2, 3], [1, np.nan, 2, 3], [0, 0, 1, 2], [2, 2, np.inf, 4])])
     root = parsed(chart)
     (line,) = [e for e in of_class(root, "line", "c1") if e.tag.endswith("path")]
     assert line.get("d", "").count("M") == 2
@@ -134,18 +152,16 @@ def test_a_hole_interrupts_a_line_and_an_unbounded_band_reaches_the_edge():
 
 
 def test_one_limit_alone_is_no_band():
-    chart = line_chart([Line("a", [0, 1], [1, 2], low=[0, 1])], x_label="x", y_label="y")
+    chart = lines_of([Line("a", [0, 1], [1, 2], low=[0, 1])])
     assert of_class(parsed(chart), "band") == []
     assert "low" not in chart.data["lines"][0]
 
 
 def test_a_tangent_has_the_slope_it_was_given():
-    chart = line_chart(
+    chart = lines_of(
         [Line("p", [0, 1], [1, 0])],
-        x_label="recall",
-        y_label="precision",
-        x_range=(0, 1),
-        y_range=(0, 1),
+        Axis("recall", ends=(0, 1)),
+        Axis("precision", ends=(0, 1)),
         marks=[Mark(0.5, 0.5, "here", slope=-1.0, low=0.4, high=0.7)],
     )
     root = parsed(chart)
@@ -161,7 +177,7 @@ def test_a_tangent_has_the_slope_it_was_given():
 
 def test_many_points_stay_small():
     x = np.linspace(0, 1, 1_000_000)
-    chart = line_chart([Line("a", x, np.sin(x))], x_label="x", y_label="y")
+    chart = lines_of([Line("a", x, np.sin(x))])
     assert len(chart.svg) < 20_000
     kept = chart.data["lines"][0]["x"]
     assert (kept[0], kept[-1]) == (0.0, 1.0)
@@ -169,7 +185,7 @@ def test_many_points_stay_small():
 
 
 def test_a_step_holds_its_value():
-    chart = line_chart([Line("a", [0, 1, 2], [5, 6, 7], step=True)], x_label="x", y_label="y")
+    chart = lines_of([Line("a", [0, 1, 2], [5, 6, 7], step=True)])
     line = chart.data["lines"][0]
     assert line["x"] == [0, 1, 1, 2, 2]
     assert line["y"] == [5, 5, 6, 6, 7]
@@ -180,7 +196,7 @@ def test_a_step_holds_its_value():
 
 def test_points_of_right_probabilities_lie_on_the_diagonal():
     p = np.array([0.001, 0.01, 0.1])
-    root = parsed(reliability_chart(p, p, p / 2, np.minimum(1, 2 * p)))
+    root = parsed(bins_of(p, p, p / 2, np.minimum(1, 2 * p)))
     dots = [e for e in of_class(root, "dot", "c1") if e.find("*") is not None]
     assert len(dots) == 3
     (line,) = [e for e in of_class(root, "line", "grey") if e.tag.endswith("path")]
@@ -193,12 +209,12 @@ def test_points_of_right_probabilities_lie_on_the_diagonal():
 
 
 def test_where_nothing_happened_the_limit_is_drawn_not_a_point():
-    chart = reliability_chart([0.001, 0.05], [0.0, 0.04], [0.0, 0.02], [0.01, 0.08], log=True)
+    chart = bins_of([0.001, 0.05], [0.0, 0.04], [0.0, 0.02], [0.01, 0.08])
     root = parsed(chart)
     assert len([e for e in of_class(root, "open") if e.find("*") is not None]) == 1
     assert len([e for e in of_class(root, "dot") if e.find("*") is not None]) == 1
     assert "none happened" in chart.svg
-    assert "happened 0 % [0 %, 1 %]" in chart.alternative
+    assert "observed 0 % [0 %, 1 %]" in chart.alternative
 
 
 def test_the_numbers_drawn_are_those_of_the_table():
@@ -206,16 +222,14 @@ def test_the_numbers_drawn_are_those_of_the_table():
     p = rng.beta(1, 20, 3000)
     y = (rng.random(3000) < p).astype(float)
     table = reliability(y, p, bins=[0, 0.01, 0.05, 0.2, 1])
-    chart = reliability_chart(
-        table.predicted, table.observed, table.low, table.high, rows=table.rows, edges=table.edges
-    )
+    chart = draw(reliability_picture({"": table}, edges=table.edges))
     (held,) = chart.data["series"]
     assert np.allclose(held["observed"], table.observed, rtol=1e-5)
     assert held["rows"] == table.rows.tolist()
     bars = of_class(parsed(chart), "bar")
     heights = np.array([number(bar, "height") for bar in bars])
     assert np.allclose(heights, 44 * table.rows / table.rows.max(), atol=1.0)
-    both = reliability_chart(series={"one": table, "two": table})
+    both = draw(reliability_picture({"one": table, "two": table}))
     assert [one["name"] for one in both.data["series"]] == ["one", "two"]
 
 
@@ -223,9 +237,7 @@ def test_the_numbers_drawn_are_those_of_the_table():
 
 
 def test_bars_are_as_long_as_their_values_and_start_at_the_reference():
-    chart = bar_chart(
-        ["a", "b", "c"], [2.0, -1.0, 0.0], x_label="x", low=[1, -2, 0], high=[3, 0, 0]
-    )
+    chart = bars_of(["a", "b", "c"], [2.0, -1.0, 0.0], low=[1, -2, 0], high=[3, 0, 0])
     bars = of_class(parsed(chart), "bar")
     width = [number(bar, "width") for bar in bars]
     assert width[0] == pytest.approx(2 * width[1], abs=0.2)
@@ -235,35 +247,37 @@ def test_bars_are_as_long_as_their_values_and_start_at_the_reference():
 
 
 def test_many_bars_are_cut_and_it_is_said():
-    chart = bar_chart([f"n{i}" for i in range(100)], np.arange(100), x_label="x")
+    chart = bars_of([f"n{i}" for i in range(100)], np.arange(100))
     assert len(of_class(parsed(chart), "bar")) == 40
     assert "60 more are not drawn" in chart.alternative
 
 
 def test_a_histogram_counts_every_row_by_state():
     counts = {"events": [0, 3, 5], "others": [1000, 20, 0]}
-    chart = histogram_chart([0, 1, 2, 3], counts, x_label="score", threshold=2.0)
+    chart = histogram_of([0, 1, 2, 3], counts, threshold=2.0)
     assert chart.data["counts"] == {"events": [0, 3, 5], "others": [1000, 20, 0]}
     root = parsed(chart)
     assert len(of_class(root, "threshold")) == 2  # in the frame and in the legend
     assert "1,000" in chart.svg
     outlines = [e for e in of_class(root, "line") if e.tag.endswith("path")]
     assert len({e.get("stroke-dasharray") for e in outlines}) == 2
-    tall = histogram_chart([0, 1, 2], {"a": [10, 5]}, x_label="x", y_log=False)
+    tall = histogram_of([0, 1, 2], {"a": [10, 5]}, y_log=False)
     (line,) = [e for e in of_class(parsed(tall), "line") if e.tag.endswith("path")]
     heights = [y for _, y in points(line)]
     assert heights[0] - heights[1] == pytest.approx(2 * (heights[-1] - heights[-2]), abs=0.3)
 
 
 def test_response_panels_share_one_scale():
-    chart = response_chart(
+    chart = panels_of(
         {
-            "rain": {"x": [0, 1, 2], "y": [0.1, 0.5, 0.9], "truth": [0.2, 0.5, 0.8]},
-            "heat": ([0, 1], [0.3, 0.4], [0.2, 0.3], [0.4, 0.5]),
-            "wind": ([5, 5], [0.3, 0.4]),
+            "rain": [
+                Line("truth", [0, 1, 2], [0.2, 0.5, 0.8], grey=True),
+                Line("estimate", [0, 1, 2], [0.1, 0.5, 0.9]),
+            ],
+            "heat": [Line("", [0, 1], [0.3, 0.4], [0.2, 0.3], [0.4, 0.5])],
+            "wind": [Line("", [5, 5], [0.3, 0.4])],
         },
-        y_label="probability",
-        y_percent=True,
+        percent=True,
     )
     ticks = [e.text for e in of_class(parsed(chart), "tick") if "%" in (e.text or "")]
     assert len(ticks) % 3 == 0
@@ -274,9 +288,9 @@ def test_response_panels_share_one_scale():
 
 def test_long_names_that_begin_alike_can_be_told_apart_on_the_chart():
     names = [f"Mean Temperature of the {one} Quarter" for one in ("Wettest", "Driest", "Warmest")]
-    panels = response_chart({name: ([0, 1], [0.2, 0.7]) for name in names}, y_label="probability")
+    panels = panels_of({name: [Line("", [0, 1], [0.2, 0.7])] for name in names})
     labels = "".join(e.text or "" for e in of_class(parsed(panels), "label"))
-    bars = bar_chart(names, [1.0, 2.0, 3.0], x_label="x")
+    bars = bars_of(names, [1.0, 2.0, 3.0])
     drawn = "".join(e.text or "" for e in of_class(parsed(bars), "name"))
     for word in ("Wettest", "Driest", "Warmest"):
         assert word in labels
@@ -294,23 +308,26 @@ def gallery() -> dict[str, Chart]:
     x = np.linspace(0, 1, 50)
     wide = "a name that is far too long for the space that there is " * 2
     return {
-        "line": line_chart(
+        "line": lines_of(
             [Line(wide, x, 1e6 * x), Line("b", x, 1e6 * x**2, grey=True)],
-            x_label=wide,
-            y_label=wide,
+            Axis(wide, percent=True),
+            Axis(wide),
             marks=[Mark(0.98, 9.5e5, "near the edge"), Mark(0.01, 100.0, "low")],
             threshold=0.5,
-            x_percent=True,
+            notes=[wide],
         ),
-        "log": line_chart([Line("a", 10.0 ** np.arange(-9, 3), np.arange(12))], x_log=True,
-                          x_percent=True, x_label="x", y_label="y"),
-        "reliability": reliability_chart([1e-6, 1e-4, 0.9], [0, 1e-3, 0.5], [0, 1e-4, 0.2],
-                                         [1e-3, 0.01, 0.9], rows=[5, 5, 500]),
-        "histogram": histogram_chart([1e-7, 1e-3, 1], {wide: [1, 900]}, x_label=wide, x_log=True,
-                                     x_percent=True),
-        "bars": bar_chart([wide, "b"], [123456.7, -5.5], x_label="x", low=[1e5, -9], high=[2e5, 0]),
-        "response": response_chart({wide: (x, x), "b": (1e6 * x, x)}, y_label=wide),
-    }  # fmt: skip
+        "log": lines_of(
+            [Line("a", 10.0 ** np.arange(-9, 3), np.arange(12))], Axis("x", log=True, percent=True)
+        ),
+        "reliability": bins_of(
+            [1e-6, 1e-4, 0.9], [0, 1e-3, 0.5], [0, 1e-4, 0.2], [1e-3, 0.01, 0.9], [5, 5, 500]
+        ),
+        "histogram": histogram_of(
+            [1e-7, 1e-3, 1], {wide: [1, 900]}, Axis(wide, log=True, percent=True)
+        ),
+        "bars": bars_of([wide, "b"], [123456.7, -5.5], low=[1e5, -9], high=[2e5, 0]),
+        "response": panels_of({wide: [Line("", x, x)], "b": [Line("", 1e6 * x, x)]}),
+    }
 
 
 @pytest.mark.parametrize("name", gallery())
@@ -346,37 +363,36 @@ def test_every_chart_has_words_and_a_role(name: str):
 
 
 @pytest.mark.parametrize(
-    "draw",
+    ("make", "code"),
     [
-        lambda: line_chart([], x_label="x", y_label="y"),
-        lambda: line_chart([Line("a", [0, 1], [1])], x_label="x", y_label="y"),
-        lambda: line_chart([Line("a", [0], [1], dash="wavy")], x_label="x", y_label="y"),
-        lambda: reliability_chart([0.1], [0.1], [0.0], None),
-        lambda: reliability_chart([0.1], [0.1, 0.2], [0.0], [1.0]),
-        lambda: reliability_chart([], [], [], []),
-        lambda: bar_chart(["a"], [1, 2], x_label="x"),
-        lambda: bar_chart(["a"], [1], x_label="x", low=[1, 2], high=[1, 2]),
-        lambda: histogram_chart([1, 0], {"a": [1]}, x_label="x"),
-        lambda: histogram_chart([0, 1], {"a": [1, 2]}, x_label="x"),
-        lambda: response_chart({}, y_label="y"),
-        lambda: response_chart({"a": ([1],)}, y_label="y"),
+        (lambda: lines_of([]), "empty-picture"),
+        (lambda: Line("a", [0, 1], [1]), "picture-shape"),
+        (lambda: Line("a", [0], [1], dash="wavy"), "unknown-word"),
+        (lambda: Bins([0.1], [0.1, 0.2], [0.0], [1.0]), "picture-shape"),
+        (lambda: Bins([], [], [], []), "picture-shape"),
+        (lambda: reliability_picture({}), "empty-picture"),
+        (lambda: bars_of(["a"], [1, 2]), "picture-shape"),
+        (lambda: bars_of(["a"], [1], low=[1, 2], high=[1, 2]), "picture-shape"),
+        (lambda: histogram_of([1, 0], {"a": [1]}), "picture-shape"),
+        (lambda: histogram_of([0, 1], {"a": [1, 2]}), "picture-shape"),
+        (lambda: panels_of({}), "empty-picture"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(draw):
-    with pytest.raises(UsageError):
-        draw()
+def test_what_cannot_be_drawn_is_refused(make, code):
+    with refused(code, UsageError):
+        make()
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, -5.0, 1e-12, 1e12])
 def test_constant_data_can_be_drawn(value: float):
     flat = np.full(5, value)
-    line_chart([Line("a", np.arange(5), flat, flat, flat)], x_label="x", y_label="y")
-    bar_chart(["a"], [value], x_label="x", low=[value], high=[value])
-    response_chart({"a": (np.arange(5), flat)}, y_label="y")
+    lines_of([Line("a", np.arange(5), flat, flat, flat)])
+    bars_of(["a"], [value], low=[value], high=[value])
+    panels_of({"a": [Line("", np.arange(5), flat)]})
 
 
 def test_more_stands_higher_and_further_right():
-    chart = line_chart([Line("a", [0, 1, 2], [1, 2, 5])], x_label="x", y_label="y")
+    chart = lines_of([Line("a", [0, 1, 2], [1, 2, 5])])
     (line,) = [e for e in of_class(parsed(chart), "line", "c1") if e.tag.endswith("path")]
     x, y = zip(*points(line), strict=True)
     assert list(x) == sorted(x)

@@ -3,7 +3,7 @@
     place = start + (stop - start) (f(value) - f(low)) / (f(high) - f(low)),   f = identity or log10
 
 Ticks are 1, 2 or 5 times a power of ten, so that a reader can count on from them; on a logarithmic
-axis powers of ten, with 2 and 5 between where it is short. Draws nothing: see canvas.py.
+axis powers of ten, with 2 and 5 between where it is short. Draws nothing: see sheet.py.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scarce.errors import UsageError
-from scarce.report.values import number
+from scarce.results import short
 
 STEPS = (1.0, 2.0, 5.0, 10.0)
 MOST_DECADES = 12.0  # below a trillionth of the greatest value nothing can be read off
 
 
 @dataclass(frozen=True)
-class Axis:
+class Scale:
     """One axis: its ends, its ticks and what is written at them.
 
     Parameters
@@ -38,10 +38,10 @@ class Axis:
 
     Examples
     --------
-    >>> axis = Axis.over([0.0, 0.93], percent=True)
-    >>> axis.texts
+    >>> scale = Scale.over([0.0, 0.93], percent=True)
+    >>> scale.texts
     ('0 %', '20 %', '40 %', '60 %', '80 %', '100 %')
-    >>> axis.place([0.0, 0.5, 1.0], 0, 200).tolist()
+    >>> scale.place([0.0, 0.5, 1.0], 0, 200).tolist()
     [0.0, 100.0, 200.0]
     """
 
@@ -60,7 +60,7 @@ class Axis:
         percent: bool = False,
         ends: tuple[float, float] | None = None,
         count: int = 5,
-    ) -> Axis:
+    ) -> Scale:
         """Return an axis that holds the values.
 
         Parameters
@@ -83,8 +83,12 @@ class Axis:
             low, high = ends
             if not (-math.inf < low < high < math.inf and (low > 0 or not log)):
                 raise UsageError(
-                    f"An axis from {low!r} to {high!r} cannot be drawn: give two numbers, the "
-                    f"smaller first{', both above 0' if log else ''}."
+                    "An axis must go from a smaller to a larger finite number{log}, got {low!r} "
+                    "and {high!r}.",
+                    code="axis-range",
+                    log=", both above 0" if log else "",
+                    low=low,
+                    high=high,
                 )
         low, high = float(low), float(high)
         if log:
@@ -92,7 +96,7 @@ class Axis:
         return cls._linear(low, high, percent, ends is not None, count)
 
     @classmethod
-    def _linear(cls, low: float, high: float, percent: bool, exact: bool, count: int) -> Axis:
+    def _linear(cls, low: float, high: float, percent: bool, exact: bool, count: int) -> Scale:
         if low == high:
             low, high = (low - abs(low) / 2, low + abs(low) / 2) if low else (0.0, 1.0)
         step = round_step((high - low) / count)
@@ -104,7 +108,7 @@ class Axis:
         return cls(low, high, False, ticks, tuple(tick_texts(ticks, step, percent)))
 
     @classmethod
-    def _logarithmic(cls, low: float, high: float, percent: bool, exact: bool) -> Axis:
+    def _logarithmic(cls, low: float, high: float, percent: bool, exact: bool) -> Scale:
         low = max(low, high / 10**MOST_DECADES)
         if low == high:
             low, high = low / 2, high * 2
@@ -122,7 +126,7 @@ class Axis:
             low = max((t for t in rounds if t <= low * (1 + 1e-9)), default=low)
             high = min((t for t in rounds if t >= high * (1 - 1e-9)), default=high)
         ticks = tuple(t for t in rounds if low * (1 - 1e-9) <= t <= high * (1 + 1e-9))
-        return cls(low, high, True, ticks, tuple(number(t, percent=percent) for t in ticks))
+        return cls(low, high, True, ticks, tuple(short(t, percent=percent) for t in ticks))
 
     def place(self, values: ArrayLike, start: float, stop: float) -> NDArray[Any]:
         """Return where values lie between start and stop; NaN for what has no place."""

@@ -17,15 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.report.axes import Axis
-from scarce.report.values import words
+from scarce.plots.names import broken, clean
+from scarce.plots.svg.scale import Scale
 
 WIDTH = 460.0  # of the drawing; at 358 pixels its 14-pixel letters are still 11 pixels high
 FONT = 14.0
 LETTER = 0.6 * FONT  # a cautious mean width of a letter: some systems have wide ones
 LINE = 18.0  # between two lines of text
 DASHES = {"solid": "", "dashed": "7 4", "dotted": "1.5 4", "dashdot": "9 4 2 4"}
-MARKERS = ("circle", "square", "triangle", "diamond")
 COLOURS = 4
 MOST_POINTS = 400  # of a line; a screen shows no more
 
@@ -64,9 +63,9 @@ class Chart:
 
     def drawn(self, title: str = "", alternative: str = "") -> str:
         """Return the SVG element with a title and another alternative text."""
-        told = words(alternative or self.alternative)
-        head = f"<title>{escape(words(title))}</title>" if title else ""
-        label = escape(f"{words(title).rstrip('.')}. {told}" if title else told)
+        told = clean(alternative or self.alternative)
+        head = f"<title>{escape(clean(title))}</title>" if title else ""
+        label = escape(f"{clean(title).rstrip('.')}. {told}" if title else told)
         return (
             f'<svg class="chart" role="img" viewBox="0 0 {tidy(self.width)} {tidy(self.height)}" '
             f'aria-label="{label}">{head}<desc>{escape(told)}</desc>{self.body}</svg>'
@@ -106,7 +105,7 @@ class Sheet:
     def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "") -> None:
         """Add a line of text; anchor is "middle" or "end"."""
         self.add(
-            "text", kind, escape(words(text)), x=float(x), y=float(y), text_anchor=anchor or None
+            "text", kind, escape(clean(text)), x=float(x), y=float(y), text_anchor=anchor or None
         )
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str, dash: str = "") -> None:
@@ -118,7 +117,7 @@ class Sheet:
         self, x: float, y: float, width: float, height: float, kind: str, tip: str = ""
     ) -> None:
         """Add a rectangle, with a tip that shows when it is pointed at."""
-        inside = f"<title>{escape(words(tip))}</title>" if tip else ""
+        inside = f"<title>{escape(clean(tip))}</title>" if tip else ""
         size = {"width": float(max(width, 0.0)), "height": float(max(height, 0.0))}
         self.add("rect", kind, inside, x=float(x), y=float(y), **size)
 
@@ -132,7 +131,7 @@ class Sheet:
         self, x: float, y: float, shape: str, kind: str, tip: str = "", r: float = 4
     ) -> None:
         """Add a point of a shape: "circle", "square", "triangle", "diamond" or "down"."""
-        inside = f"<title>{escape(words(tip))}</title>" if tip else ""
+        inside = f"<title>{escape(clean(tip))}</title>" if tip else ""
         if shape == "circle":
             self.add("circle", kind, inside, cx=float(x), cy=float(y), r=float(r))
             return
@@ -157,7 +156,7 @@ class Frame:
 
     Parameters
     ----------
-    x, y : Axis
+    x, y : Scale
     x_label : str or sequence of str
         In the reader's words; a sequence is the lines that it is broken into.
     y_label : str
@@ -173,8 +172,8 @@ class Frame:
 
     def __init__(
         self,
-        x: Axis,
-        y: Axis,
+        x: Scale,
+        y: Scale,
         *,
         x_label: str | Sequence[str],
         y_label: str,
@@ -290,35 +289,13 @@ def text_width(text: str) -> float:
 
 
 def wrapped(text: str, width: float) -> list[str]:
-    """Break a text into lines that fit a width; a word that is too long goes on in the next line.
-
-    Examples
-    --------
-    >>> wrapped("one two three", 8 * LETTER), wrapped("", 100), wrapped("abcdefghij", 5 * LETTER)
-    (['one two', 'three'], [], ['abcde', 'fghij'])
-    >>> wrapped("rain_of_may", 6 * LETTER)
-    ['rain_', 'of_may']
-    """
-    most = max(4, int(width / LETTER))
-    lines: list[str] = []
-    for word in words(text).split():
-        first, *more = _pieces(word, most)
-        if lines and len(lines[-1]) + 1 + len(first) <= most and not more:
-            lines[-1] += f" {first}"
-        else:
-            lines.append(first)
-        lines += more
-    return lines
+    """Break a text into lines that fit a width."""
+    return broken(text, letters(width))
 
 
-def _pieces(word: str, most: int) -> list[str]:
-    """Break a word where a line ends, after one of _-./= if there is any."""
-    pieces = []
-    while len(word) > most:
-        at = max(word.rfind(mark, 1, most) for mark in "_-./=") + 1
-        pieces.append(word[: at or most])
-        word = word[at or most :]
-    return [*pieces, word]
+def letters(width: float) -> int:
+    """Return how many letters fit a width."""
+    return int(width / LETTER)
 
 
 def path_of(x: NDArray[Any], y: NDArray[Any]) -> str:

@@ -1,9 +1,10 @@
-"""Importance: what is lost when one variable's values are shuffled over the rows?
+"""Pictures of bars: what each variable is worth to a model, and where the next label is.
 
-Bars from the most important variable down, with the standard error over shuffles. A maxent model
-ranks by itself (gain at labelled rows, or AUC); any other classifier is ranked by scikit-learn's
-permutation_importance in log loss. Assumes nothing about causes: of two variables that say the same
-thing, both look unimportant.
+Importance is the loss when a variable's values are shuffled over the rows: a maxent model ranks by
+itself (gain at labelled rows, or AUC), any other classifier by scikit-learn's
+permutation_importance in log loss. It says nothing about causes: of two variables that say the same
+thing, both look unimportant. The value of a label is by how much it lowers the standard error of
+recall; it assumes what `label_value` does, that the mixture is true.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scarce.errors import DataError, UsageError, refuse_word
-from scarce.plots.frame import ALONE, COLOURS, GREY, framed
-from scarce.plots.words import fit, plain
+from scarce.checks import whole_number
+from scarce.errors import Argument, UsageError, refuse_word
+from scarce.plots.mpl import divide, draw_bars, fit, framed
+from scarce.plots.picture import importance_picture, label_value_picture
 
 MEASURES = {"gain": "loss of gain, in nats per labelled row", "auc": "loss of AUC"}
 
@@ -63,11 +65,7 @@ class ImportanceDisplay:
     ) -> None:
         self.variables = list(map(str, variables))
         self.drops = np.asarray(drops, dtype=np.float64)
-        if self.drops.ndim != 2 or len(self.drops) != len(self.variables) or not self.drops.size:
-            raise DataError(
-                f"drops has shape {self.drops.shape} for {len(self.variables)} variables: give one "
-                "row of numbers for each variable, one number for each shuffle."
-            )
+        importance_picture(self.variables, self.drops, unit)  # refuses other shapes
         self.unit = unit
         self.name = name
 
@@ -172,41 +170,118 @@ class ImportanceDisplay:
             What the variables are called in the picture.
         **style : passed to `Axes.barh`
         """
-        if not isinstance(most, int | np.integer) or most < 1:
-            raise UsageError(f"most={most!r}: give how many variables to draw, 1 or more.")
-        mean = self.drops.mean(axis=1)
-        repeats = self.drops.shape[1]
-        error = np.zeros_like(mean)
-        if repeats > 1:
-            error = self.drops.std(axis=1, ddof=1) / np.sqrt(repeats)
-        order = np.argsort(-mean, kind="stable")[:most]
-        bars = [Bar(self.variables[i], float(mean[i]), float(error[i])) for i in order]
+        picture, order = importance_picture(
+            self.variables, self.drops, self.unit, whole_number(most, "most")
+        )
+        value = np.asarray(picture.values)
+        error = value * 0.0 if picture.high is None else np.asarray(picture.high) - value
+        bars = [
+            Bar(self.variables[at], float(value[i]), float(error[i])) for i, at in enumerate(order)
+        ]
         title = self.name if name is None else name
         words = fit([(names or {}).get(bar.variable, bar.variable) for bar in bars])
         tall = 0.42 if any("\n" in one for one in words) else 0.36
         with framed(self, ax, (6.4, 1.3 + tall * len(bars))) as frame:
             frame.alone("ranking")
-            look = {"color": COLOURS[0], "alpha": 0.75, "height": 0.62, "gid": ALONE, **style}
-            place = np.arange(len(bars))
-            frame.ax.barh(place, [bar.loss for bar in bars], **look)
-            if repeats > 1:
-                frame.ax.errorbar(
-                    [bar.loss for bar in bars],
-                    place,
-                    xerr=[bar.error for bar in bars],
-                    linestyle="",
-                    color="0.1",
-                    capsize=3,
-                    linewidth=1.2,
-                )
-            frame.ax.axvline(0, color=GREY, linewidth=1)
-            frame.ax.set_yticks(place, words, linespacing=0.95)
-            frame.ax.set_ylim(len(bars) - 0.4, -0.6)
-            lines = f"\nlines: standard error over {repeats} shuffles" if repeats > 1 else ""
-            frame.ax.set_xlabel(f"{plain(self.unit)}, when shuffled{lines}")
+            draw_bars(frame, picture, style, words)
             left = len(self.variables) - len(bars)
             note = f"the {len(bars)} most important of {len(self.variables)}" if left else ""
             frame.title(": ".join(filter(None, [title, note])))
             frame.close(grid="x", legend=False)
         self.bars_ = bars
+        return self
+
+
+class LabelValueDisplay:
+    """Picture of a `LabelValue`.
+
+    Parameters
+    ----------
+    value : LabelValue
+        What `label_value` returned.
+    name : str
+        Title.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib objects, after `plot`.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from scarce.missed.score_axis import KnownMixture
+    >>> mixture = KnownMixture(0.008, "normal", [6.56, 0.0], "normal", [8.44, 0.0])
+    >>> display = LabelValueDisplay.from_estimator(
+    ...     mixture, threshold=9.11, n_rows=5000, labelled_from=8.4)
+    >>> print(display.ax_.get_yticklabels()[0].get_text())
+    8.045 to 8.4
+    3.8 % of rows, 3 % events
+    >>> matplotlib.pyplot.close(display.figure_)
+    """
+
+    def __init__(self, value: Any, *, name: str = "") -> None:
+        if not hasattr(value, "share_of_rows"):
+            raise UsageError(
+                "{argument} must be a LabelValue, got {kind}.",
+                code="wrong-record",
+                argument=Argument("value"),
+                kind=type(value).__name__,
+                remedy="Pass the result of label_value, or use "
+                "LabelValueDisplay.from_estimator(mixture, threshold=, n_rows=).",
+            )
+        self.value = value
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        mixture: Any,
+        *,
+        threshold: float,
+        name: str = "",
+        ax: Any = None,
+        style: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Ask a fitted ScoreMixture and draw.
+
+        Parameters
+        ----------
+        style : dict, optional
+            Passed to `Axes.barh`.
+        **options : passed to `label_value`, and the rest to `Axes.barh`.
+        """
+        from scarce.missed.label_value import label_value
+
+        asked, look = divide(options, label_value, "barh")
+        found = label_value(mixture, threshold=threshold, **asked)
+        return cls(found, name=name).plot(ax, **{**look, **(style or {})})
+
+    @classmethod
+    def from_result(cls, value: Any, *, name: str = "", ax: Any = None, **style: Any) -> Self:
+        """Draw a `LabelValue`."""
+        return cls(value, name=name).plot(ax, **style)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **style: Any) -> Self:
+        """Draw on the given axes, or on new ones.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Of its own: two such pictures would hide each other.
+        name : str, optional
+            Title, instead of the Display's own name.
+        **style : passed to `Axes.barh`
+        """
+        found, title = self.value, self.name if name is None else name
+        picture = label_value_picture(found)
+        with framed(self, ax, (7.0, 1.2 + 0.42 * len(found))) as frame:
+            frame.alone("picture of label values")
+            draw_bars(frame, picture, {"height": 0.7, **style}, list(map(str, picture.names)))
+            frame.ax.tick_params(axis="y", labelsize="small")
+            frame.ax.set_ylabel("score")
+            frame.ax.locator_params(axis="x", nbins=5)
+            frame.title(title, below="not to be believed yet" if found.warnings else "")
+            frame.close(grid="x", legend=False)
         return self

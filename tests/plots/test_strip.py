@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from scarce.report.strips import EDGE, WIDTH, strip
+from scarce.plots.svg.strip import EDGE, WIDTH, strip
 from scarce.results import Estimate
 
 

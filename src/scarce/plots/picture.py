@@ -1,0 +1,700 @@
+"""What is in a picture? Its lines, bars, bands and axes as data, drawn by two back ends.
+
+`svg` draws a picture for pages without any library; `mpl` draws it on matplotlib's axes. What a
+record looks like is said once, in the functions at the end (`decision_picture`, ...), from the
+record's own fields: this module imports no room that makes records, and computes no result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scarce.errors import DataError, UsageError, refuse_word
+from scarce.plots.names import one_line
+from scarce.results import short
+
+Array = NDArray[np.float64]
+DASHES = ("solid", "dashed", "dashdot", "dotted")
+MARKERS = ("circle", "square", "triangle", "diamond")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis in the reader's words.
+
+    Parameters
+    ----------
+    label : str
+    log, percent : bool
+        Logarithmic; written in percent.
+    ends : (low, high), optional
+        Exact ends; by default everything fits.
+
+    Examples
+    --------
+    >>> Axis("recall", percent=True, ends=(0, 1)).label
+    'recall'
+    """
+
+    label: str = ""
+    log: bool = False
+    percent: bool = False
+    ends: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a picture.
+
+    Parameters
+    ----------
+    name : str
+        What the legend says; "" for none.
+    x, y : array-like of shape (n,)
+        NaN interrupts the line.
+    low, high : array-like of shape (n,), optional
+        A band around it.
+    band : str
+        What the legend says of the band.
+    dash : {"auto", "solid", "dashed", "dotted", "dashdot"}
+        "auto" gives each line of a picture another one.
+    marker : {"", "circle", "square", "triangle", "diamond", "auto"}
+        Points on the line.
+    grey : bool
+        A line to compare with: no colour of its own, drawn once on shared axes.
+    like_last : bool
+        A thin line in the colour of the line before it.
+    step : bool
+        The value holds until the next x.
+
+    Examples
+    --------
+    >>> Line("cost", [0, 1], [3, 2], low=[2, 1], high=[4, 3], dash="dashed").name
+    'cost'
+    """
+
+    name: str
+    x: ArrayLike
+    y: ArrayLike
+    low: ArrayLike | None = None
+    high: ArrayLike | None = None
+    band: str = ""
+    dash: str = "auto"
+    marker: str = ""
+    grey: bool = False
+    like_last: bool = False
+    step: bool = False
+
+    def __post_init__(self) -> None:
+        refuse_word("dash", self.dash, ("auto", *DASHES))
+        refuse_word("marker", self.marker, ("", "auto", *MARKERS))
+        x = np.shape(self.x)
+        for name in ("y", "low", "high"):
+            given = getattr(self, name)
+            if len(x) != 1 or (given is not None and np.shape(given) != x):
+                raise UsageError(
+                    "Line {line!r} needs one number of x, y, low and high per point, got shapes "
+                    "{x} for x and {other} for {name}.",
+                    code="picture-shape",
+                    line=self.name,
+                    x=x,
+                    other=np.shape(given),
+                    name=name,
+                )
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One point with words beside it.
+
+    Parameters
+    ----------
+    x, y : float
+    text : str
+    slope, slope_low, slope_high : float, optional
+        Of a short tangent through it, in units of y per unit of x, and its interval.
+    low, high : float, optional
+        A vertical interval.
+    x_low, x_high : float, optional
+        A horizontal one.
+    certain : bool
+        False where the point itself is unknown and only its intervals are drawn.
+    slope_text, slope_band : str
+        What a legend says of the slope and of its interval.
+
+    Examples
+    --------
+    >>> Mark(0.6, 0.7, "in use", slope=-1.1).text
+    'in use'
+    """
+
+    x: float
+    y: float
+    text: str = ""
+    slope: float | None = None
+    slope_low: float | None = None
+    slope_high: float | None = None
+    low: float | None = None
+    high: float | None = None
+    x_low: float | None = None
+    x_high: float | None = None
+    certain: bool = True
+    slope_text: str = ""
+    slope_band: str = ""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Lines with bands on two axes.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+    x, y : Axis
+    marks : sequence of Mark
+    threshold : float, optional
+        Where to draw a vertical line.
+    threshold_name : str
+    region : array of shape (k, 4), optional
+        Boxes (left, right, low, high) whose union is shaded.
+    region_name : str
+        What the legend says of it.
+    notes : sequence of str
+        What the legend says of what could not be drawn.
+    """
+
+    lines: Sequence[Line]
+    x: Axis
+    y: Axis
+    marks: Sequence[Mark] = ()
+    threshold: float | None = None
+    threshold_name: str = "threshold"
+    region: Array | None = None
+    region_name: str = ""
+    notes: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if not self.lines:
+            raise UsageError(
+                "A picture of curves needs at least one line.",
+                code="empty-picture",
+                remedy="Give Line(name, x, y).",
+            )
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Small pictures side by side with one y axis, such as response curves.
+
+    Parameters
+    ----------
+    panels : mapping of str to sequence of Line
+        By what the x axis of the panel is called.
+    y : Axis
+
+    Examples
+    --------
+    >>> Panels({"rain": [Line("", [0, 1], [0.2, 0.7])]}, y=Axis("probability")).y.label
+    'probability'
+    """
+
+    panels: Mapping[str, Sequence[Line]]
+    y: Axis
+
+    def __post_init__(self) -> None:
+        if not self.panels:
+            raise UsageError(
+                "A picture of response curves needs at least one curve.",
+                code="empty-picture",
+                remedy="Give {{'name': [Line('', x, y)]}}.",
+            )
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Horizontal bars, with intervals where they have limits.
+
+    Parameters
+    ----------
+    names : sequence of length n
+        What stands before each bar, in the order given.
+    values : array-like of shape (n,)
+    x : Axis
+    low, high : array-like of shape (n,), optional
+        Intervals.
+    reference : float
+        Where bars begin.
+    truth : array-like of shape (n,), optional
+        True values, drawn as diamonds.
+    best : int, optional
+        Which bar is to be pointed out, with `best_name`.
+    best_name : str
+    most : int
+        Bars to draw; the rest is counted in a note.
+    """
+
+    names: Sequence[object]
+    values: ArrayLike
+    x: Axis
+    low: ArrayLike | None = None
+    high: ArrayLike | None = None
+    reference: float = 0.0
+    truth: ArrayLike | None = None
+    best: int | None = None
+    best_name: str = ""
+    most: int = 40
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.values)
+        others = [np.shape(part) for part in (self.low, self.high, self.truth) if part is not None]
+        if len(shape) != 1 or not shape[0] or {(len(self.names),), *others} != {shape}:
+            raise UsageError(
+                "Bars need one name and one value each, and limits for every bar or for none; got "
+                "{names} names and values of shape {shape}.",
+                code="picture-shape",
+                names=len(self.names),
+                shape=shape,
+            )
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How many rows lie in each bin, by state, with fitted lines and a threshold.
+
+    Parameters
+    ----------
+    edges : array-like of shape (n_bins + 1,)
+        Increasing.
+    counts : mapping of state to array-like of shape (n_bins,)
+        States are drawn over each other, not stacked: on a logarithmic axis stacks mislead.
+    x : Axis
+    y : Axis
+        Its `log` is ignored where `y_log` is "auto".
+    lines : sequence of Line
+        Such as the components of a mixture, in rows per bin.
+    threshold : float, optional
+    threshold_name : str
+    y_log : bool or "auto"
+        "auto": logarithmic where the tallest bin has more than 200 times the rows of the lowest
+        that is not empty.
+    """
+
+    edges: ArrayLike
+    counts: Mapping[str, ArrayLike]
+    x: Axis
+    y: Axis = field(default_factory=lambda: Axis("rows"))
+    lines: Sequence[Line] = ()
+    threshold: float | None = None
+    threshold_name: str = "threshold"
+    y_log: bool | str = "auto"
+
+    def __post_init__(self) -> None:
+        ends = np.asarray(self.edges, dtype=np.float64)
+        shapes = {np.shape(count) for count in self.counts.values()}
+        rising = ends.ndim == 1 and len(ends) > 1 and bool((np.diff(ends) > 0).all())
+        if not rising or shapes != {(len(ends) - 1,)}:
+            raise UsageError(
+                "A histogram needs increasing edges and one count per bin and state; got {edges} "
+                "edges and counts of shapes {shapes}.",
+                code="picture-shape",
+                edges=ends.size,
+                shapes=sorted(shapes),
+            )
+
+
+class BinTable(Protocol):
+    """Bins of probabilities beside what happened, as `Reliability` has them."""
+
+    @property
+    def predicted(self) -> Array: ...  # noqa: D102
+    @property
+    def observed(self) -> Array: ...  # noqa: D102
+    @property
+    def low(self) -> Array: ...  # noqa: D102
+    @property
+    def high(self) -> Array: ...  # noqa: D102
+    @property
+    def rows(self) -> Array: ...  # noqa: D102
+    @property
+    def level(self) -> float: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Bins:
+    """One series of a reliability diagram.
+
+    Parameters
+    ----------
+    predicted, observed, low, high : array-like of shape (n_bins,)
+        Mean probability, observed frequency and its interval in each bin.
+    rows : array-like of shape (n_bins,), optional
+        Rows in each bin.
+
+    Examples
+    --------
+    >>> Bins([0.1], [0.2], [0.0], [0.4]).observed.tolist()
+    [0.2]
+    """
+
+    predicted: Array
+    observed: Array
+    low: Array
+    high: Array
+    rows: Array | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("predicted", "observed", "low", "high", "rows"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, np.asarray(given, dtype=np.float64))
+        parts = [self.predicted, self.observed, self.low, self.high]
+        shapes = {part.shape for part in [*parts, *([] if self.rows is None else [self.rows])]}
+        if len(shapes) != 1 or len(next(iter(shapes))) != 1 or next(iter(shapes)) == (0,):
+            raise UsageError(
+                "Bins need one number of each kind per bin, and at least one bin; got shapes "
+                "{shapes}.",
+                code="picture-shape",
+                shapes=sorted(shapes),
+            )
+
+
+@dataclass(frozen=True)
+class ReliabilityPicture:
+    """Probabilities against observed frequencies, with intervals, and the rows behind them.
+
+    Parameters
+    ----------
+    series : mapping of str to Bins
+    level : float
+        Of the intervals.
+    log : bool
+    edges : array-like, optional
+        Ends of the bins, for the data of the page.
+    """
+
+    series: Mapping[str, Bins]
+    level: float = 0.9
+    log: bool = False
+    edges: ArrayLike | None = None
+    x: Axis = field(default_factory=lambda: Axis("predicted probability", percent=True))
+    y: Axis = field(default_factory=lambda: Axis("observed frequency", percent=True))
+
+
+Picture = Curves | Panels | Bars | Histogram | ReliabilityPicture
+
+
+# --- what our records look like -------------------------------------------------------------------
+
+
+def percent(share: float) -> str:
+    """Write a share in percent.
+
+    Examples
+    --------
+    >>> percent(0.9), percent(0.001)
+    ('90 %', '0.1 %')
+    """
+    return f"{100 * share:.6g} %"
+
+
+def band_name(level: float, simultaneous: bool = False) -> str:
+    """Return what a legend says of a band."""
+    return f"{percent(level)} band" + (", whole curve" if simultaneous else "")
+
+
+def cost_picture(curve: Any, name: str = "") -> Curves:
+    """Return the picture of a `CostCurve`: the best threshold for each balance of costs."""
+    x, high = curve.probability_cost, curve.high
+    return Curves(
+        [
+            _banded(name or "best threshold", x, curve.cost, curve),
+            Line("act on no row", x, x, grey=True, dash="dashed"),
+            Line("act on every row", x, 1 - x, grey=True, dash="dotted"),
+        ],
+        Axis("weight of misses: prevalence x cost of a miss, as a share", ends=(0.0, 1.0)),
+        Axis("cost (1 = every row wrong)", ends=(0.0, max(0.5, 1.05 * float(np.max(high))))),
+    )
+
+
+def brier_picture(curve: Any, name: str = "") -> Curves:
+    """Return the picture of a `BrierCurve`: probabilities as they are, beside best thresholds."""
+    x, best = curve.cost_proportion, "best thresholds" + (f", {name}" if name else "")
+    return Curves(
+        [
+            _banded(name or "probabilities as they are", x, curve.cost, curve),
+            Line(best, x, curve.best, like_last=True, dash="dashdot"),
+        ],
+        Axis(
+            "cost of a false alarm / (false alarm + miss), which is the threshold used",
+            ends=(0.0, 1.0),
+        ),
+        Axis(
+            "cost per row (unit: mean of the two costs)",
+            ends=(0.0, 1.05 * max(float(np.max(curve.high)), 1e-12)),
+        ),
+    )
+
+
+def decision_picture(curve: Any, name: str = "", threshold: float | None = None) -> Curves:
+    """Return the picture of a `DecisionCurve`: net benefit against the threshold."""
+    top = 1.1 * max(float(np.max(curve.high)), 1e-12)
+    x = np.asarray(curve.threshold)
+    return Curves(
+        [
+            _banded(name or "act by probability", x, curve.net_benefit, curve),
+            Line("act on every row", x, curve.act_on_all, grey=True, dash="dashed"),
+            Line("act on no row", x, np.zeros(len(x)), grey=True, dash="dotted"),
+        ],
+        Axis(
+            "threshold: probability from which one acts",
+            log=True,
+            percent=True,
+            ends=(float(x.min()), float(x.max())) if x.min() < x.max() else None,
+        ),
+        # What acting on every row loses at high thresholds would flatten everything else.
+        Axis("net benefit: events found per row, less false alarms", ends=(-0.25 * top, top)),
+        threshold=threshold,
+        threshold_name="threshold of these costs",
+    )
+
+
+def risk_picture(curve: Any, name: str = "") -> Curves:
+    """Return the picture of a `RiskCoverage`: mean loss of the rows that are decided."""
+    x = np.asarray(curve.coverage)
+    # Few rows are kept on the left and their band is wide: it may run out of the picture.
+    settled = x >= min(0.1, float(x.max()))
+    top = 1.1 * max(float(curve.high[settled].max()), float(curve.risk.max()), 1e-12)
+    bottom = min(0.0, 1.1 * float(curve.low[settled].min()))
+    return Curves(
+        [
+            _banded(name or "by confidence", x, curve.risk, curve),
+            Line("best possible order", x, curve.best, grey=True, dash="dashed"),
+            Line(
+                "no row sent to a person",
+                x,
+                np.full(len(x), curve.full.value),
+                grey=True,
+                dash="dotted",
+            ),
+        ],
+        Axis(
+            "rows decided, the surest first; the rest goes to a person",
+            percent=True,
+            ends=(0.0, 1.0),
+        ),
+        Axis("mean loss of the rows decided", ends=(bottom, top)),
+    )
+
+
+def _banded(name: str, x: Any, y: Any, curve: Any) -> Line:
+    words = band_name(curve.level, curve.simultaneous)
+    return Line(name, x, y, curve.low, curve.high, band=words)
+
+
+def performance_picture(
+    found: Any,
+    curve: Any,
+    name: str = "",
+    *,
+    intervals: bool = True,
+    slope: bool = True,
+    mark: str = "",
+) -> Curves:
+    """Return the picture of a `Performance`: precision against recall, threshold by threshold.
+
+    Parameters
+    ----------
+    found : Performance
+    curve : PerformanceCurve
+        The same at other thresholds.
+    name : str
+    intervals : bool
+        Shade the region of the intervals along the line.
+    slope : bool
+        Draw dP/dR at the threshold, with its interval (002 eq 2).
+    mark : str
+        Words beside the present threshold, instead of its value.
+    """
+    level = percent(found.precision.level)
+    recall, precision = np.asarray(curve.recall), np.asarray(curve.precision)
+    marks, lines, notes = _threshold_marks(found, name, level, slope)
+    marks = [replace(one, text=mark or one.text) for one in marks]
+    known = np.isfinite(recall[:, 0]) & np.isfinite(precision[:, 0])
+    seen = len(np.unique(np.c_[recall[known, 0], precision[known, 0]], axis=0)) > 1
+    if seen:
+        words = name or "best guess, threshold by threshold"
+        lines = [Line(words, recall[:, 0], precision[:, 0]), *lines]
+    elif name:
+        notes = [*notes, f"{name}: no best guess along the line"]
+    boxes = np.column_stack([recall[:, 1:], precision[:, 1:]])
+    boxes = boxes[np.isfinite(boxes).all(axis=1)]
+    wide = len(boxes) and ((boxes[:, 1] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 2]) > 0).any()
+    tops = [found.precision.high, np.nanmax(precision[:, 0], initial=0.0), 0.02]
+    return Curves(
+        lines or [Line("", [np.nan], [np.nan])],
+        Axis("recall: share of events found", percent=True, ends=(0.0, 1.0)),
+        Axis(
+            "precision: events among alerts",
+            percent=True,
+            ends=(0.0, min(1.0, 1.25 * float(np.nanmax(tops)))),
+        ),
+        marks=marks,
+        region=boxes if intervals and wide else None,
+        region_name=f"{level} intervals along the line",
+        notes=notes,
+    )
+
+
+def _threshold_marks(
+    found: Any, name: str, level: str, slope: bool
+) -> tuple[list[Mark], list[Line], list[str]]:
+    """Return what shows the present threshold: a point, a line of precision, or a note."""
+    recall, precision, tangent = found.recall, found.precision, found.precision_per_recall
+    at = found.threshold
+    batches = isinstance(at, tuple)
+    where = "each batch at its own threshold" if batches else f"threshold {short(float(at))}"
+    name = one_line([name], 24)[0]
+    words = f"{name}: {where}" if name else f"{where}, {level} intervals"
+    if np.isnan(precision.value):
+        return [], [], [f"{name}, {where}: no alert was labelled".removeprefix(", ")]
+    if not np.isfinite([recall.low, recall.high]).all():
+        label = f"{name}, {where}: no recall" if name else f"{where}: no recall"
+        return [], [Line(label, [0.0, 1.0], [precision.value] * 2, like_last=True)], []
+    certain = bool(np.isfinite(recall.value))
+    told = slope and certain and not np.isnan(tangent.value)
+    steep = f"slope dP/dR {short(tangent.value)} [{short(tangent.low)}, {short(tangent.high)}]"
+    mark = Mark(
+        recall.value if certain else (recall.low + recall.high) / 2,
+        precision.value,
+        words if certain else f"{words}; no best guess of recall",
+        slope=tangent.value if told else None,
+        slope_low=tangent.low if told else None,
+        slope_high=tangent.high if told else None,
+        low=precision.low,
+        high=precision.high,
+        x_low=recall.low,
+        x_high=recall.high,
+        certain=certain,
+        slope_text=f"{name}: {steep}" if name else steep,
+        slope_band=f"{percent(tangent.level)} interval of the slope",
+    )
+    return [mark], [], []
+
+
+def reliability_picture(
+    tables: Mapping[str, BinTable], *, log: bool | str = "auto", edges: ArrayLike | None = None
+) -> ReliabilityPicture:
+    """Return the picture of one or several `Reliability` tables.
+
+    Parameters
+    ----------
+    tables : mapping of str to Reliability
+    log : bool or "auto"
+        "auto": logarithmic where fewer than 20 % of the rows are events.
+    edges : array-like, optional
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Table
+    >>> rare = Table(predicted=[0.01], observed=[0.02], low=[0.0], high=[0.1], rows=[50], level=0.9)
+    >>> reliability_picture({"": rare}).log
+    True
+    """
+    series = {
+        name: Bins(one.predicted, one.observed, one.low, one.high, one.rows)
+        for name, one in tables.items()
+    }
+    if not series:
+        raise UsageError(
+            "A reliability diagram needs at least one table of bins.", code="empty-picture"
+        )
+    if log == "auto":
+        log = all(_base_rate(one) < 0.2 for one in series.values())
+    positive = any((one.predicted > 0).any() for one in series.values())
+    level = next(iter(tables.values())).level
+    return ReliabilityPicture(series, level, bool(log) and positive, edges)
+
+
+def _base_rate(bins: Bins) -> float:
+    rows = np.ones(len(bins.observed)) if bins.rows is None else bins.rows
+    total = float(rows.sum())
+    return float(rows @ bins.observed) / total if total > 0 else math.nan
+
+
+def importance_picture(
+    variables: Sequence[object], drops: Any, unit: str, most: int = 15
+) -> tuple[Bars, NDArray[np.intp]]:
+    """Return bars of what each variable is worth, the most important first, and their order.
+
+    Parameters
+    ----------
+    variables : sequence of length n
+    drops : array of shape (n, n_repeats)
+        What the model lost in each shuffle.
+    unit : str
+        What was lost.
+    most : int
+        Variables to draw.
+    """
+    lost = np.asarray(drops, dtype=np.float64)
+    if lost.ndim != 2 or len(lost) != len(variables) or not lost.size:
+        raise DataError(
+            "drops must have one row per variable and one column per shuffle; got shape {shape} "
+            "for {variables} variables.",
+            code="picture-shape",
+            shape=lost.shape,
+            variables=len(variables),
+        )
+    mean, repeats = lost.mean(axis=1), lost.shape[1]
+    error = lost.std(axis=1, ddof=1) / np.sqrt(repeats) if repeats > 1 else np.zeros(len(mean))
+    order = np.argsort(-mean, kind="stable")[:most]
+    lines = f", lines: standard error over {repeats} shuffles" if repeats > 1 else ""
+    return Bars(
+        [str(variables[i]) for i in order],
+        mean[order],
+        Axis(f"{unit}, when shuffled{lines}"),
+        low=(mean - error)[order] if repeats > 1 else None,
+        high=(mean + error)[order] if repeats > 1 else None,
+    ), order
+
+
+def label_value_picture(found: Any) -> Bars:
+    """Return bars of what one more label in each region of scores is worth (`LabelValue`)."""
+    best = int(found.best)
+    return Bars(
+        [_region(found, at) for at in range(len(found))],
+        found.value,
+        Axis(
+            "what one more label takes off the standard error of recall, now "
+            f"{short(found.recall_sd)}"
+        ),
+        best=best if found.value[best] > 0 else None,
+        best_name="worth most",
+    )
+
+
+def _region(found: Any, at: int) -> str:
+    """Write a region's scores, and how many rows and events it holds."""
+    rows, events = (
+        percent(float(f"{one[at]:.2g}")) for one in (found.share_of_rows, found.posterior)
+    )
+    return f"{between(found.low[at], found.high[at])}\n{rows} of rows, {events} events"
+
+
+def between(low: float, high: float) -> str:
+    """Write a region of scores.
+
+    Examples
+    --------
+    >>> between(1.0, 2.5), between(-np.inf, 1.0), between(3.0, np.inf)
+    ('1 to 2.5', 'below 1', '3 and above')
+    """
+    if np.isneginf(low):
+        return "all" if np.isposinf(high) else f"below {high:.4g}"
+    return f"{low:.4g} and above" if np.isposinf(high) else f"{low:.4g} to {high:.4g}"
