@@ -126,15 +126,15 @@ def _path(
     This is what width_scale="auto" does within a fold, with every fit to the end.
     """
     from scarce.engine.executors import one_blas_thread
-    from scarce.maxent.parts import solve_all
+    from scarce.maxent.fit import solve
 
     model = _same(scales[0], **settings).fit(X, y)
     ratios, passes = [model.density_ratio(asked)], model.report_.passes
     with one_blas_thread:
-        parts, _, _ = model._prepare(X, y, None, None)
+        data, _, _ = model._prepare(X, y, None, None)
         for scale in scales[1:]:
-            solved = solve_all(parts, scale, model.coef_, model, None)
-            model._settle(parts, solved, None)
+            solved = solve(data, scale, model.coef_, None)
+            model._settle(data, solved, None)
             ratios.append(model.density_ratio(asked))
             passes += solved.passes
     return ratios, passes

@@ -1,12 +1,14 @@
-"""Feature maps with everything in them, their columns as a plain matrix, and coded rows."""
+"""Feature maps with everything in them, their columns as a plain matrix, and small problems."""
 
 import numpy as np
 
 from scarce.engine.memory import ArrayRows
 from scarce.maxent.axes import Axis
-from scarce.maxent.coded import code_rows
+from scarce.maxent.boxes import class_boxes
+from scarce.maxent.coded import RowSample, code_rows, labelled_rows, shape_of
 from scarce.maxent.families import Category, Hinge, Linear, Threshold
 from scarce.maxent.feature_map import FeatureMap
+from scarce.maxent.problems import EntropyProblem, RobustProblem
 from tests.oracle import maxent_dense as dense
 
 LEVELS = np.array([0.0, 2.0, 5.0])
@@ -92,3 +94,59 @@ def plain_tilt(F, coef, target, half_width):
             if not np.isnan(f) and coef[j] != 0:
                 out[i] += coef[j] * (f - target[j]) + half_width[j] * abs(coef[j])
     return out
+
+
+# --- problems as the solver sees them -------------------------------------------------------------
+
+
+class Data:
+    """Rows with holes, two labelled classes, label and pool weights; columns F beside them."""
+
+    def __init__(self, seed=0, n=120, *, families=None, second=True, starts=None, missing=0.2):
+        rng = np.random.default_rng(seed)
+        self.X = mixed_rows(rng, n, missing)
+        self.label = np.where(rng.random(n) < 0.3, rng.integers(0, 2, n), np.nan)
+        # Labelled rows of class 0 lean towards small values of the first column.
+        low = np.nan_to_num(self.X[:, 0], nan=0.0) < 0
+        self.label[low & (rng.random(n) < 0.3)] = 0
+        self.weight = rng.exponential(size=n) + 0.1
+        pool = rng.exponential(size=n) + 0.05
+        self.pool = pool / pool.sum()
+        self.space = mixed_space(self.X, families, second)
+        self.F = columns(self.X, self.space)
+        self.rows = coded(
+            self.X, self.space, self.label, self.weight, self.pool, starts=starts or (0, n // 3, n)
+        )
+
+    def parts(self, classes, width_scale=1.0, *, sample=None, rows=None):
+        rows = self.rows if rows is None else rows
+        shape = shape_of(self.space)
+        boxes = [
+            class_boxes(rows, self.space, shape, one, spread="labelled", widths="spread")
+            for one in classes
+        ]
+        labelled = [labelled_rows(rows, one) for one in classes]
+        sample = RowSample(rows) if sample is None else sample
+        return rows, self.space, boxes, labelled, sample, width_scale
+
+    def entropy(self, of_class=0, width_scale=1.0, **how):
+        return EntropyProblem(*self.parts([of_class], width_scale, **how))
+
+    def robust(self, default=(0.3, 0.2), free=0.5, width_scale=1.0, bounds=None, **how):
+        classes = range(len(default))
+        return RobustProblem(
+            *self.parts(classes, width_scale, **how),
+            default=np.array(default),
+            free=free,
+            bounds=bounds,
+        )
+
+    def label_weight(self, of_class):
+        return np.where(self.label == of_class, self.weight, 0.0)
+
+
+def some_coef(problem, seed=0, share=0.4, size=0.5):
+    """Random coefficients of a problem, many of them 0."""
+    rng = np.random.default_rng(seed)
+    shape = problem.target.shape
+    return np.where(rng.random(shape) < share, rng.normal(size=shape) * size, 0.0)

@@ -1,9 +1,8 @@
-"""Targets, spreads and half widths against plain NumPy; Maxent's table against numbers by hand."""
+"""Targets, standard deviations and half widths against plain NumPy; Maxent's table by hand."""
 
 import numpy as np
 import pytest
 
-from scarce.errors import UsageError
 from scarce.maxent.axes import Axis
 from scarce.maxent.boxes import LEAST_RANGE, Boxes, class_boxes
 from scarce.maxent.coded import shape_of
@@ -39,17 +38,17 @@ def test_oracle_boxes(problem, of_class, spread):
     assert found.n == pytest.approx(own.sum(), rel=1e-13)
     floor = np.where(space.steplike, 1 / np.sqrt(seen), LEAST_RANGE)
     assert (deviation > floor).any()
-    np.testing.assert_allclose(found.spread, np.maximum(deviation, floor), rtol=1e-9)
-    np.testing.assert_allclose(found.unit, found.spread / np.sqrt(seen), rtol=1e-12)
+    np.testing.assert_allclose(found.deviation, np.maximum(deviation, floor), rtol=1e-9)
+    np.testing.assert_allclose(found.unit, found.deviation / np.sqrt(seen), rtol=1e-12)
     np.testing.assert_allclose(found.half_width(0.3), 0.3 * found.unit, rtol=1e-14)
 
 
-def test_the_spread_is_that_of_the_population():
+def test_the_standard_deviation_is_that_of_the_population():
     """Places 0, 0.5 and 1 have variance 1/6, not 1/4."""
     space = FeatureMap([Axis("x", np.array([0.0, 2.0]))], [Linear()])
     found = find(np.array([[0.0], [1.0], [2.0]]), space, np.zeros(3))
     assert found.target[0] == 0.5
-    assert found.spread[0] == pytest.approx(np.sqrt(1 / 6), rel=1e-14)
+    assert found.deviation[0] == pytest.approx(np.sqrt(1 / 6), rel=1e-14)
     assert found.unit[0] == pytest.approx(np.sqrt(1 / 18), rel=1e-14)
 
 
@@ -74,7 +73,7 @@ def test_floors():
         np.append(np.zeros(9), [np.nan] * 2),
     )
     wanted = [LEAST_RANGE] + [1 / 3] * 5 + [LEAST_RANGE]
-    np.testing.assert_allclose(found.spread, wanted, rtol=1e-14)
+    np.testing.assert_allclose(found.deviation, wanted, rtol=1e-14)
     np.testing.assert_allclose(found.unit, np.array(wanted) / 3, rtol=1e-14)
 
 
@@ -99,7 +98,7 @@ def test_a_level_that_no_labelled_row_has_keeps_its_box():
         np.array([[0.0], [0.0], [0.0], [0.0], [1.0]]), space, np.array([0, 0, 0, 0, np.nan])
     )
     np.testing.assert_allclose(found.target, [1.0, 0.0])
-    np.testing.assert_allclose(found.spread, [0.5, 0.5])
+    np.testing.assert_allclose(found.deviation, [0.5, 0.5])
     np.testing.assert_allclose(found.unit, [0.25, 0.25])
 
 
@@ -109,7 +108,7 @@ def test_weight_2_is_a_row_twice(problem):
     twice = np.repeat(np.arange(300), weight.astype(int))
     one = find(X, space, label, weight, weight)
     two = find(X[twice], space, label[twice])
-    for name in ("target", "spread", "unit", "seen"):
+    for name in ("target", "deviation", "unit", "seen"):
         np.testing.assert_allclose(getattr(one, name), getattr(two, name), rtol=1e-9, atol=1e-12)
     assert one.n == pytest.approx(two.n)
 
@@ -186,13 +185,6 @@ def test_one_presence_has_no_deviation_but_a_box():
         found = find(X, space, label, widths=widths)
         assert np.isfinite(found.unit).all()
         assert (found.unit > 0).all()
-
-
-@pytest.mark.parametrize(("argument", "word"), [("spread", "labeled"), ("widths", "maxnet")])
-def test_unknown_words(problem, argument, word):
-    X, space, label, *_ = problem
-    with pytest.raises(UsageError, match=f"{argument}='{word}' is not known. Did you mean"):
-        find(X, space, label, **{argument: word})
 
 
 def test_scale_0_keeps_dropped_features_dropped():

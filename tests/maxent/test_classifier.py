@@ -1,7 +1,9 @@
-"""MaxentClassifier as a user meets it: identities of the papers, invariants, what it says."""
+"""MaxentClassifier: probabilities, shares, weights, reports, and what users pass."""
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.special import expit, logit, xlogy
 from sklearn.base import clone
@@ -10,6 +12,15 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 import scarce
 from scarce import DataError, MaxentClassifier, UsageError, load, open_rows, save
 from scarce.datasets import hide_features, make_presence_only, make_revealed_classes
+from scarce.engine.memory import ArrayRows
+from scarce.maxent import classifier as module
+from scarce.maxent import response
+from tests.problems import refused
+
+
+def remarks(model, code):
+    """The warnings of a fit with this code."""
+    return [one for one in model.report_.warnings if getattr(one, "code", "") == code]
 
 
 def world(rng, n=600, holes=0.0):
@@ -241,7 +252,7 @@ def test_background_weight_is_the_pool_alone(rng):
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-7)
     raw = weighted.output(X, "raw")
     assert weight @ raw == pytest.approx(1)
-    with pytest.raises(DataError, match=r"background_weight is 0 for 1 labelled rows"):
+    with refused("zero-weight", DataError, argument="background_weight", count=1):
         MaxentClassifier().fit(
             X, y, background_weight=np.arange(300) != np.flatnonzero(~np.isnan(y))[0]
         )
@@ -305,7 +316,8 @@ def test_a_column_that_no_labelled_row_sees_is_left_out_and_named(rng):
     X, y = world(rng)
     X[y == 1, 1] = np.nan
     model = MaxentClassifier(features="lqph").fit(X, y)
-    assert any("'x1'" in warning and "left out" in warning for warning in model.report_.warnings)
+    (said,) = remarks(model, "unseen-columns")
+    assert said.fields["columns"] == "'x1'"
     moved = X.copy()
     moved[:, 1] = 3.0
     np.testing.assert_array_equal(model.predict_proba(moved), model.predict_proba(X))
@@ -317,8 +329,8 @@ def test_weight_that_escapes_to_rows_without_the_telling_column_is_said(rng):
     y[:40] = 1.0
     X[:40] = 4.0 + 0.01 * rng.normal(size=(40, 1))
     X[40:200] = np.nan
-    report = MaxentClassifier(features="l", width_scale=0.1).fit(X, y).report_
-    assert any("moved weight to rows where it is missing" in text for text in report.warnings)
+    model = MaxentClassifier(features="l", width_scale=0.1).fit(X, y)
+    assert remarks(model, "weight-on-missing-values")
 
 
 def test_hidden_cells_cost_less_than_hidden_rows(rng):
@@ -391,30 +403,38 @@ def test_warm_paths_and_cold_fits_agree(rng):
 
 
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("settings", "code"),
     [
-        ({"objective": "entropie"}, "Did you mean 'entropy'"),
-        ({"features": "lx"}, "letters out of 'lqpht'"),
-        ({"width_scale": -1}, "at least 0, or 'auto'"),
-        ({"width_scale": "atuo"}, "at least 0, or 'auto'"),
-        ({"knots": 1}, "from 2 to 60000"),
-        ({"default_prevalence": 1.0}, "between 0 and 1"),
-        ({"prevalence": 0.2, "prevalence_bounds": (0, 1)}, "Give one of them"),
-        ({"prevalence_bounds": (0.5, 0.2)}, "low <= high"),
-        ({"objective": "robust", "weighting": "default"}, "no meaning with objective='robust'"),
-        ({"categorical": ["x9"]}, "no column"),
-        ({"tol": 0}, "above 0"),
+        ({"objective": "entropie"}, "unknown-word"),
+        ({"spread": "labeled"}, "unknown-word"),
+        ({"widths": "maxnet"}, "unknown-word"),
+        ({"knots_at": "quantiles"}, "unknown-word"),
+        ({"weight_kind": "surveys"}, "unknown-word"),
+        ({"features": "lx"}, "unknown-features"),
+        ({"width_scale": -1}, "invalid-parameter"),
+        ({"width_scale": "atuo"}, "invalid-parameter"),
+        ({"knots": 1}, "invalid-parameter"),
+        ({"progress": 3}, "invalid-parameter"),
+        ({"clamp": "yes"}, "invalid-parameter"),
+        ({"default_prevalence": 1.0}, "base-rate-range"),
+        ({"default_prevalence": "autos"}, "base-rate-type"),
+        ({"prevalence": 0.2, "prevalence_bounds": (0, 1)}, "argument-conflict"),
+        ({"prevalence_bounds": (0.5, 0.2)}, "base-rate-bounds"),
+        ({"objective": "robust", "weighting": "default"}, "argument-conflict"),
+        ({"categorical": ["x9"]}, "unknown-column"),
+        ({"tol": 0}, "invalid-parameter"),
+        ({"width_scale": "auto", "random_state": -1}, "seed-value"),
     ],
     ids=str,
 )
-def test_nonsense_is_refused_in_a_sentence(settings, sentence, rng):
+def test_settings_that_cannot_work(settings, code, rng):
     X, y = world(rng, 60)
-    with pytest.raises(UsageError, match=sentence):
+    with refused(code, UsageError):
         MaxentClassifier(**settings).fit(X, y)
 
 
 def test_labels_that_are_missing_throughout(rng):
-    with pytest.raises(DataError, match="None of the 60 rows is labelled"):
+    with pytest.raises(DataError, match="60"):
         MaxentClassifier().fit(rng.normal(size=(60, 2)), np.full(60, np.nan))
 
 
@@ -481,17 +501,17 @@ def test_one_wild_value_does_not_flatten_a_variable(kind, features):
     (plain, before), (wild, model) = gain("none"), gain(kind)
     # A skewed variable is another one where straight lines and squares are all there is.
     assert wild > (0.85 if kind == "skewed" and features[0] == "l" else 0.9) * plain
-    assert not any("far from the rest" in line for line in before.report_.warnings)
-    said = [line for line in model.report_.warnings if "far from the rest" in line]
-    assert len(said) == 1
-    assert "'x0'" in said[0]
+    assert not remarks(before, "outliers")
+    (said,) = remarks(model, "outliers")
+    assert said.fields["column"] == "x0"
 
 
 def test_even_knots_keep_the_raw_range_and_say_so():
     X, y, _ = wild_data("high")
     model = MaxentClassifier(features="h", knots_at="uniform").fit(X, y)
     np.testing.assert_array_equal(model.knots_[0], np.linspace(X[:, 0].min(), 1e4, 50))
-    assert any("use knots_at='quantile'" in line for line in model.report_.warnings)
+    (said,) = remarks(model, "outliers")
+    assert "{knots}" in said.remedy[0]
 
 
 def test_stored_scales_predict_the_same(tmp_path):
@@ -539,7 +559,8 @@ def test_two_equal_presences_are_not_proof(rng):
     model = MaxentClassifier().fit(X, y)
     assert model.density_ratio(X).max() < 10
     assert MaxentClassifier(spread="labelled").fit(X, y).density_ratio(X).max() > 50
-    assert any("only 2 labelled rows" in line for line in model.report_.warnings)
+    (said,) = remarks(model, "few-labelled-rows")
+    assert said.fields["count"] == 2
 
 
 # --- how common the classes are -------------------------------------------------------------------
@@ -562,7 +583,7 @@ def test_where_every_row_is_labelled_classes_have_their_observed_shares(objectiv
         assert model.class_prior_from_ == "observed"
         mean = np.average(model.predict_proba(X)[:, 1], weights=weights)
         assert mean == pytest.approx(wanted, rel=0.05)
-        assert not any("default_prevalence" in line for line in model.report_.warnings)
+        assert not remarks(model, "assumed-base-rate")
     # rows without weight do not count, labelled or not
     rest = MaxentClassifier(objective).fit(
         np.vstack([X, X]), np.append(y, np.full(len(y), np.nan)), np.repeat([1.0, 0.0], len(y))
@@ -582,20 +603,18 @@ def test_shares_that_are_assumed_are_named(rng):
     X, y = surveyed(rng)
     presence_only = np.where(y == 1, 1.0, np.nan)
     some = np.where(rng.random(len(y)) < 0.5, y, np.nan)
-    for labels, words in ((presence_only, "Labels of 1.0 alone"), (some, "Not every row")):
+    for labels, field in ((presence_only, "label"), (some, "shares")):
         model = MaxentClassifier(features="lq").fit(X, labels)
         assert model.class_prior_from_ == "assumed"
-        (said,) = [line for line in model.report_.warnings if "default_prevalence=0.5" in line]
-        assert said.startswith(words)
+        (said,) = remarks(model, "assumed-base-rate")
+        assert field in said.fields
         old = MaxentClassifier(features="lq", default_prevalence=0.5).fit(X, labels)
         np.testing.assert_array_equal(old.predict_proba(X), model.predict_proba(X))
         for known in ({"default_prevalence": 0.5}, {"prevalence": 0.1},
                       {"prevalence_bounds": (0.1, 0.2)}):  # fmt: skip
             quiet = MaxentClassifier(features="lq", **known).fit(X, labels)
-            assert not any("default_prevalence" in line for line in quiet.report_.warnings)
+            assert not remarks(quiet, "assumed-base-rate")
     assert MaxentClassifier(prevalence=0.1, features="l").fit(X, some).class_prior_from_ == "given"
-    with pytest.raises(UsageError, match="default_prevalence='autos' does not say"):
-        MaxentClassifier(default_prevalence="autos").fit(X, y)
 
 
 # --- the score ------------------------------------------------------------------------------------
@@ -614,11 +633,11 @@ def test_score_is_the_mean_log_density_ratio_of_labelled_rows(objective, rng):
     # 0 had no labels to learn from
     survey = np.where(own, y, 0.0)
     assert model.score(X, survey) == pytest.approx(each.mean(), rel=1e-12)
-    with pytest.raises(DataError, match="is labelled with a class that the model has learnt"):
+    with refused("no-labels", DataError, rows=3):
         model.score(X[:3], [0, 0, np.nan])
     with pytest.raises(DataError, match="X has 3 rows and y has 2"):
         model.score(X[:3], [1, 1])
-    with pytest.raises(DataError, match="score needs labels"):
+    with refused("no-labels", DataError):
         model.score(X)
 
 
@@ -628,7 +647,7 @@ def test_score_of_rows_that_carry_their_labels(rng):
     model = MaxentClassifier().fit(X, y)
     rows = open_rows(X, label=y, weight=weight)
     assert model.score(rows) == pytest.approx(model.score(X, y, weight), rel=1e-12)
-    with pytest.raises(UsageError, match="Rows carry their own labels"):
+    with refused("rows-carry-labels", UsageError):
         model.score(rows, y)
 
 
@@ -679,8 +698,6 @@ def test_weights_that_sum_to_one_are_pointed_out(rng):
     model = MaxentClassifier().fit(X, y, np.full(400, 1 / 400))
     assert any("weight_kind='survey'" in line for line in model.report_.warnings)
     assert not any("weight_kind" in line for line in MaxentClassifier().fit(X, y).report_.warnings)
-    with pytest.raises(UsageError, match="weight_kind='surveys' is not known"):
-        MaxentClassifier(weight_kind="surveys").fit(X, y)
     with pytest.raises(DataError, match="beyond what double precision"):
         MaxentClassifier().fit(X, y, np.full(400, 1e-320))
 
@@ -708,6 +725,239 @@ def test_presences_recorded_twice_are_counted_and_said(rng):
     X, y = world(rng)
     own = X[y == 1][:40]
     model = MaxentClassifier(features="l").fit(np.vstack([X, own]), np.append(y, np.ones(40)))
-    (said,) = [line for line in model.report_.warnings if "repeat another" in line]
-    assert said.startswith("40 of ")
-    assert not any("repeat" in one for one in MaxentClassifier().fit(X, y).report_.warnings)
+    (said,) = remarks(model, "repeated-rows")
+    assert said.fields["count"] == 40
+    assert not remarks(MaxentClassifier().fit(X, y), "repeated-rows")
+
+
+# --- what users pass: tables, precision, pieces, stored parts -------------------------------------
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.normal(size=(90, 3))
+    X[:, 2] = rng.integers(0, 3, 90)
+    y = np.where(np.arange(90) < 25, 1.0, np.nan)
+    X[:25, 0] += 1
+    X[rng.random(X.shape) < 0.15] = np.nan
+    return X, y
+
+
+def model(**settings):
+    return MaxentClassifier(**{"features": "lqph", "knots": 6, **settings})
+
+
+@pytest.mark.parametrize(
+    ("X", "wanted"),
+    [
+        (np.zeros((2, 1)), False),
+        ([[1.0]], False),
+        (pd.DataFrame({"a": [1.0], "b": [True], "c": [2]}), False),
+        (pd.DataFrame({"a": [1.0], "b": ["x"]}), True),
+        (pd.DataFrame({"a": pd.Categorical(["x"])}), True),
+        (pd.DataFrame({"a": pd.Categorical([1, 2])}), True),
+        (pl.DataFrame({"a": [1.0], "b": [2]}), False),
+        (pl.DataFrame({"a": [1.0], "b": ["x"]}), True),
+        (pa.table({"a": [1.0]}), True),
+    ],
+)
+def test_tables_with_columns_that_are_not_numbers(X, wanted):
+    assert module._has_text(X) is wanted
+
+
+def test_float32_is_kept(data):
+    X, y = data
+    narrow = X.astype(np.float32)
+    for given, dtype in ((X, np.float64), (narrow, np.float32), (X.tolist(), np.float64)):
+        rows, classes, label, weight, found = model()._read(given, y, None)
+        assert found == dtype
+        assert classes.tolist() == [1.0]
+        np.testing.assert_array_equal(label, np.where(np.isnan(y), np.nan, 0))
+        assert (weight == 1).all()
+        assert len(rows) == 90
+    wide = model().fit(narrow.astype(np.float64), y).predict_proba(X)
+    np.testing.assert_allclose(model().fit(narrow, y).predict_proba(X), wide, atol=1e-4)
+
+
+def test_labels_and_weights_of_rows(data, rng):
+    X, y = data
+    weight = rng.random(90)
+    label = np.where(np.isnan(y), np.nan, 0.0)
+    rows = ArrayRows(X, label, weight=weight, classes=[1.0], starts=(0, 7, 90))
+    one = model().fit(rows).predict_proba(rows)
+    two = model().fit(X, y, weight).predict_proba(X)
+    np.testing.assert_allclose(one, two, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "rows"])
+def test_text_columns_become_levels(data, kind):
+    X, y = data
+    soil = np.array(["clay", "peat", "sand"], dtype=object)[np.nan_to_num(X[:, 2]).astype(int)]
+    soil[np.isnan(X[:, 2])] = None
+    columns = {"a": X[:, 0], "b": X[:, 1], "soil": soil}
+    table = {
+        "pandas": lambda: pd.DataFrame(columns),
+        "polars": lambda: pl.DataFrame(
+            {k: pl.Series(v.tolist(), strict=False) for k, v in columns.items()}
+        ),
+        "arrow": lambda: pa.table(
+            {k: pa.array(v.tolist(), from_pandas=True) for k, v in columns.items()}
+        ),
+        "rows": lambda: pa.table(
+            {k: pa.array(v.tolist(), from_pandas=True) for k, v in columns.items()}
+        ),
+    }[kind]()
+    if kind == "rows":
+        labels = pa.array(y, from_pandas=True)
+        rows = open_rows(table.append_column("y", labels), label="y")
+        ours = model().fit(rows)
+        given = rows
+    else:
+        ours = model().fit(table, y)
+        given = table
+    plain = model(categorical=[2]).fit(X, y)
+    assert ours.is_category_.tolist() == [False, False, True]
+    np.testing.assert_allclose(ours.predict_proba(given), plain.predict_proba(X), atol=1e-8)
+
+
+def test_columns_are_found_by_name_and_unknown_levels_are_missing(data):
+    X, y = data
+    table = pd.DataFrame({"a": X[:, 0], "soil": np.where(np.arange(90) < 40, "clay", "sand")})
+    ours = model().fit(table, y)
+    wanted = ours.predict_proba(table)
+    np.testing.assert_array_equal(ours.predict_proba(table[["soil", "a"]]), wanted)
+    odd, none = table.head(4).copy(), table.head(4).copy()
+    odd.loc[:2, "soil"], none.loc[:2, "soil"] = "lava", None
+    np.testing.assert_array_equal(ours.predict_proba(odd), ours.predict_proba(none))
+    assert not np.allclose(ours.predict_proba(none), wanted[:4])
+
+
+def test_a_second_fit_forgets_the_first_table(data):
+    X, y = data
+    ours = model().fit(pd.DataFrame({"a": X[:, 0], "soil": np.where(X[:, 1] > 0, "c", "s")}), y)
+    assert hasattr(ours, "schema_")
+    ours.fit(X, y)
+    assert not hasattr(ours, "schema_")
+    assert not hasattr(ours, "feature_names_in_")
+    assert ours.predict_proba(X).shape == (90, 2)
+
+
+def test_tables_need_labels(data):
+    with refused("no-labels", DataError):
+        model().fit(pd.DataFrame({"soil": ["clay", "sand"]}))
+
+
+def test_weights_beside_tables(data, rng):
+    X, y = data
+    weight = rng.random(90)
+    table = pd.DataFrame({"a": X[:, 0], "soil": np.where(X[:, 1] > 0, "clay", "sand")})
+    as_numbers = np.column_stack([X[:, 0], np.where(X[:, 1] > 0, 0.0, 1.0)])
+    one = model().fit(table, y, weight).predict_proba(table)
+    two = model(categorical=[1]).fit(as_numbers, y, weight).predict_proba(as_numbers)
+    np.testing.assert_allclose(one, two, atol=1e-8)
+
+
+def test_tilts_do_not_depend_on_pieces_or_blocks(data, monkeypatch):
+    X, y = data
+    ours = model(categorical=[2]).fit(X, y)
+    whole = ours._tilts(X)
+    assert whole.shape == (90, 1)
+    monkeypatch.setattr(response, "PIECE", 7)
+    np.testing.assert_allclose(ours._tilts(X), whole, rtol=1e-13, atol=1e-13)
+    cut = ours._tilts(ArrayRows(X, starts=(0, 1, 50, 90)))
+    np.testing.assert_allclose(cut, whole, rtol=1e-13, atol=1e-13)
+
+
+def test_tilts_of_several_classes_are_those_of_each_alone(data):
+    X, y = data
+    y = y.copy()
+    y[25:45] = 2.0
+    X = X.copy()
+    X[25:45, 1] -= 2.0
+    both = model(classes=[0, 1, 2], features="lh", tol=1e-10).fit(X, y)._tilts(X)
+    assert both.shape == (90, 2)
+    for at, label in enumerate((1.0, 2.0)):
+        own = np.where(y == label, label, np.nan)
+        alone = model(features="lh", tol=1e-10).fit(X, own)._tilts(X)
+        np.testing.assert_allclose(both[:, at], alone[:, 0], atol=1e-3)
+    assert np.abs(both[:, 0] - both[:, 1]).max() > 0.1
+
+
+def test_clamping_is_a_matter_of_prediction(data):
+    X, y = data
+    ours = model(categorical=[2]).fit(X, y)
+    far, edge = X[:5].copy(), X[:5].copy()
+    far[:, 0], edge[:, 0] = 100.0, np.nanmax(X[:, 0])
+    np.testing.assert_array_equal(ours._tilts(far), ours._tilts(edge))
+    on = ours.set_params(clamp=False)
+    assert not np.allclose(on._tilts(far), on._tilts(edge))
+    np.testing.assert_array_equal(on._tilts(edge), ours._tilts(edge))
+
+
+def test_stored_axes_are_those_of_the_fit(data):
+    X, y = data
+    ours = model(categorical=[2]).fit(X, y)
+    space = ours._tilt_model().space
+    assert [axis.name for axis in space.axes] == ["x0", "x1", "x2"]
+    assert [axis.category for axis in space.axes] == [False, False, True]
+    assert [axis.n_segments for axis in space.axes] == [5, 5, 3]
+    assert len(space.pairs) > 0
+    assert len(model(features="l").fit(X, y)._tilt_model().space.pairs) == 0
+    named = model().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    assert [axis.name for axis in named._tilt_model().space.axes] == ["a", "b", "c"]
+    (lines,) = ours._tilt_model().lines
+    assert len(lines.start) == space.n_cells
+    assert lines.bend.shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("knots_", lambda v: v[:-1]),
+        ("is_category_", lambda v: v[:-1]),
+        ("offset_", lambda v: v[:-1]),
+        ("class_prior_", lambda v: np.append(v, 0)),
+        ("log_partition_", lambda v: np.append(v, 0)),
+        ("start_", lambda v: v[:, :-1]),
+        ("slope_", lambda v: v[:, 1:]),
+        ("bend_", lambda v: v[:, :2]),
+        ("bend_seen_", lambda v: v[:, :, :2]),
+        ("knots_", lambda v: [v[0][::-1], *v[1:]]),
+        ("knots_", lambda v: [*v[:2], v[2][::-1]]),
+    ],
+)
+def test_parts_that_do_not_belong_together(data, name, change):
+    X, y = data
+    ours = model(categorical=[2]).fit(X, y)
+    ours._check_loaded()
+    setattr(ours, name, change(getattr(ours, name)))
+    with refused("wrong-array", DataError):
+        ours._check_loaded()
+
+
+def test_weights_of_the_pool():
+    labelled = np.array([True, False, False])
+    assert module._pool_weight([1, 0, 2], labelled).tolist() == [1.0, 0.0, 2.0]
+    for wrong, code in (
+        ([1, 2], "length-mismatch"),
+        ([1, -1, 2], "weight-range"),
+        ([1, np.nan, 2], "weight-range"),
+        ([1, np.inf, 2], "weight-range"),
+        ([[1, 2, 3]], "length-mismatch"),
+    ):
+        with refused(code, DataError, argument="background_weight"):
+            module._pool_weight(wrong, labelled)
+    with refused("zero-weight", DataError, count=1, row=2):
+        module._pool_weight([1, 1, 0], np.array([True, False, True]))
+
+
+def test_rows_with_another_code_book_are_read_by_the_names_of_levels(rng):
+    soil = np.array(["clay", "peat", "sand", "rock"])[rng.integers(0, 4, 300)]
+    table = pd.DataFrame({"heat": rng.normal(size=300), "soil": soil})
+    y = np.where((soil == "sand") & (rng.random(300) < 0.8) | (np.arange(300) < 9), 1.0, np.nan)
+    model = MaxentClassifier(features="l").fit(table, y)
+    for rows in (table.iloc[::-1], table[table.soil == "sand"], table[table.soil != "clay"]):
+        opened = open_rows(rows, label=None)
+        np.testing.assert_array_equal(model.predict_proba(opened), model.predict_proba(rows))
+        np.testing.assert_array_equal(model.density_ratio(opened), model.density_ratio(rows))
+        assert model.extrapolation(opened)[1].tolist() == model.extrapolation(rows)[1].tolist()

@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from scarce.errors import DataError, UsageError
+from scarce.errors import Argument, DataError, UsageError
 from scarce.maxent.shares import (
     bounds_of,
     entropy_shares,
@@ -13,6 +13,7 @@ from scarce.maxent.shares import (
     within_bounds,
 )
 from tests.oracle.interior import entropy, minimise_inside
+from tests.problems import refused
 
 TWO, THREE = np.array([0, 1]), np.array(["a", "b", "c"])
 
@@ -45,7 +46,7 @@ def test_the_name_of_the_other_class_is_not_cut():
 
 
 def test_false_alone_cannot_be_the_last_class():
-    with pytest.raises(DataError, match=r"Only False is labelled.*Label with True or 1"):
+    with refused("labelled-class-false", DataError):
         settle_classes(np.array([False]), np.array([True]), None)
 
 
@@ -66,10 +67,10 @@ def test_classes_that_are_named():
     assert classes.tolist() == ["a", "b", "c"]
     assert own.tolist() == [1]
     assert own.dtype == np.intp
-    with pytest.raises(DataError, match=r"y holds 'c', which classes=\['a', 'b'\] does not name"):
+    with refused("unknown-class", DataError, label="c", argument=Argument("classes", ["a", "b"])):
         settle_classes(THREE, np.ones(3, dtype=bool), ["a", "b"])
     for wrong in (["a"], ["a", "a", "b"]):
-        with pytest.raises(UsageError, match="give all classes, each once, at least two"):
+        with refused("class-list", UsageError, value=wrong):
             settle_classes(np.array(["a"]), np.array([True]), wrong)
 
 
@@ -85,16 +86,14 @@ def test_shares_from_a_number_or_a_dict():
     "given", [0, 1, -0.1, 1.5, {0: 0.4, 1: 0.4}, {1: 1.0}, {1: 0.0}, float("nan")]
 )
 def test_numbers_that_are_no_shares(given):
-    with pytest.raises(UsageError, match=r"d=.* is no set of class shares"):
+    with refused("base-rate-range", UsageError, argument="d"):
         shares_of("d", given, TWO)
 
 
 def test_shares_that_do_not_say_enough():
-    with pytest.raises(
-        UsageError, match=r"d=0.1 does not say the shares of 3 classes.*\{'c': 0.1\}"
-    ):
+    with refused("base-rate-type", UsageError, value=0.1, count=3, example={"c": 0.1}):
         shares_of("d", 0.1, THREE)
-    with pytest.raises(UsageError, match=r"d names 'z'; the classes are \['a', 'b', 'c'\]"):
+    with refused("unknown-class", UsageError, label="z", classes=["a", "b", "c"]):
         shares_of("d", {"z": 0.1}, THREE)
 
 
@@ -110,23 +109,24 @@ def test_bounds_from_what_users_say():
 
 
 @pytest.mark.parametrize(
-    ("prevalence", "bounds", "classes", "message"),
+    ("prevalence", "bounds", "classes", "code"),
     [
-        (0.2, (0.1, 0.3), TWO, "both say how common"),
-        (None, (0.3, 0.1), TWO, r"give \(low, high\) with 0 <= low <= high <= 1"),
-        (None, (0.1, 1.1), TWO, r"give \(low, high\)"),
-        (None, (-0.1, 0.1), TWO, r"give \(low, high\)"),
-        (None, (0.1, 0.2, 0.3), TWO, r"give \(low, high\)"),
-        (None, {2: (0, 1)}, TWO, r"prevalence_bounds names 2; the classes are \[0, 1\]"),
-        ({"a": 1.5}, None, THREE, "shares must lie between 0 and 1"),
-        ({"z": 0.5}, None, THREE, "prevalence names 'z'"),
-        (0.2, None, THREE, "does not say the shares of 3 classes"),
-        (None, {0: (0.7, 0.8), 1: (0.4, 1)}, TWO, "the least add up to 1.1"),
-        (None, {0: (0, 0.3), 1: (0, 0.4)}, TWO, "the greatest to 0.7. Widen them"),
+        (0.2, (0.1, 0.3), TWO, "argument-conflict"),
+        (None, (0.3, 0.1), TWO, "base-rate-bounds"),
+        (None, (0.1, 1.1), TWO, "base-rate-bounds"),
+        (None, (-0.1, 0.1), TWO, "base-rate-bounds"),
+        (None, {}, TWO, "base-rate-bounds"),
+        (None, (0.1, 0.2, 0.3), TWO, "base-rate-bounds"),
+        (None, {2: (0, 1)}, TWO, "unknown-class"),
+        ({"a": 1.5}, None, THREE, "base-rate-range"),
+        ({"z": 0.5}, None, THREE, "unknown-class"),
+        (0.2, None, THREE, "base-rate-type"),
+        (None, {0: (0.7, 0.8), 1: (0.4, 1)}, TWO, "base-rate-bounds"),
+        (None, {0: (0, 0.3), 1: (0, 0.4)}, TWO, "base-rate-bounds"),
     ],
 )
-def test_bounds_that_cannot_be(prevalence, bounds, classes, message):
-    with pytest.raises(UsageError, match=message):
+def test_bounds_that_cannot_be(prevalence, bounds, classes, code):
+    with refused(code, UsageError):
         bounds_of(prevalence, bounds, classes)
 
 

@@ -1,7 +1,5 @@
 """Choosing the width: folds, and scores against fits that never saw the rows held out."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
@@ -9,7 +7,9 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from scarce import MaxentClassifier
 from scarce.engine.memory import ArrayRows
 from scarce.errors import DataError, UsageError
-from scarce.maxent.widths import WIDTHS, LabelledRows, checked_widths, make_folds
+from scarce.maxent.fit import FitSettings, prepare
+from scarce.maxent.widths import WIDTHS, LabelledRows, checked_widths, choose_width, make_folds
+from tests.problems import refused
 
 # --- folds ----------------------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ def test_groups_are_held_out_together(labels, rng):
 
 
 def test_one_group_cannot_be_held_out(labels):
-    with pytest.raises(DataError, match="All 12 labelled rows of a class are in one group"):
+    with refused("one-group", DataError, rows=12):
         held_out(labels, 3, np.zeros(60))
 
 
@@ -141,14 +141,14 @@ def test_pairs_of_positions_count_all_rows(labels):
 
 def test_folds_that_leave_nothing(labels):
     ones = np.flatnonzero(labels == 1)
-    with pytest.raises(DataError, match="Fold 2 of 2 holds out all 7 labelled rows of a class"):
+    with refused("fold-without-class", DataError, fold=2, folds=2, rows=7):
         held_out(labels, [([], ones[:2]), ([], ones)])
     nobody = np.flatnonzero(np.isnan(labels))
-    with pytest.raises(DataError, match=r"No fold holds out a labelled row \(19 samples are"):
+    with refused("no-labels-held-out", DataError, rows=19):
         held_out(labels, [([], nobody)])
-    with pytest.raises(DataError, match=r"No fold holds out a labelled row \(1 sample is labelled"):
+    with refused("no-labels-held-out", DataError, rows=1):
         held_out(np.array([0.0, np.nan]), 5)
-    with pytest.raises(UsageError, match="cv=1: give 2 folds or more"):
+    with refused("integer-range", UsageError, argument="cv", value=1):
         held_out(labels, 1)
 
 
@@ -165,7 +165,7 @@ def test_widths_to_choose_from():
     assert checked_widths([1, np.float32(2)]) == (1.0, 2.0)
     assert checked_widths(np.array([0.5])) == (0.5,)
     for wrong in ([], [0.0], [-1.0], [1.0, np.inf], [np.nan], 3.0, ["a"]):
-        with pytest.raises(UsageError, match=r"width_scales=.*give a list of numbers above 0"):
+        with refused("invalid-parameter", UsageError, argument="width_scales"):
             checked_widths(wrong)
 
 
@@ -265,29 +265,23 @@ def test_no_width_leaves_any_class_probabilities(rng):
     model = MaxentClassifier(
         "robust", features="l", width_scale="auto", width_scales=[0.001, 0.0005]
     )
-    with pytest.raises(DataError, match=r"At none of the widths \[0.001, 0.0005\] do the boxes"):
+    with refused("infeasible-boxes", DataError, widths=[0.001, 0.0005]):
         model.fit(X, y)
 
 
 def test_settings_that_the_folds_need():
-    """choose_width reads no more of the model than tolerance and passes and how boxes are made."""
-    settings = SimpleNamespace(tol=1e-6, max_passes=50, spread="labelled", widths="spread")
-    from scarce.maxent.parts import prepare
-    from scarce.maxent.widths import choose_width
-
+    """Widths can be chosen without an estimator."""
     rng = np.random.default_rng(0)
     X, y, weight = data(rng)
     label = np.where(np.isnan(y), np.nan, 0.0)
-    asked = SimpleNamespace(
-        **vars(settings), features="l", knots=5, knots_at="uniform", engine=None
+    settings = FitSettings(
+        features="l", knots=5, knots_at="uniform", spread="labelled", max_passes=50
     )
     parts = prepare(
-        ArrayRows(X, check=False), label, weight, weight, 1, asked, categorical=[], dtype=float
+        ArrayRows(X, check=False), label, weight, weight, 1, settings, categorical=[], dtype=float
     )
     folds = held_out(label, 3, weight=weight)
-    found = choose_width(
-        parts, [1.0, 3.0], folds, settings, robust=None, engine=None, progress=None
-    )
+    found = choose_width(parts, [1.0, 3.0], folds, robust=None)
     assert found.widths.tolist() == [3.0, 1.0]
 
 

@@ -1,24 +1,24 @@
 """Boxes for maxent: how far may the model's mean of a feature stray from the labelled mean?
 
-    half_width_j = width_scale * spread_j / sqrt(n_labelled_seen_j)    (000 below eq 4; 004 4.2)
+    half_width_j = width_scale * sd_j / sqrt(n_labelled_seen_j)        (000 below eq 4; 004 4.2)
 
-The spread is the population standard deviation over the labelled rows of the class (000,
-"labelled"), over all rows that see the feature (004, "seen"), or a compromise for few labelled rows
-n, whose own deviation s is a poor guess and may even be 0 ("shrunk", the default):
+sd is the population standard deviation over the labelled rows of the class (000, "labelled"), over
+all rows that see the feature (004, "seen"), or a compromise for few labelled rows n, whose own
+standard deviation s is a poor estimate and may even be 0 ("shrunk", the default):
 
-    spread^2 = (n s^2 + 2 S^2) / (n + 2) * (1 + 4 / n)          S over all rows that see the feature
+    sd^2 = (n s^2 + 2 S^2) / (n + 2) * (1 + 4 / n)              S over all rows that see the feature
 
-DEVIATION from 000: two labelled rows that happen to be alike would otherwise make the model
-certain. The constants were chosen among about a dozen settings with two things in view: simulated
-classes of known density with 2 to 100 labelled rows (tests/maxent/test_classifier.py holds the
-outcome) and the surveys of paper 000, which are no independent check of them therefore. A feature
-that no labelled row sees has no box: it is dropped. Assumes labelled rows are a fair sample of
-their class. Does not choose width_scale: see maxent/widths.py.
+DEVIATION from 000: two identical labelled rows would otherwise make the model certain. The
+constants were chosen among about a dozen settings on simulated classes of known density with 2 to
+100 labelled rows (tests/maxent/test_classifier.py holds the outcome) and on the surveys of paper
+000, which are therefore no independent check of them. A feature that no labelled row sees has no
+box and is dropped. Assumes labelled rows are a fair sample of their class. Does not choose
+width_scale: see widths.py.
 
-Two floors keep a feature without spread from being held to an exact value. Steps, ramps and
-indicators, of which some are reached by no labelled row at all, get at least the spread that a
-single row in n would give, 1/sqrt(n); the others a thousandth of their range. Maxent does the same
-for its hinges and its linear features.
+Two floors keep a feature without variation from being held to an exact value. Steps, ramps and
+indicators, some of which no labelled row reaches, get at least the standard deviation that one row
+in n would give, 1/sqrt(n); the others a thousandth of their range. Maxent does the same for its
+hinges and its linear features.
 """
 
 from __future__ import annotations
@@ -29,27 +29,26 @@ import numpy as np
 
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine
-from scarce.errors import refuse_word
 from scarce.maxent.coded import CodedRows, Shape, weighted_sums
 from scarce.maxent.feature_map import FeatureMap, Sums
 
 LEAST_RANGE = 1e-3  # of a feature that goes from 0 to 1
-POOL_ROWS = 2.0  # "shrunk": the pool's variance counts as that of so many labelled rows
-FEW_ROWS = 4.0  # "shrunk": the variance of the labelled mean grows by 1 + 4 / n
+POOL_ROWS = 2.0  # "shrunk": the pool's variance counts as much as this many labelled rows
+FEW_ROWS = 4.0  # "shrunk": the variance of the labelled mean is multiplied by 1 + 4 / n
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """What is asked of one class: the labelled mean of each feature and how far it may be missed.
+    """The constraints of one class: the labelled mean of each feature, and its tolerance.
 
     Parameters
     ----------
     target : ndarray of shape (n_features,)
         Mean over the labelled rows that see the feature.
-    spread : ndarray of shape (n_features,)
-        Standard deviation, floors applied.
+    deviation : ndarray of shape (n_features,)
+        Standard deviation, with floors applied.
     unit : ndarray of shape (n_features,)
-        Half width at width_scale 1; infinite where no labelled row sees the feature.
+        Half width at width_scale 1; infinite if no labelled row sees the feature.
     seen : ndarray of shape (n_features,)
         Share of the labelled weight that sees the feature.
     n : float
@@ -57,13 +56,13 @@ class Boxes:
     """
 
     target: Array
-    spread: Array
+    deviation: Array
     unit: Array
     seen: Array
     n: float
 
     def half_width(self, width_scale: float) -> Array:
-        """Return the half widths; infinite where there is no box, whatever the scale."""
+        """Return the half widths; infinite for features without a box, whatever the scale."""
         with np.errstate(invalid="ignore"):
             return np.where(np.isinf(self.unit), np.inf, width_scale * self.unit)
 
@@ -84,14 +83,12 @@ def class_boxes(
     Parameters
     ----------
     spread : {"shrunk", "labelled", "seen"}
-        Over which rows the spread is taken: those of the class (000), all (004), or both.
+        Rows of the standard deviation: labelled rows of the class (000), all (004), or both.
     widths : {"spread", "maxent"}
-        The rule above for every feature, or Maxent's own table per feature class.
+        The rule above for every feature, or Maxent's table per feature class.
     every : Sums, optional
-        Sums over the pool with squares, where they are known already.
+        Sums over the pool with squares, if already known.
     """
-    refuse_word("spread", spread, ("shrunk", "labelled", "seen"))
-    refuse_word("widths", widths, ("spread", "maxent"))
     own = rows.fold(weighted_sums, (shape, of_class, True), engine=engine)
     value, seen = space.expectations(own)
     n = own.total
@@ -116,7 +113,7 @@ def class_boxes(
 
 
 def _deviation(squares: Array, value: Array, seen: Array) -> Array:
-    """Population standard deviation; rounding below 1e-7 of the range counts as none."""
+    """Population standard deviation; below 1e-7 of the range it is rounding, and counts as 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(seen > 0, value / seen, 0.0)
         variance = np.where(seen > 0, squares / seen, 0.0) - mean**2
@@ -124,14 +121,14 @@ def _deviation(squares: Array, value: Array, seen: Array) -> Array:
 
 
 def _shrunk(own: Array, pool: Array, seen: Array) -> Array:
-    """Labelled deviation moved towards the pool's, wider the fewer labelled rows there are."""
-    n = np.maximum(seen, 1e-300)  # without a labelled row there is no box in any case
+    """Standard deviation of labelled rows, shrunk towards the pool's and inflated for few rows."""
+    n = np.maximum(seen, 1e-300)  # without labelled rows there is no box anyway
     with np.errstate(over="ignore"):
         few = np.sqrt(1.0 + FEW_ROWS / n)
         return np.asarray(np.sqrt((n * own**2 + POOL_ROWS * pool**2) / (n + POOL_ROWS)) * few)
 
 
-# Maxent's constants by number of presences, interpolated between them.
+# Maxent's constants by number of presences, with linear interpolation.
 _TABLES: dict[str, tuple[list[float], list[float]]] = {
     "l": ([0, 10, 30, 100], [1.0, 1.0, 0.2, 0.05]),
     "q": ([0, 10, 17, 30, 100], [1.3, 0.8, 0.5, 0.25, 0.05]),
@@ -143,10 +140,10 @@ _TABLES: dict[str, tuple[list[float], list[float]]] = {
 
 
 def _maxent_widths(letters: list[str], deviation: Array, target: Array, n: float) -> Array:
-    """Maxent's half widths: a constant of the feature class times deviation / sqrt(n), floored.
+    """Maxent's half widths: a constant of the feature class times sd / sqrt(n), with floors.
 
     Linear, quadratic and product features share the table of the richest class among them. Hinges
-    have at least the deviation 1/sqrt(n); thresholds beyond all presences are given up on.
+    have at least the standard deviation 1/sqrt(n); thresholds beyond all presences get width 1.
     """
     kinds = np.array(letters)
     richest = next((letter for letter in "pql" if (kinds == letter).any()), "l")

@@ -3,8 +3,8 @@
     tilt_y(x) = sum_j seen_j(x) [ coef_j (f_j(x) - target_j) + half_width_j |coef_j| ]
     p(y given x) = softmax_y( log default_y + tilt_y(x) )                 (000 eq 8, 9; 004 eq 12)
 
-The pool of all rows says how common each kind of row is; labelled rows of a class say what its mean
-features are, up to boxes. Among all distributions that fit, the least committed is taken: per class
+The pool of all rows says how common each kind of row is. The labelled rows of a class give its mean
+features, up to boxes. Of all distributions that fit, the least committed is taken: per class
 (objective "entropy", 000 eq 5-8) or for the probabilities of all classes together ("robust", 000 eq
 9-10). A missing value takes part neither in means nor in tilts, and is never filled in.
 """
@@ -12,44 +12,91 @@ features are, up to boxes. Among all distributions that fit, the least committed
 from __future__ import annotations
 
 import time
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
+from scarce.checks import (
+    FLAG,
+    NONE,
+    Constraint,
+    Kind,
+    Number,
+    Word,
+    check_parameters,
+    read_weight,
+    whole_number,
+)
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine, Progress, one_blas_thread
-from scarce.errors import DataError
-from scarce.maxent import shares as prior
-from scarce.maxent.boxed import EmptyBoxes
-from scarce.maxent.inputs import (
-    check_settings,
-    check_stored,
-    fit_rows,
-    label_weight,
-    labels_to_score,
-    pool_weight,
-    tilts,
+from scarce.engine.rows import Rows
+from scarce.errors import (
+    Argument,
+    DataError,
+    Phrase,
+    Problem,
+    UsageError,
+    listed,
+    refuse_array,
+    refuse_word,
+    suggest,
 )
-from scarce.maxent.parts import (
-    Parts,
+from scarce.io.inputs import (
+    WEIGHT_KINDS,
+    label_codes,
+    rows_to_fit,
+    rows_to_predict,
+    weight_factor,
+)
+from scarce.io.open import open_rows
+from scarce.io.profile import doubtful_columns, profile_rows
+from scarce.io.schema import Column, unmasked_weights
+from scarce.maxent.axes import MOST_KNOTS, Axis
+from scarce.maxent.feature_map import FeatureMap, Lines
+from scarce.maxent.fit import (
+    ClassShares,
+    FitData,
+    FitSettings,
     Solved,
-    categorical_columns,
-    explain_empty,
+    class_remarks,
+    explain_infeasible,
+    outlier_remark,
     prepare,
-    remarks,
-    solve_all,
+    solve,
+    some,
 )
-from scarce.maxent.views import MaxentViews
-from scarce.maxent.widths import LabelledRows, checked_widths, choose_width, make_folds
+from scarce.maxent.response import (
+    Importance,
+    ResponseCurve,
+    TiltModel,
+    block_coverage,
+    block_tilts,
+)
+from scarce.maxent.shares import (
+    bounds_of,
+    entropy_shares,
+    settle_classes,
+    shares_of,
+    within_bounds,
+)
+from scarce.maxent.solver import InfeasibleBoxes
+from scarce.maxent.widths import Folds, LabelledRows, checked_widths, choose_width, make_folds
 from scarce.results import FitReport
 
+FLOATS = [np.float64, np.float32]
 
-class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Maxent for labels revealed at an unknown, class-dependent rate, with holes in the features.
+Prevalence = float | Mapping[Any, float]
+Bounds = tuple[float, float] | Mapping[Any, tuple[float, float]]
+Features = Any  # array-like of shape (n, k), a table, or Rows
+
+
+class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Maxent for labels revealed at an unknown, class-dependent rate, with missing values.
 
     Fits presences and unlabelled rows, or several classes each labelled at its own unknown rate.
     All rows, labelled or not, are the pool.
@@ -60,66 +107,66 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         "entropy": a distribution for each labelled class, with class shares by their entropy.
         "robust": class-robust logistic regression, all classes at once.
     default_prevalence : "auto", float or dict
-        Share of the last class (the labelled one, where only one is) to lean towards: typical rows
-        of a class get this probability. More than two classes need a dict of shares, or the 0.5
-        that favours none of them. "auto": where every row is labelled, the classes have the shares
-        that were observed; else 0.5, and the report says so.
+        Prevalence of the last class (the labelled one, if only one is) to assume by default:
+        typical rows of a class get this probability. More than two classes need a dict of shares,
+        or 0.5, which favours none of them. "auto": the observed shares if every row is labelled;
+        else 0.5, and the report says so.
     features : "auto", str or list
         Letters out of "lqpht": linear, quadratic, product, hinge, threshold; indicators of
-        categories come by themselves. "auto" by number of labelled rows: below 10 "l", below 15
+        categories are always included. "auto" by number of labelled rows: below 10 "l", below 15
         "lq", below 80 "lqh", else "lqph" (no products with more than 50 columns). A list may hold
         families of your own.
     width_scale : float or "auto"
         Half width of the boxes in standard errors of the labelled means (with a floor for features
-        without spread). "auto" tries `width_scales` on folds of the labelled rows.
+        without variation). "auto" tries `width_scales` on folds of the labelled rows.
     width_scales : sequence of float, optional
         What "auto" chooses from; by default 20 widths from 5 to 0.25.
     spread : {"shrunk", "labelled", "seen"}
-        Standard deviation over the class's labelled rows (000), over all rows that see the feature
-        (004), or of the labelled rows moved towards that of all rows and widened by
+        Rows of the standard deviation: the class's labelled rows (000), all rows that see the
+        feature (004), or the labelled rows' shrunk towards that of all rows and inflated by
         sqrt(1 + 4 / n), which keeps few labelled rows from making the model certain.
     widths : {"spread", "maxent"}
         One rule for every feature, or Maxent's table of widths per feature class.
     weighting : {"entropy", "default"}
-        Class shares by entropy (000 eq 5), or simply the default; objective "entropy" only.
+        Class shares by entropy (000 eq 5), or the default itself; objective "entropy" only.
     prevalence : float or dict, optional
-        Known class shares; a number is the share of the last class. With "robust" the mean
-        probability over the pool is this share; with "entropy" it takes the place of 000 eq 5.
+        Known class shares; a number is the prevalence of the last class. With "robust" the mean
+        probability over the pool is this share; with "entropy" it replaces 000 eq 5.
     prevalence_bounds : (low, high) or dict, optional
-        Bounds for the share of the last class, or a dict of bounds.
+        Bounds on the prevalence of the last class, or a dict of bounds.
     knots : int
         Knots of each variable for hinges and thresholds; not used by knots_at="data".
     knots_at : {"quantile", "uniform", "data"}
-        At quantiles of the pool, evenly over its range (as Maxent has them), or at the values of
-        labelled rows. Except with "uniform", values more than three quartile distances beyond the
-        quartiles are moved closer, so that one wild value does not flatten the variable.
+        At quantiles of the pool, evenly over its range (as in Maxent), or at the values of
+        labelled rows. Except with "uniform", values more than three interquartile ranges beyond the
+        quartiles are moved closer, so that one outlier does not flatten the variable.
     categorical : "auto" or sequence
         Columns that are categories, by name or position; "auto" takes text and category columns
         of tables and of `Rows`.
     classes : sequence, optional
-        All classes, where some have no labels. With one labelled class the other is added.
+        All classes, if some have no labels. With one labelled class the other is added.
     weight_kind : {"frequency", "survey"}
         What sample_weight means. "frequency": a weight of 2 is the row twice, and the total is the
-        number of observations. "survey": sampling weights, which only matter in proportion; boxes
-        are as wide as for Kish's effective number of labelled rows of the class,
+        number of observations. "survey": sampling weights, of which only the proportions matter;
+        boxes are as wide as for Kish's effective number of labelled rows of the class,
         (sum w)^2 / sum w^2.
     clamp : bool
-        At prediction treat values beyond those learnt from as the nearest of them.
+        At prediction treat values outside the range of the pool as its nearest value.
     cv : int, splitter or iterable
         Folds for width_scale="auto". A splitter sees the labelled rows alone; positions in pairs of
         (train, test) count all rows.
     tol : float
         Duality gap at which a fit stops: the Kullback-Leibler divergence of a class from its
         optimum is at most this many nats ("robust": of all classes together, over the share of the
-        smallest labelled one). Where no gap is known (boxes of width 0; "robust" with
-        labels or bounds for every class) the gradient, in spreads, goes below a hundredth of it.
+        smallest labelled one). Where no gap is known (boxes of width 0; "robust" with labels or
+        bounds for every class) the gradient, in standard deviations, goes below a hundredth of it.
     max_passes : int
-        After so many passes over the rows, for each class and width, no new step begins.
+        No new step begins after this many passes over the rows, for each class and width.
     random_state : int, optional
-        Deals the folds, None like 0; nothing else is random. Folds do not depend on the order of
+        Seed of the folds, None like 0; nothing else is random. Folds do not depend on the order of
         rows and columns or on units, but on the codes or names of categories.
     engine : None, "threads", "processes", Executor or Dask client
-        Who runs the blocks of rows, and the folds of "auto". Does not change a bit of the result.
+        Runs the blocks of rows, and the folds of "auto". All engines give the same bits.
     progress : callable (done, total), optional
         Called after each fold of width_scale="auto".
 
@@ -129,7 +176,7 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         With one labelled class [other, labelled]; the other is 0 for numbers.
     is_labelled_ : ndarray of bool, shape (n_classes,)
     class_prior_ : ndarray of shape (n_classes,)
-        Shares of the classes that the probabilities stand for.
+        Shares of the classes that the probabilities correspond to.
     class_prior_from_ : {"observed", "given", "assumed"}
         Where they come from: labels of all rows, prevalence=, or default_prevalence.
     divergence_ : ndarray of shape (n_classes,)
@@ -142,14 +189,14 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
     coef_, target_, half_width_ : ndarray of shape (labelled classes, n_features)
         Coefficients are not unique, because neighbouring hinges overlap; `response_curve` is.
     report_ : FitReport
-        `report_.gap` is the certificate; `report_.certificate` where there is no gap.
+        `report_.gap` is the certificate; `report_.certificate` if there is no gap.
 
     **Assumes** that rows of a class are labelled at random among themselves, at any unknown rate
     (for presences at biased places, give a pool with the same bias: `target_group` or
-    background_weight); that the pool is what probabilities are wanted for; that within a class
-    labelled rows miss values as often, and for the same reasons, as the others. The absolute level
-    of the probabilities rests on default_prevalence: labels of one class alone cannot tell how
-    common it is.
+    background_weight); that the pool is the population for which probabilities are wanted; that
+    within a class labelled rows miss values as often, and for the same reasons, as the others. The
+    absolute level of the probabilities rests on default_prevalence: labels of one class alone
+    cannot tell how common it is.
 
     References
     ----------
@@ -172,28 +219,42 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
     """
 
     _runtime_params = ("engine", "progress")
-    _may_be_nonfinite = ("pool_quantiles_",)  # nan for a column that holds no value
+    _may_be_nonfinite = ("pool_quantiles_",)  # NaN for a column without values
+    _allowed: ClassVar[dict[str, list[Constraint]]] = {
+        "objective": [Word("entropy", "robust")],
+        "width_scale": [Number(0), Word("auto")],
+        "spread": [Word("shrunk", "labelled", "seen")],
+        "widths": [Word("spread", "maxent")],
+        "weighting": [Word("entropy", "default")],
+        "knots": [Number(2, MOST_KNOTS, whole=True)],
+        "knots_at": [Word("quantile", "uniform", "data")],
+        "weight_kind": [Word(*WEIGHT_KINDS)],
+        "clamp": [FLAG],
+        "tol": [Number(0, open_low=True)],
+        "max_passes": [Number(1, whole=True)],
+        "progress": [Kind(Callable, "a function of (done, total)"), NONE],  # type: ignore[arg-type]
+    }
 
     def __init__(
         self,
         objective: str = "entropy",
         *,
-        default_prevalence: Any = "auto",
-        features: Any = "auto",
+        default_prevalence: Prevalence | str = "auto",
+        features: str | Sequence[Any] = "auto",
         width_scale: float | str = 1.0,
-        width_scales: Any = None,
+        width_scales: Iterable[float] | None = None,
         spread: str = "shrunk",
         widths: str = "spread",
         weighting: str = "entropy",
-        prevalence: Any = None,
-        prevalence_bounds: Any = None,
+        prevalence: Prevalence | None = None,
+        prevalence_bounds: Bounds | None = None,
         knots: int = 50,
         knots_at: str = "quantile",
-        categorical: Any = "auto",
-        classes: Any = None,
+        categorical: str | Sequence[Any] = "auto",
+        classes: ArrayLike | None = None,
         weight_kind: str = "frequency",
         clamp: bool = True,
-        cv: Any = 5,
+        cv: Folds = 5,
         tol: float = 1e-6,
         max_passes: int = 200,
         random_state: int | None = None,
@@ -225,12 +286,12 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Features,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         *,
-        background_weight: Any = None,
-        groups: Any = None,
+        background_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Learn from labelled rows and the pool.
 
@@ -255,22 +316,30 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         self
         """
         begin = time.perf_counter()
-        check_settings(self)
+        check_parameters(self, self._allowed)
+        if self.objective == "robust" and self.weighting != "entropy":
+            raise UsageError(
+                "{one} has no meaning with {other}, which fits the class shares itself.",
+                code="argument-conflict",
+                one=Argument("weighting", self.weighting),
+                other=Argument("objective", "robust"),
+                prevalence=Argument("prevalence"),
+                remedy="Leave it out, or give {prevalence}.",
+            )
         with one_blas_thread:
-            parts, labelled, said = self._prepare(X, y, sample_weight, background_weight)
+            data, labelled, said = self._prepare(X, y, sample_weight, background_weight)
             names = self.classes_[self.is_labelled_].tolist()
-            bounds = self._shares(labelled)
-            robust = self._robust_arguments(bounds)
-            start = np.zeros((len(parts.boxes), parts.space.n_features))
+            bounds = self._settle_defaults(labelled)
+            robust = self._class_shares(bounds)
+            start = np.zeros((len(data.boxes), data.space.n_features))
             self.selection_ = None
             if self.width_scale == "auto":
                 folds, more = make_folds(self.cv, labelled, groups, self.random_state)
                 said += more
                 self.selection_ = choose_width(
-                    parts,
+                    data,
                     checked_widths(self.width_scales),
                     folds,
-                    self,
                     robust=robust,
                     engine=self.engine,
                     progress=self.progress,
@@ -280,44 +349,52 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
                 self.width_scale_ = float(self.width_scale)
                 said += labelled.repeats()
             try:
-                solved = solve_all(parts, self.width_scale_, start, self, robust)
-            except EmptyBoxes as error:
-                raise explain_empty(parts, error, names, self, robust) from None
-            self._settle(parts, solved, bounds)
-        self._report(parts, solved, said, time.perf_counter() - begin)
+                solved = solve(data, self.width_scale_, start, robust)
+            except InfeasibleBoxes as error:
+                raise explain_infeasible(data, error, self.width_scale_, names, robust) from None
+            self._settle(data, solved, bounds)
+        self.report_ = FitReport(
+            converged=solved.converged,
+            certificate=solved.certificate,
+            objective=solved.objective,
+            passes=solved.passes,
+            seconds=time.perf_counter() - begin,
+            warnings=(*self.column_profile_.remarks, *self._remarks(data, solved), *said),
+            proves=solved.proves,
+        )
         return self
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Features) -> Array:
         """Return the probability of each class, shape (n, n_classes)."""
         return np.asarray(softmax(self._scores(X), axis=1))
 
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of each class's probability, shape (n, n_classes)."""
+    def predict_log_proba(self, X: Features) -> Array:
+        """Return the log-probability of each class, shape (n, n_classes)."""
         return np.asarray(log_softmax(self._scores(X), axis=1))
 
-    def decision_function(self, X: Any) -> Array:
-        """Return the log-odds of the last of two classes, or each of several's log-probability."""
+    def decision_function(self, X: Features) -> Array:
+        """Return the log-odds of the last of two classes, or the log-probabilities of several."""
         scores = self._scores(X)
         if scores.shape[1] == 2:
             return np.asarray(scores[:, 1] - scores[:, 0])
         return np.asarray(log_softmax(scores, axis=1))  # unique, unlike the scores themselves
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class of each row; of equal ones the last."""
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Return the most probable class of each row; the last one if several tie."""
         scores = self._scores(X)
         best = scores.shape[1] - 1 - scores[:, ::-1].argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    def density_ratio(self, X: Any) -> Array:
+    def density_ratio(self, X: Features) -> Array:
         """Return p(x given class) / p(x) over the pool: 2 means twice as common as in the pool.
 
-        Shape (n,) where one class of two has labels, else (n, n_classes).
+        Shape (n,) if one class of two has labels, else (n, n_classes).
         """
         check_is_fitted(self)
         if self.objective_ == "robust":
             ratio = np.exp(self.predict_log_proba(X) - np.log(self.class_prior_))
         else:
-            own = tilts(self, X) - self.log_partition_
+            own = self._tilts(X) - self.log_partition_
             log_ratio = np.zeros((len(own), len(self.classes_)))
             log_ratio[:, self.is_labelled_] = own
             ratio = np.exp(log_ratio)
@@ -325,13 +402,18 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
             return np.asarray(ratio[:, int(np.flatnonzero(self.is_labelled_)[0])])
         return np.asarray(ratio)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self,
+        X: Features,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
         """Return the gain: the mean of log [p(x given class) / p(x)] over labelled rows, in nats.
 
-        0 is no better than the pool that was learnt from; on rows that the fit did not see it says
-        what was learnt. Rows that are not labelled, and rows of a class that had no labels to learn
-        from, do not count. Works in `cross_val_score(model, X, y, cv=KFold(5, shuffle=True))` with
-        NaN in y; for a calibrated level use `scarce.log_loss` on rows that are all labelled.
+        0 is no better than the pool itself; on rows that the fit did not see, the gain says what
+        was learnt. Rows that are not labelled, and rows of classes without labels in the fit, do
+        not count. Works in `cross_val_score(model, X, y, cv=KFold(5, shuffle=True))` with NaN in y;
+        for a calibrated level use `scarce.log_loss` on rows that are all labelled.
 
         Parameters
         ----------
@@ -342,21 +424,156 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         sample_weight : array-like of shape (n,), optional
         """
         check_is_fitted(self)
-        position, weight = labels_to_score(self, X, y, sample_weight)
+        if isinstance(X, Rows) and (y is not None or sample_weight is not None):
+            raise UsageError(
+                "Rows carry their own labels and weights.",
+                code="rows-carry-labels",
+                opened=Phrase("open_rows(label=, weight=)"),
+                remedy="Name them in {opened}, not in score.",
+            )
+        position, weight = self._labels_of(X, y, sample_weight)
         own = ~np.isnan(position) & (weight > 0)
         if not own.any():
             raise DataError(
-                f"None of the {len(position):,} rows is labelled with a class that the model has "
-                f"learnt ({', '.join(map(str, self.classes_[self.is_labelled_]))}), so that there "
-                "is no gain to measure. Score labelled rows; in cross-validation, use fewer folds."
+                "None of the {rows:,} rows is labelled with a class that the model has learnt "
+                "({classes}), so there is no gain to measure.",
+                code="no-labels",
+                rows=len(position),
+                classes=listed([str(one) for one in self.classes_[self.is_labelled_]]),
+                remedy="Score labelled rows; in cross-validation, use fewer folds.",
             )
         if self.objective_ == "robust":
             log_ratio = self.predict_log_proba(X) - np.log(self.class_prior_)
             log_ratio = log_ratio[:, self.is_labelled_]
         else:
-            log_ratio = tilts(self, X) - self.log_partition_
+            log_ratio = self._tilts(X) - self.log_partition_
         each = log_ratio[np.flatnonzero(own), position[own].astype(np.intp)]
         return float(np.average(each, weights=weight[own]))
+
+    # --- views of a fitted model ------------------------------------------------------------------
+
+    def output(self, X: Features, kind: str = "cloglog") -> Array:
+        """Return predictions on one of Maxent's scales, for the one labelled class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, k), table, or Rows
+        kind : {"raw", "logistic", "cloglog"}
+            "raw": density of the class; over the pool, weight * raw sums to 1. "logistic": the
+            probability at default_prevalence (000 eq 8). "cloglog": 1 - exp(-exp(tilt)), the
+            probability of at least one record if typical places have one on average.
+        """
+        refuse_word("kind", kind, ("raw", "logistic", "cloglog"))
+        check_is_fitted(self)
+        if self.objective_ != "entropy":
+            raise UsageError(
+                "raw, logistic and cloglog are scales of a density, and {objective} models "
+                "probabilities.",
+                code="no-density",
+                objective=Argument("objective", self.objective_),
+                entropy=Argument("objective", "entropy"),
+                remedy="Use predict_proba, or {entropy}.",
+            )
+        own = np.flatnonzero(self.is_labelled_)
+        if len(own) != 1:
+            raise UsageError(
+                "raw, logistic and cloglog need one labelled class, and {count} have labels.",
+                code="several-labelled-classes",
+                count=len(own),
+                remedy="Use predict_proba or density_ratio.",
+            )
+        tilt = self._tilts(X)[:, 0]
+        if kind == "raw":
+            return np.asarray(np.exp(tilt - self.log_partition_[0]) / self.pool_weight_)
+        if kind == "logistic":
+            default = self.default_[own[0]]
+            return np.asarray(expit(np.log(default) - np.log1p(-default) + tilt))
+        return np.asarray(-np.expm1(-np.exp(tilt)))
+
+    def extrapolation(self, X: Features) -> tuple[Array, NDArray[Any]]:
+        """Return how well the pool covers each row, and the variable with the lowest coverage.
+
+        The score is 100 in the middle of the pool, 0 at its edge and negative outside: -50 means
+        that a variable is half the pool's range outside it. A value that many rows share counts as
+        the middle of these rows. A code that was not in the pool gives -100, as does any other
+        value than the only one of a constant column, and any value of a column that was empty; an
+        unknown text level counts as missing. Missing values do not count; a row without values gets
+        NaN and "".
+        """
+        check_is_fitted(self)
+        names = np.array([*self._names(), ""], dtype=object)
+        params = (self.pool_quantiles_, self.is_category_, self.knots_)
+        both = self._predict_rows(X).map(block_coverage, params, engine=self.engine)
+        return np.ascontiguousarray(both[:, 0]), names[both[:, 1].astype(np.intp)]
+
+    def response_curve(
+        self, variable: str | int, *, label: object = None, n: int = 200
+    ) -> ResponseCurve:
+        """Return the curve of one variable.
+
+        Parameters
+        ----------
+        variable : str or int
+            Name or position.
+        label : class, optional
+            Which labelled class, if there are several; the last by default.
+        n : int
+            Evenly spaced values; knots and quantiles of the pool are added.
+        """
+        check_is_fitted(self)
+        n = whole_number(n, "n", 2)
+        column = self._column(variable)
+        return self._tilt_model().curve(
+            column,
+            self._labelled_class(label),
+            n=n,
+            quantiles=self.pool_quantiles_[column],
+            pool_place=self.pool_place_,
+        )
+
+    def permutation_importance(
+        self,
+        X: Features,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        label: object = None,
+        n_repeats: int = 5,
+        random_state: int | None = None,
+    ) -> Importance:
+        """Return what the model loses when each variable in turn is shuffled over all rows.
+
+        Parameters
+        ----------
+        X, y : array-like
+            As for fit: labelled rows of the class against all rows. y is None for `Rows`, which
+            carry their labels and weights.
+        sample_weight : array-like of shape (n,), optional
+            Weight 2 is a row twice.
+        label : class, optional
+            Which labelled class, if there are several; the last by default.
+        n_repeats : int
+            Shuffles of each variable.
+        random_state : int, optional
+        """
+        check_is_fitted(self)
+        n_repeats = whole_number(n_repeats, "n_repeats")
+        at = self._labelled_class(label)
+        values = np.concatenate([block.X for block in self._predict_rows(X).blocks()])
+        position, weight = self._labels_of(X, y, sample_weight)
+        chosen = (position == at) & (weight > 0)
+        if not chosen.any():
+            raise DataError(
+                "None of the {rows:,} rows is labelled {label}.",
+                code="no-labels",
+                rows=len(values),
+                label=str(self.classes_[self.is_labelled_][at]),
+                remedy="Pass the labels that the model was fitted with, or others of the same "
+                "kind.",
+            )
+        return self._tilt_model().importance(
+            values, chosen, weight, at, n_repeats=n_repeats, rng=np.random.default_rng(random_state)
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -366,18 +583,25 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
     # --- the steps of a fit -----------------------------------------------------------------------
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, background_weight: Any
-    ) -> tuple[Parts, LabelledRows, list[str]]:
+        self,
+        X: Features,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        background_weight: ArrayLike | None,
+    ) -> tuple[FitData, LabelledRows, list[str]]:
         """Read the data; note the classes; return what is to be solved, and remarks."""
-        rows, found, label, weight, dtype = fit_rows(self, X, y, sample_weight)
+        rows, found, label, weight, dtype = self._read(X, y, sample_weight)
         label[weight <= 0] = np.nan
         has_labels = np.array([(label == one).any() for one in range(len(found))], dtype=bool)
         if not has_labels.any():
             raise DataError(
-                f"None of the {len(rows):,} rows is labelled with weight above 0, so that there is "
-                "only one class, the unlabelled. Label some rows."
+                "None of the {rows:,} rows is labelled with weight above 0, which leaves only one "
+                "class, the unlabelled.",
+                code="no-labels",
+                rows=len(rows),
+                remedy="Label some rows.",
             )
-        self.classes_, positions = prior.settle_classes(found, has_labels, self.classes)
+        self.classes_, positions = settle_classes(found, has_labels, self.classes)
         self.is_labelled_ = np.zeros(len(self.classes_), dtype=bool)
         self.is_labelled_[positions] = True
         order = np.full(len(found), np.nan)
@@ -386,63 +610,104 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
         label[known] = order[label[known].astype(np.intp)]
         pool = weight
         if background_weight is not None:
-            pool = weight * pool_weight(background_weight, len(rows), known & (weight > 0))
-        weight, said = label_weight(weight, label, self.weight_kind)
+            pool = weight * _pool_weight(background_weight, known & (weight > 0))
+        weight, said = _label_weight(weight, label, self.weight_kind)
         named = list(getattr(self, "feature_names_in_", []))
-        columns = categorical_columns(self.categorical, rows, named)
+        columns = _categorical_columns(self.categorical, rows, named)
         self.is_category_ = np.isin(np.arange(rows.n_columns), columns)
         self.pool_weight_ = float(pool.sum())
-        n_labelled = int(has_labels.sum())
-        parts = prepare(
-            rows, label, weight, pool, n_labelled, self, categorical=columns, dtype=dtype
+        settings = FitSettings(
+            features=self.features,
+            knots=self.knots,
+            knots_at=self.knots_at,
+            spread=self.spread,
+            widths=self.widths,
+            tol=self.tol,
+            max_passes=self.max_passes,
+            engine=self.engine,
         )
-        return parts, LabelledRows.of(rows, label, weight, pool, engine=self.engine), said
+        n_labelled = int(has_labels.sum())
+        data = prepare(
+            rows, label, weight, pool, n_labelled, settings, categorical=columns, dtype=dtype
+        )
+        return data, LabelledRows.of(rows, label, weight, pool, engine=self.engine), said
 
-    def _shares(self, labelled: LabelledRows) -> Array | None:
-        """Settle the default shares of the classes; return bounds for the shares, if any."""
-        bounds = prior.bounds_of(self.prevalence, self.prevalence_bounds, self.classes_)
-        self.class_prior_from_ = "assumed" if self.prevalence is None else "given"
-        if not (isinstance(self.default_prevalence, str) and self.default_prevalence == "auto"):
-            self.default_ = prior.shares_of(
-                "default_prevalence", self.default_prevalence, self.classes_
+    def _read(
+        self, X: Features, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Rows, NDArray[Any], Array, Array, DTypeLike]:
+        """Return rows, classes, class positions (NaN = not labelled), weights and precision.
+
+        Arrays keep float32; tables with text or category columns become rows with code books.
+        """
+        for name in ("schema_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        if hasattr(X, "columns") and len(set(map(str, X.columns))) < X.shape[1]:
+            raise DataError(
+                "Column names repeat among {columns}.",
+                code="repeated-columns",
+                columns=listed([repr(str(one)) for one in X.columns], most=8),
+                remedy="Give each column its own name.",
             )
+        if isinstance(X, Rows) or not _has_text(X):
+            rows, classes = rows_to_fit(self, X, y, sample_weight, engine=self.engine, dtype=FLOATS)
+            label, weight = rows.labels(engine=self.engine), rows.weights(engine=self.engine)
+            dtype = getattr(getattr(rows, "_X", None), "dtype", None)  # of arrays in memory
+            return rows, classes, label, weight, dtype if dtype in FLOATS else np.float64
+        if y is None:
+            raise DataError(
+                "{estimator} requires y to be passed, but the target y is None.",
+                code="no-labels",
+                estimator=type(self).__name__,
+                remedy="Pass labels; rows that are not labelled are NaN or None in it.",
+            )
+        rows = open_rows(X, categories=_category_columns(X), engine=self.engine)
+        self.n_features_in_ = rows.n_columns
+        self.feature_names_in_ = np.array(rows.names, dtype=object)
+        self.schema_ = rows.schema.to_dict()
+        self.data_fingerprint_ = rows.fingerprint
+        self.column_profile_ = profile_rows(rows, engine=self.engine)
+        codes, classes = label_codes(y, len(rows))
+        return rows, classes, codes, _weights(sample_weight, codes), np.float64
+
+    def _settle_defaults(self, labelled: LabelledRows) -> Array | None:
+        """Set the default shares of the classes; return bounds on the shares, if any."""
+        bounds = bounds_of(self.prevalence, self.prevalence_bounds, self.classes_)
+        self.class_prior_from_ = "assumed" if self.prevalence is None else "given"
+        given = self.default_prevalence
+        if not (isinstance(given, str) and given == "auto"):
+            self.default_ = shares_of("default_prevalence", given, self.classes_)
         elif labelled.every and self.is_labelled_.all():
             self.default_ = labelled.shares
             if bounds is None:
                 self.class_prior_from_ = "observed"
                 bounds = np.column_stack([labelled.shares, labelled.shares])
         else:
-            self.default_ = prior.shares_of("default_prevalence", 0.5, self.classes_)
+            self.default_ = shares_of("default_prevalence", 0.5, self.classes_)
         return bounds
 
-    def _robust_arguments(self, bounds: Array | None) -> dict[str, Any] | None:
+    def _class_shares(self, bounds: Array | None) -> ClassShares | None:
         """Return what the robust problem needs to know of the classes; None for entropy."""
         if self.objective != "robust":
             return None
         labelled, default = self.is_labelled_, self.default_
-        return {
-            "default": default[labelled],
-            "others": default[~labelled],
-            "bounds": None if bounds is None else (bounds[labelled], bounds[~labelled]),
-        }
+        both = None if bounds is None else (bounds[labelled], bounds[~labelled])
+        return ClassShares(default[labelled], default[~labelled], both)
 
-    def _settle(self, parts: Parts, solved: Solved, bounds: Array | None) -> None:
-        """Keep what predictions need: knots, lines, and the score at which each class begins."""
-        labelled = self.is_labelled_
+    def _settle(self, data: FitData, solved: Solved, bounds: Array | None) -> None:
+        """Store what predictions and views need: knots, lines, offsets, the pool's summary."""
+        labelled, space = self.is_labelled_, data.space
         self.objective_ = self.objective
-        self.features_ = parts.letters
-        self.knots_ = [axis.knots for axis in parts.space.axes]
-        self.scales_ = [
-            axis.knots if axis.scale is None else axis.scale for axis in parts.space.axes
-        ]
+        self.features_ = data.letters
+        self.knots_ = [axis.knots for axis in space.axes]
+        self.scales_ = [axis.knots if axis.scale is None else axis.scale for axis in space.axes]
         self.coef_, self.target_, self.half_width_ = solved.coef, solved.target, solved.half_width
         for name in ("start", "slope", "bend", "bend_seen"):
-            kept = np.array([getattr(own, name) for own in solved.lines])
-            setattr(self, f"{name}_", kept)
+            setattr(self, f"{name}_", np.array([getattr(own, name) for own in solved.lines]))
         self.divergence_ = np.zeros(len(self.classes_))
         self.divergence_[labelled] = solved.divergence
-        self.n_labelled_ = np.array([box.n for box in parts.boxes])
-        self._keep_views(parts)
+        self.n_labelled_ = np.array([box.n for box in data.boxes])
+        self.pool_quantiles_ = data.columns.quantiles
+        self.pool_place_ = _mean_place(data)
         if self.objective == "robust":
             self.class_prior_ = np.empty(len(self.classes_))
             self.class_prior_[labelled] = solved.share
@@ -454,33 +719,356 @@ class MaxentClassifier(MaxentViews, ClassifierMixin, BaseEstimator):  # type: ig
             return
         shares = self.default_
         if self.weighting == "entropy":
-            shares = prior.entropy_shares(self.default_, self.divergence_)
-        self.class_prior_ = prior.within_bounds(shares, bounds)
+            shares = entropy_shares(self.default_, self.divergence_)
+        self.class_prior_ = within_bounds(shares, bounds)
         self.log_partition_ = solved.log_partition
         with np.errstate(divide="ignore"):
             self.offset_ = np.log(self.class_prior_)
         self.offset_[labelled] -= self.log_partition_
 
-    def _report(self, parts: Parts, solved: Solved, said: list[str], seconds: float) -> None:
-        self.report_ = FitReport(
-            converged=solved.converged,
-            certificate=solved.certificate,
-            objective=solved.objective,
-            passes=solved.passes,
-            seconds=seconds,
-            warnings=(*self.column_profile_.remarks, *remarks(parts, solved, self), *said),
-            proves=solved.proves,
+    def _remarks(self, data: FitData, solved: Solved) -> list[str]:
+        """Return what the reader of the report should know."""
+        out: list[str] = []
+        if not solved.converged:
+            out.append(
+                Problem(
+                    "Stopped after pass {passes} with {proves} {certificate:.2g} ({tol} was asked "
+                    "for).",
+                    code="not-converged",
+                    passes=solved.passes,
+                    proves=solved.proves,
+                    certificate=solved.certificate,
+                    tol=Argument("tol", self.tol),
+                    more=Argument("max_passes"),
+                    width=Argument("width_scale"),
+                    remedy="Raise {more}, or widen the boxes with {width}.",
+                )
+            )
+        axes = data.space.axes
+        flat = [axis.name for axis in axes if axis.flat]
+        if flat:
+            out.append(
+                Problem(
+                    "Columns with one value or none are not used: {columns}.",
+                    code="constant-columns",
+                    columns=some(flat),
+                )
+            )
+        out += outlier_remark(data.columns.outliers, self.knots_at)
+        if not self.is_labelled_.all():
+            kinds = [Column(axis.name, "category" if axis.category else "number") for axis in axes]
+            out += doubtful_columns(self.column_profile_, kinds, places=True)
+        for at, label in enumerate(self.classes_[self.is_labelled_].tolist()):
+            out += class_remarks(data, solved, at, str(label))
+        if self.selection_ is not None and self.selection_.at_edge:
+            out.append(
+                Problem(
+                    "The chosen {width} is at the edge of {widths}. Try values beyond it.",
+                    code="width-at-edge",
+                    width=Argument("width_scale", float(f"{self.width_scale_:.3g}")),
+                    widths=Argument("width_scales"),
+                )
+            )
+        return out + self._assumed_remark()
+
+    def _assumed_remark(self) -> list[str]:
+        """Say that class shares were assumed, if the user did not give them."""
+        assumed = self.class_prior_from_ == "assumed" and self.prevalence_bounds is None
+        if not isinstance(self.default_prevalence, str) or not assumed:
+            return []
+        shares = dict(zip(self.classes_.tolist(), self.class_prior_.tolist(), strict=True))
+        default, prevalence = Argument("default_prevalence", 0.5), Argument("prevalence")
+        if self.is_labelled_.sum() == 1:
+            label = self.classes_[self.is_labelled_].tolist()[0]
+            return [
+                Problem(
+                    "Labels of {label} alone cannot tell how common it is: the level of the "
+                    "probabilities rests on {default}, a share of {share:.3g}.",
+                    code="assumed-base-rate",
+                    label=str(label),
+                    default=default,
+                    share=shares[label],
+                    prevalence=prevalence,
+                    remedy=[
+                        "Pass {prevalence} if the share is known.",
+                        "density_ratio does not depend on it.",
+                    ],
+                )
+            ]
+        return [
+            Problem(
+                "Not every row is labelled, and classes may be labelled at different rates: the "
+                "class shares ({shares}) rest on {default}, not on the numbers of labels.",
+                code="assumed-base-rate",
+                shares=", ".join(f"{name!s} {share:.3g}" for name, share in shares.items()),
+                default=default,
+                prevalence=prevalence,
+                remedy="Pass {prevalence} if the shares are known, or if rows were labelled at "
+                "random.",
+            )
+        ]
+
+    # --- the fitted model -------------------------------------------------------------------------
+
+    def _names(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{at}" if names is None else str(names[at]) for at in range(len(self.knots_))]
+
+    def _tilt_model(self) -> TiltModel:
+        """Return the fitted model as knots and lines."""
+        scales = getattr(self, "scales_", self.knots_)  # older model files have knots alone
+        axes = [
+            Axis(name, knots, category=bool(category), scale=scale)
+            for name, knots, category, scale in zip(
+                self._names(), self.knots_, self.is_category_, scales, strict=True
+            )
+        ]
+        parts = (self.start_, self.slope_, self.bend_, self.bend_seen_)
+        return TiltModel(
+            FeatureMap(axes, [], [(0, 0)] if self.bend_.size else []),
+            [Lines(*own) for own in zip(*parts, strict=True)],
+            self.offset_,
+            np.flatnonzero(self.is_labelled_),
+            bool(self.clamp),
         )
 
-    def _scores(self, X: Any) -> Array:
+    def _predict_rows(self, X: Features) -> Rows:
+        """Return rows with the columns of the fit; unknown levels count as missing."""
+        if hasattr(X, "columns") and X.shape[0] == 0:
+            raise DataError("There are no rows to predict: the table is empty.", code="no-rows")
+        return rows_to_predict(self, X, engine=self.engine, dtype=FLOATS, unknown="missing")
+
+    def _tilts(self, X: Features) -> Array:
+        """Return the tilt of each labelled class, shape (n, labelled classes)."""
+        rows = self._predict_rows(X)
+        return np.asarray(rows.map(block_tilts, self._tilt_model(), engine=self.engine))
+
+    def _scores(self, X: Features) -> Array:
         check_is_fitted(self)
-        own = tilts(self, X)
+        own = self._tilts(X)
         scores = np.tile(self.offset_, (len(own), 1))
         scores[:, self.is_labelled_] += own
         return scores
 
+    def _labels_of(
+        self, X: Features, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Array, Array]:
+        """Return each row's position among the classes with labels (else NaN), and its weight."""
+        if isinstance(X, Rows) and y is None:
+            codes, found = X.labels(engine=self.engine), list(X.classes)
+            weight = X.weights(engine=self.engine)
+            if sample_weight is not None:
+                weight = _weights(sample_weight, codes)
+        else:
+            if y is None:
+                raise DataError(
+                    "y is None, and labels are needed.",
+                    code="no-labels",
+                    remedy="Pass y, with NaN where a row is not labelled.",
+                )
+            codes, classes = label_codes(y, len(X) if isinstance(X, Rows) else _num_samples(X))
+            found, weight = classes.tolist(), _weights(sample_weight, codes)
+        learnt = self.classes_[self.is_labelled_].tolist()
+        place = np.array([learnt.index(one) if one in learnt else np.nan for one in found])
+        position = np.full(len(codes), np.nan)
+        known = ~np.isnan(codes)
+        position[known] = place[codes[known].astype(np.intp)]
+        return position, weight
+
+    def _column(self, variable: str | int) -> int:
+        names = self._names()
+        if variable in names:
+            return names.index(variable)
+        if isinstance(variable, (int, np.integer)) and 0 <= variable < len(names):
+            return int(variable)
+        raise _unknown_column("variable", variable, names, len(names))
+
+    def _labelled_class(self, label: object) -> int:
+        """Return the position of a class among the labelled ones; None is the last."""
+        own = self.classes_[self.is_labelled_].tolist()
+        if label is None:
+            return len(own) - 1
+        if label not in own:
+            raise UsageError(
+                "{argument} must be a class with labels ({classes}), got {value!r}.",
+                code="unknown-class",
+                argument=Argument("label"),
+                classes=listed([repr(one) for one in own]),
+                value=label,
+            )
+        return int(own.index(label))
+
     def _check_loaded(self) -> None:
-        """Refuse a model file whose parts do not belong together."""
+        """Refuse a model file whose parts do not fit together."""
         if not hasattr(self, "classes_"):
             return
-        check_stored(self)
+        n, k = len(self.classes_), self.n_features_in_
+        if len(self.knots_) != k or len(self.is_category_) != k:
+            raise DataError(
+                "knots_ must be those of {columns} columns, got {count}.",
+                code="wrong-array",
+                columns=k,
+                count=len(self.knots_),
+            )
+        refuse_array("is_labelled_", self.is_labelled_, (n,), "b")
+        own = int(self.is_labelled_.sum())
+        categories = [bool(one) for one in self.is_category_]
+        cells = sum(len(one) + at for one, at in zip(self.knots_, categories, strict=True))
+        pair = (own, k, k) if self.bend_.size else (own, 0, 0)
+        shapes: dict[str, tuple[int, ...]] = {
+            "offset_": (n,),
+            "class_prior_": (n,),
+            "log_partition_": (own,),
+            "start_": (own, cells),
+            "slope_": (own, cells),
+            "bend_": pair,
+            "bend_seen_": pair,
+        }
+        for name, shape in shapes.items():
+            refuse_array(name, getattr(self, name), shape)
+        scales = getattr(self, "scales_", self.knots_)
+        for knots, scale, category in zip(self.knots_, scales, categories, strict=True):
+            ordered = np.diff(knots) > 0
+            if knots.ndim != 1 or not (ordered.all() or (len(knots) == 2 and not category)):
+                raise DataError("knots_ must increase.", code="wrong-array", name="knots_")
+            refuse_array("scales_", scale, knots.shape)
+            flat = len(knots) < 2 or knots[0] == knots[-1]
+            if (np.diff(scale) < 0).any() or not (flat or scale[-1] > scale[0]):
+                raise DataError("scales_ must increase.", code="wrong-array", name="scales_")
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+
+def _weights(given: ArrayLike | None, codes: Array) -> Array:
+    """Return sample weights; 1 for each row if none are given."""
+    if given is None:
+        return np.ones(len(codes))
+    return np.asarray(
+        _check_sample_weight(unmasked_weights(given), codes, ensure_non_negative=True)
+    )
+
+
+def _label_weight(weight: Array, label: Array, kind: str) -> tuple[Array, list[str]]:
+    """Return the weight of each row as a labelled row, and remarks.
+
+    With kind "survey" the labelled rows of a class weigh (sum w)^2 / sum w^2 together, Kish's
+    effective number of rows: their weighted mean has the variance of a mean of that many rows.
+    """
+    known = ~np.isnan(label)
+    _, said = weight_factor(float(weight[known].sum()), int(known.sum()), kind)
+    if kind == "frequency":
+        return weight, said
+    out = np.array(weight, dtype=np.float64)
+    for one in np.unique(label[known]):
+        own = label == one
+        share = weight[own] / weight[own].max()
+        out[own] = share * (share.sum() / (share @ share))
+    return out, said
+
+
+def _pool_weight(given: ArrayLike, labelled: NDArray[np.bool_]) -> Array:
+    """Return the weight of each row in the pool, above 0 for labelled rows."""
+    weight = read_weight(given, len(labelled), "background_weight")
+    none = np.flatnonzero(labelled & (weight == 0))
+    if len(none):
+        raise DataError(
+            "{argument} is 0 for {count:,} labelled rows (first at row {row:,}), but labelled rows "
+            "belong to the pool: without them their mean may be out of its reach.",
+            code="zero-weight",
+            argument=Argument("background_weight"),
+            count=len(none),
+            row=int(none[0]),
+            remedy="Give them a weight above 0.",
+        )
+    return weight
+
+
+def _mean_place(data: FitData) -> Array:
+    """Mean of each variable over the pool, on its scale from 0 to 1."""
+    start, slope = data.space.place_lines
+    first = data.space.first_cell[:-1]
+    place = np.add.reduceat(data.pool.mass * start + data.pool.rest * slope, first)
+    seen = np.add.reduceat(data.pool.mass * data.space.seen_cells, first)
+    return np.where(seen > 0, place / np.where(seen > 0, seen, 1.0), 0.0)
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def _has_text(X: Features) -> bool:
+    """Whether a table has columns that are not numbers.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> _has_text(np.zeros((2, 1))), _has_text(pa.table({"soil": ["clay", "sand"]}))
+    (False, True)
+    """
+    if hasattr(X, "schema") and hasattr(X, "column_names"):  # Arrow
+        return True
+    kinds = getattr(X, "dtypes", None)
+    if kinds is None or not hasattr(X, "columns"):
+        return False
+    for kind in list(kinds.values()) if isinstance(kinds, dict) else list(kinds):
+        if hasattr(kind, "is_numeric"):  # polars
+            if not kind.is_numeric():
+                return True
+        elif getattr(kind, "kind", "O") not in "biuf":
+            return True
+    return False
+
+
+def _category_columns(X: Features) -> list[str]:
+    """Return the columns of a table that are categories by type, whatever their levels are."""
+    kinds = getattr(X, "dtypes", ())
+    names = getattr(X, "columns", ())
+    if len(kinds) != len(names):
+        return []
+    pairs = kinds.items() if isinstance(kinds, dict) else zip(names, kinds, strict=True)
+    return [str(name) for name, kind in pairs if type(kind).__name__ == "CategoricalDtype"]
+
+
+def _categorical_columns(
+    given: str | Sequence[Any] | None, rows: Rows, names: list[Any]
+) -> list[int]:
+    """Return the positions of the columns that are categories.
+
+    Parameters
+    ----------
+    given : "auto", None, or a sequence of names or positions
+    rows : Rows
+        Whose schema may name categories.
+    names : list
+        Column names as the user knows them; may be empty.
+    """
+    own = [at for at, column in enumerate(rows.schema.columns) if column.kind == "category"]
+    if given is None or (isinstance(given, str) and given == "auto"):
+        return own
+    chosen = set(own)
+    positions = Number(0, rows.n_columns - 1, whole=True)
+    asked: list[Any] = [given]
+    if isinstance(given, (list, tuple, set, np.ndarray)):
+        asked = list(given)
+    for one in asked:
+        if one in names:
+            chosen.add(names.index(one))
+        elif positions.allows(one):
+            chosen.add(int(one))
+        else:
+            raise _unknown_column("categorical", one, names, rows.n_columns)
+    return sorted(chosen)
+
+
+def _unknown_column(
+    argument: str, value: object, names: Sequence[object], count: int
+) -> UsageError:
+    known = [repr(name) for name in names]
+    return UsageError(
+        "{argument} names {value!r}, which is not a column.{hint} Columns are {columns}.",
+        code="unknown-column",
+        argument=Argument(argument),
+        value=value,
+        hint=suggest(str(value), map(str, names)),
+        columns=listed(known, most=8) if known else f"0 to {count - 1}",
+    )

@@ -1,12 +1,12 @@
-"""Families of features of one variable: what does a straight line on each segment look like?
+"""Families of features of one variable, each linear on every segment between knots.
 
     forward:  coefficients -> start, slope with  sum_j coef_j f_j(x) = start[s] + slope[s] * rest
     adjoint:  mass[s] = sum w, rest[s] = sum w * rest  ->  sum_i w_i f_j(x_i)  for every j
 
-A family is these two, transposes of each other, and `squares` for the spread (000 below eq 4). Both
-are cumulative sums along the knots: the cost does not depend on how many rows there are, and no
-matrix of features is ever made. Knots are on the scale from 0 to 1 here, so every feature lies in
-[0, 1]. A family of one's own needs only these methods: docs/extend/feature-family.md.
+A family is these two maps, transposes of each other, and `squares` for the standard deviation (000
+below eq 4). Both are cumulative sums along the knots: their cost does not depend on the number of
+rows, and no matrix of features is ever formed. Knots are on a scale from 0 to 1, so every feature
+lies in [0, 1]. How to add a family: docs/extend/feature-family.md.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from typing import Protocol
 import numpy as np
 
 from scarce.engine.block import Array
-from scarce.maxent.axes import Axis
+from scarce.maxent.axes import Axis, Segments
 
 
 class Family(Protocol):
-    """Features of one variable that are straight lines on its segments.
+    """Features of one variable that are linear on each of its segments.
 
-    `letter` names the family in `features="lh"` and in reports. `steplike` says that the features
-    are bounded steps or ramps of which some are reached by few labelled rows, so that their spread
-    needs the floor of one row in n (boxes.py). A family with `stackable = True` works on the last
-    axis of its arguments, has as many features on all variables with equally many segments, and is
-    given several variables at once (`AxisStack`).
+    `letter` names the family in `features="lh"` and in reports. `steplike` marks steps and ramps,
+    some of which few labelled rows reach: their standard deviation has a floor of one row in n
+    (boxes.py). A family with `stackable = True` works on the last axis of its arguments, has the
+    same number of features on all variables with the same number of segments, and is given several
+    variables at once (`AxisStack`).
     """
 
     letter: str
     steplike: bool
 
     def size(self, axis: Axis) -> int:
-        """Return how many features the variable has."""
+        """Return the number of features of a variable."""
         ...  # pragma: no cover
 
-    def forward(self, axis: Axis, coef: Array) -> tuple[Array, Array]:
+    def forward(self, axis: Segments, coef: Array) -> tuple[Array, Array]:
         """Return start and slope on each segment; coef has shape (..., size)."""
         ...  # pragma: no cover
 
-    def adjoint(self, axis: Axis, mass: Array, rest: Array) -> Array:
+    def adjoint(self, axis: Segments, mass: Array, rest: Array) -> Array:
         """Return the weighted sum of each feature."""
         ...  # pragma: no cover
 
-    def squares(self, axis: Axis, mass: Array, rest: Array, rest2: Array) -> Array:
+    def squares(self, axis: Segments, mass: Array, rest: Array, rest2: Array) -> Array:
         """Return the weighted sum of each feature's square; rest2[s] = sum w * rest^2."""
         ...  # pragma: no cover
 
@@ -54,7 +54,7 @@ class Family(Protocol):
 
 
 class Linear:
-    """The variable itself, from 0 at its least value to 1 at its greatest.
+    """The variable itself, from 0 at its minimum to 1 at its maximum.
 
     Examples
     --------
@@ -68,19 +68,19 @@ class Linear:
     stackable = True
 
     def size(self, axis: Axis) -> int:
-        """Return 1 for a variable with two values or more."""
+        """Return 1, or 0 for a category or a constant."""
         return 0 if axis.category or axis.flat else 1
 
-    def forward(self, axis: Axis, coef: Array) -> tuple[Array, Array]:
+    def forward(self, axis: Segments, coef: Array) -> tuple[Array, Array]:
         """Return start and slope on each segment."""
         return coef * axis.places[..., :-1], coef * axis.lengths
 
-    def adjoint(self, axis: Axis, mass: Array, rest: Array) -> Array:
+    def adjoint(self, axis: Segments, mass: Array, rest: Array) -> Array:
         """Return the weighted sum of the variable."""
         each = mass * axis.places[..., :-1] + rest * axis.lengths
         return np.asarray(each.sum(axis=-1, keepdims=True))
 
-    def squares(self, axis: Axis, mass: Array, rest: Array, rest2: Array) -> Array:
+    def squares(self, axis: Segments, mass: Array, rest: Array, rest2: Array) -> Array:
         """Return the weighted sum of squares."""
         low, length = axis.places[..., :-1], axis.lengths
         each = mass * low**2 + 2 * rest * low * length + rest2 * length**2
@@ -92,7 +92,7 @@ class Linear:
 
 
 class Hinge:
-    """Ramps: up from each knot to the greatest value, and down from the least value to each knot.
+    """Ramps: up from each knot to the maximum, and down from the minimum to each knot.
 
         forward at knot i:  max(0, x - knot_i) / (last - knot_i)        i = 0 .. S - 1
         reverse at knot i:  max(0, knot_i - x) / (knot_i - first)       i = 1 .. S
@@ -111,10 +111,10 @@ class Hinge:
     stackable = True
 
     def size(self, axis: Axis) -> int:
-        """Return two for each segment."""
+        """Return two per segment."""
         return 0 if axis.category or axis.flat else 2 * axis.n_segments
 
-    def forward(self, axis: Axis, coef: Array) -> tuple[Array, Array]:
+    def forward(self, axis: Segments, coef: Array) -> tuple[Array, Array]:
         """Return start and slope on each segment: two cumulative sums in each direction."""
         places, n = axis.places, axis.n_segments
         length = axis.lengths
@@ -123,7 +123,7 @@ class Hinge:
         start = _before(up) + _from_right(down)
         return start, up - down
 
-    def adjoint(self, axis: Axis, mass: Array, rest: Array) -> Array:
+    def adjoint(self, axis: Segments, mass: Array, rest: Array) -> Array:
         """Return the weighted sum of every ramp."""
         places = axis.places
         length = axis.lengths
@@ -132,7 +132,7 @@ class Hinge:
         down = np.cumsum(length * (_before(mass) + mass - rest), axis=-1) / places[..., 1:]
         return np.concatenate([up, down], axis=-1)
 
-    def squares(self, axis: Axis, mass: Array, rest: Array, rest2: Array) -> Array:
+    def squares(self, axis: Segments, mass: Array, rest: Array, rest2: Array) -> Array:
         """Return the weighted sum of every squared ramp, by a recurrence of positive terms."""
         places = axis.places
         length = axis.lengths
@@ -144,7 +144,7 @@ class Hinge:
         return np.concatenate([up, down], axis=-1)
 
     def names(self, axis: Axis) -> list[str]:
-        """Return the side and place of each ramp."""
+        """Return the side and knot of each ramp."""
         if not self.size(axis):
             return []
         knots = _written(axis.knots)
@@ -153,7 +153,7 @@ class Hinge:
 
 
 class Threshold:
-    """Steps: 1 from each inner knot on.
+    """Steps: 1 at and above each inner knot.
 
     Examples
     --------
@@ -170,29 +170,29 @@ class Threshold:
         """Return the number of inner knots."""
         return 0 if axis.category or axis.flat else axis.n_segments - 1
 
-    def forward(self, axis: Axis, coef: Array) -> tuple[Array, Array]:
+    def forward(self, axis: Segments, coef: Array) -> tuple[Array, Array]:
         """Return start and slope on each segment."""
         zero = np.zeros((*coef.shape[:-1], 1))
         start = np.concatenate([zero, np.cumsum(coef, axis=-1)], axis=-1)
         return start, np.zeros_like(start)
 
-    def adjoint(self, axis: Axis, mass: Array, rest: Array) -> Array:
-        """Return the weight at or beyond each inner knot."""
+    def adjoint(self, axis: Segments, mass: Array, rest: Array) -> Array:
+        """Return the weight at and above each inner knot."""
         return _from_right(mass)[..., 1:]
 
-    def squares(self, axis: Axis, mass: Array, rest: Array, rest2: Array) -> Array:
+    def squares(self, axis: Segments, mass: Array, rest: Array, rest2: Array) -> Array:
         """Return the same: a step is its own square."""
         return self.adjoint(axis, mass, rest)
 
     def names(self, axis: Axis) -> list[str]:
-        """Return the place of each step."""
+        """Return the knot of each step."""
         if not self.size(axis):
             return []
         return [f"{axis.name} >= {knot}" for knot in _written(axis.knots)[1:-1]]
 
 
 class Category:
-    """One indicator for each level.
+    """One indicator per level.
 
     Examples
     --------
@@ -208,15 +208,15 @@ class Category:
         """Return the number of levels."""
         return axis.n_segments if axis.category and not axis.flat else 0
 
-    def forward(self, axis: Axis, coef: Array) -> tuple[Array, Array]:
+    def forward(self, axis: Segments, coef: Array) -> tuple[Array, Array]:
         """Return the coefficient of each level."""
         return coef, np.zeros_like(coef)
 
-    def adjoint(self, axis: Axis, mass: Array, rest: Array) -> Array:
+    def adjoint(self, axis: Segments, mass: Array, rest: Array) -> Array:
         """Return the weight of each level."""
         return mass
 
-    def squares(self, axis: Axis, mass: Array, rest: Array, rest2: Array) -> Array:
+    def squares(self, axis: Segments, mass: Array, rest: Array, rest2: Array) -> Array:
         """Return the same: an indicator is its own square."""
         return mass
 
@@ -227,7 +227,7 @@ class Category:
 
 
 def _written(knots: Array) -> list[str]:
-    """The knots in words, with as many digits as tell them apart."""
+    """The knots as text, with as many digits as tell them apart."""
     for digits in (6, 9, 12):
         words = [f"{knot:.{digits}g}" for knot in knots]
         if len(set(words)) == len(words):
@@ -246,9 +246,10 @@ def _before(values: Array) -> Array:
 
 
 def _ramp_squares(length: Array, mass: Array, rest: Array, rest2: Array) -> Array:
-    """Sum of squared distances from each knot, walking along: only positive terms are added.
+    """Sum of squared distances from each knot, by recurrence: all terms are positive.
 
-    Rows already passed lie further by `length` after each segment: (d + l)^2 = d^2 + 2 d l + l^2.
+    After each segment the rows already passed are `length` further away:
+    (d + l)^2 = d^2 + 2 d l + l^2.
     """
     weight = _before(mass)
     moved = length * (weight + rest)  # what each segment adds to the sum of distances

@@ -1,34 +1,42 @@
-"""All features of a data set at once: from coefficients to lines, from sums back to features.
+"""All features of a data set: from coefficients to lines, and from sums back to features.
 
     tilt(x) = sum_j seen_j(x) * [ coef_j (f_j(x) - target_j) + half_width_j |coef_j| ]   (004 eq 12)
 
-On each segment of each variable the sum over its features is one straight line, so that a row costs
-one look-up per variable whatever the number of knots; squares and products of variables are a small
-quadratic form and have no columns either. `lines` is the forward map, `expectations` its adjoint:
-tests hold them to each other by inner products. A missing variable has the line 0. Does not know
-rows: see coded.py; nor where targets and half widths come from: boxes.py.
+On each segment the features of a variable sum to one line, so a row costs one look-up per variable
+whatever the number of knots; squares and products of variables are a small quadratic form.
+`lines` is the forward map, `expectations` its adjoint; tests compare them by inner products. A
+missing variable has the line 0. Does not know rows (coded.py), nor where targets and half widths
+come from (boxes.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scarce.engine.block import Array
-from scarce.maxent.axes import Axis, AxisStack
-from scarce.maxent.families import Family
+from scarce.errors import Argument, UsageError, suggest
+from scarce.maxent.axes import Axis, AxisStack, Segments
+from scarce.maxent.families import Category, Family, Hinge, Linear, Threshold
 
 Which = NDArray[np.intp]
 
+FAMILIES: dict[str, Family] = {"l": Linear(), "h": Hinge(), "t": Threshold()}
+LETTERS = "lqpht"
+
+# features="auto": letters by number of labelled rows, as in Maxent.
+AUTO = ((80.0, "lqph"), (15.0, "lqh"), (10.0, "lq"), (0.0, "l"))
+MOST_PRODUCTS = 50  # "auto" leaves products out with more variables: their number grows as V^2
+
 
 class Lines(NamedTuple):
-    """The tilt as it is looked up: a line per segment, and the quadratic form of second order."""
+    """The tilt, ready for look-up: a line per segment, and a quadratic form for pairs."""
 
-    start: Array  # (n_cells,), all segments of all variables one after the other
+    start: Array  # (n_cells,), the segments of all variables, concatenated
     slope: Array  # (n_cells,)
     bend: Array  # (V, V): sum over pairs of bend[u, v] * place_u * place_v
     bend_seen: Array  # (V, V): the same of seen_u * seen_v
@@ -40,10 +48,10 @@ class Sums(NamedTuple):
     total: float
     mass: Array  # (n_cells,): sum of w in each segment
     rest: Array  # (n_cells,): sum of w * rest
-    rest2: Array  # (n_cells,): sum of w * rest^2; empty where it was not asked for
-    pair: Array  # (V, V): sum of w * place_u * place_v; empty without features of second order
+    rest2: Array  # (n_cells,): sum of w * rest^2; empty unless squares are asked for
+    pair: Array  # (V, V): sum of w * place_u * place_v; empty without squares and products
     pair_seen: Array  # (V, V)
-    pair2: Array  # (V, V): sum of w * (place_u * place_v)^2; empty where it was not asked for
+    pair2: Array  # (V, V): sum of w * (place_u * place_v)^2; empty unless squares are asked for
 
 
 @dataclass(frozen=True)
@@ -58,25 +66,25 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """Parts of one family on variables with equally many segments: worked on at once."""
+    """Parts of one family on variables with the same number of segments, processed at once."""
 
     family: Family
-    axis: Any  # Axis, or AxisStack of several
+    axis: Segments
     features: Which  # (size,), or (variables, size)
     cells: Which  # (segments,), or (variables, segments)
 
 
 class FeatureMap:
-    """The features of some variables, as a linear map and its adjoint.
+    """The features of all variables, as a linear map and its adjoint.
 
     Parameters
     ----------
     axes : sequence of Axis
         The variables.
     families : sequence of Family
-        Which families of features each variable has; a family may have none for some.
+        The families of features; a family may have no features for some variables.
     pairs : sequence of (int, int)
-        Second order: positions u <= v of the variables whose places are multiplied.
+        Squares and products: positions u <= v of the variables that are multiplied.
 
     Examples
     --------
@@ -133,13 +141,13 @@ class FeatureMap:
 
     @property
     def letters(self) -> list[str]:
-        """Return the letter of each feature's class."""
+        """Return the letter of each feature."""
         out = [letter for part in self.parts for letter in [part.family.letter] * _size(part)]
         return out + ["q" if u == v else "p" for u, v in self.pairs]
 
     @property
     def place_lines(self) -> tuple[Array, Array]:
-        """Start and slope of each variable's own place between 0 and 1, on every cell."""
+        """Start and slope, on every cell, of each variable scaled to [0, 1]."""
         start, slope = np.zeros(self.n_cells), np.zeros(self.n_cells)
         for axis, cell in zip(self.axes, self.first_cell, strict=False):
             if not axis.category and not axis.flat:
@@ -155,7 +163,7 @@ class FeatureMap:
         return seen
 
     def lines(self, coef: Array, target: Array, half_width: Array) -> Lines:
-        """Return the tilt of some coefficients: the forward map."""
+        """Return the tilt of the given coefficients: the forward map."""
         constant = half_width_times(coef, half_width) - coef * target
         start, slope = np.zeros(self.n_cells), np.zeros(self.n_cells)
         for group in self.groups:
@@ -197,10 +205,10 @@ class FeatureMap:
         return out
 
     def tables(self, which: Which) -> tuple[Which, Array, Array]:
-        """Return, for features of one variable each, that variable, and start and slope by cell.
+        """Return the variable of each feature, and its start and slope by cell.
 
-        The lines have as many columns as the longest variable has segments, and one more, which
-        stays 0: the segment of missing values is found at its own place.
+        The lines have as many columns as the variable with the most segments, and one more that
+        stays 0.
         """
         width = max(axis.n_segments for axis in self.axes) + 1
         variable = self.variable_of[which]
@@ -220,7 +228,7 @@ class FeatureMap:
 
 
 def _groups(parts: Sequence[_Part], axes: Sequence[Axis]) -> list[_Group]:
-    """Bring parts of one family and length together; a family that cannot stack stays single."""
+    """Group parts of one family and length; a family that is not stackable stays apart."""
     out: list[_Group] = []
     alike: dict[tuple[int, int], list[_Part]] = {}
     for part in parts:
@@ -243,10 +251,67 @@ def _range(part: slice) -> Which:
 
 
 def half_width_times(coef: Array, half_width: Array) -> Array:
-    """Return half_width * |coef|, which is 0 where a feature without a box is not used."""
+    """Return half_width * |coef|, which is 0 for an unused feature without a box."""
     with np.errstate(invalid="ignore"):
         return np.where(coef == 0.0, 0.0, half_width * np.abs(coef))
 
 
 def _size(part: _Part) -> int:
     return int(part.features.stop - part.features.start)
+
+
+def choose_families(
+    features: object, n_labelled: float, n_columns: int
+) -> tuple[list[Family], str, str]:
+    """Return families of one variable, the letters of second order, and all letters.
+
+    Parameters
+    ----------
+    features : "auto", str, or sequence of letters and families
+    n_labelled : float
+        Labelled weight of the smallest class, by which "auto" chooses.
+    n_columns : int
+
+    Examples
+    --------
+    >>> choose_families("auto", 12.0, 3)[2], choose_families("hq", 12.0, 3)[1]
+    ('lq', 'q')
+    """
+    if isinstance(features, str) and features == "auto":
+        features = next(letters for least, letters in AUTO if n_labelled >= least)
+        if n_columns > MOST_PRODUCTS:
+            features = features.replace("p", "")
+    given = list(features) if isinstance(features, (str, list, tuple)) else []
+    families: list[Family] = []
+    second = letters = ""
+    for one in given:
+        if isinstance(one, str) and one in FAMILIES:
+            families.append(FAMILIES[one])
+        elif isinstance(one, str) and one in ("q", "p"):
+            second += one
+        elif not isinstance(one, str) and hasattr(one, "forward") and hasattr(one, "adjoint"):
+            families.append(one)
+        else:
+            given = []
+            break
+        letters += one if isinstance(one, str) else one.letter
+    if not given:
+        raise UsageError(
+            "{features} is not known.{hint}",
+            code="unknown-features",
+            features=Argument("features", features),
+            hint=suggest(str(features), ["auto"]),
+            letters=LETTERS,
+            remedy="Give 'auto', letters out of {letters!r} (linear, quadratic, product, hinge, "
+            "threshold) such as 'lqh', or a list of letters and families of your own.",
+        )
+    return families, second, letters
+
+
+def feature_map(axes: Sequence[Axis], families: Sequence[Family], second: str) -> FeatureMap:
+    """Return the map of these families, categories, and squares ("q") and products ("p")."""
+    useful = [v for v, axis in enumerate(axes) if not axis.category and not axis.flat]
+    pairs = [(v, v) for v in useful] if "q" in second else []
+    if "p" in second:
+        pairs += [(u, v) for at, u in enumerate(useful) for v in useful[at + 1 :]]
+    return FeatureMap(axes, [*families, Category()], pairs)

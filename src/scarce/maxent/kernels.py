@@ -1,23 +1,33 @@
-"""The few loops over coded rows that a maxent fit spends its time in, compiled.
+"""The compiled loops over coded rows, in which a maxent fit spends its time.
 
-Each loop walks one variable at a time over a piece of rows, so that its lines and sums stay in the
-nearest cache. The order of additions is fixed. Assumes codes within the variable's cells; checks
+Each loop walks one variable at a time over a piece of rows, which keeps its lines and sums in the
+nearest cache. The order of additions is fixed. Assumes codes within the variable's cells and checks
 nothing: coded.py makes the arrays.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+from scarce.engine.block import Array
+
+Integers = NDArray[np.integer]
+Floats = NDArray[np.floating]
 
 
 @njit(cache=True, nogil=True)
 def code_values(
-    values: Any, knots: Any, guess: Any, scale: float, clamp: bool, codes: Any, rest: Any
+    values: Array,
+    knots: Array,
+    guess: Integers,
+    scale: float,
+    clamp: bool,
+    codes: Integers,
+    rest: Floats,
 ) -> None:  # pragma: no cover
-    """Segment and rest of each value; NaN gets the segment after the last."""
+    """Segment and rest of each value; NaN gets the segment after the last one."""
     last = len(knots) - 2
     for i in range(len(values)):
         x = values[i]
@@ -43,7 +53,7 @@ def code_values(
             while s < last and x >= knots[s + 1]:
                 s += 1
         r = (x - knots[s]) / (knots[s + 1] - knots[s])
-        # Far beyond the knots a line with slope 0 must stay finite.
+        # A line with slope 0 must stay finite far beyond the knots.
         r = min(max(r, 0.0), 1.0) if clamp else min(max(r, -1e100), 1e100)
         codes[i] = s
         rest[i] = r
@@ -51,7 +61,7 @@ def code_values(
 
 @njit(cache=True, nogil=True)
 def add_lines(
-    codes: Any, rest: Any, first_cell: Any, start: Any, slope: Any, out: Any
+    codes: Integers, rest: Floats, first_cell: Integers, start: Array, slope: Array, out: Array
 ) -> None:  # pragma: no cover
     """out[i] += start[cell] + slope[cell] * rest, over all variables."""
     for v in range(codes.shape[0]):
@@ -65,12 +75,12 @@ def add_lines(
 
 @njit(cache=True, nogil=True)
 def add_sums(
-    codes: Any, rest: Any, first_cell: Any, weight: Any, sums: Any
+    codes: Integers, rest: Floats, first_cell: Integers, weight: Array, sums: Array
 ) -> None:  # pragma: no cover
     """sums[cell] += weight * (1, rest), over all variables.
 
-    Even and odd rows go to sums of their own: neighbours often share a segment, and adding to the
-    same number twice in a row makes the processor wait.
+    Even and odd rows have separate sums: neighbouring rows often share a segment, and adding to the
+    same number twice in a row stalls the processor.
     """
     n = codes.shape[1]
     even = n - n % 2
@@ -91,7 +101,7 @@ def add_sums(
 
 @njit(cache=True, nogil=True)
 def add_squares(
-    codes: Any, rest: Any, first_cell: Any, weight: Any, sums: Any
+    codes: Integers, rest: Floats, first_cell: Integers, weight: Array, sums: Array
 ) -> None:  # pragma: no cover
     """sums[cell] += weight * rest^2, over all variables."""
     for v in range(codes.shape[0]):
@@ -102,7 +112,7 @@ def add_squares(
 
 @njit(cache=True, nogil=True)
 def fill_places(
-    codes: Any, rest: Any, first_cell: Any, start: Any, slope: Any, out: Any
+    codes: Integers, rest: Floats, first_cell: Integers, start: Array, slope: Array, out: Array
 ) -> None:  # pragma: no cover
     """out[v, i] = start[cell] + slope[cell] * rest."""
     for v in range(codes.shape[0]):
@@ -113,7 +123,13 @@ def fill_places(
 
 @njit(cache=True, nogil=True)
 def fill_columns(
-    codes: Any, rest: Any, missing: Any, variable: Any, start: Any, slope: Any, out: Any
+    codes: Integers,
+    rest: Floats,
+    missing: Integers,
+    variable: Integers,
+    start: Array,
+    slope: Array,
+    out: Array,
 ) -> None:  # pragma: no cover
     """out[k, i] = start[k, code] + slope[k, code] * rest, 0 where the variable is missing."""
     for k in range(len(variable)):
@@ -127,7 +143,7 @@ def fill_columns(
 
 
 @njit(cache=True, nogil=True)
-def scale_rows(columns: Any, root: Any, centre: Any) -> None:  # pragma: no cover
+def scale_rows(columns: Array, root: Array, centre: Array) -> None:  # pragma: no cover
     """columns[k, i] = (columns[k, i] - centre[k]) * root[i]."""
     for k in range(columns.shape[0]):
         c = centre[k]
@@ -137,11 +153,11 @@ def scale_rows(columns: Any, root: Any, centre: Any) -> None:  # pragma: no cove
 
 @njit(cache=True, nogil=True)
 def sweep_bounded(
-    curvature: Any, slope: Any, value: Any, sweeps: int, least: float
+    curvature: Array, slope: Array, value: Array, sweeps: int, least: float
 ) -> int:  # pragma: no cover
-    """Coordinate descent on a quadratic over value >= 0; slope is kept at the current value.
+    """Coordinate descent on a quadratic over value >= 0; `slope` is updated along.
 
-    Stops after `sweeps`, or when no coordinate moved by more than `least` in units of its slope.
+    Stops after `sweeps`, or when no coordinate moved by more than `least` in units of slope.
     """
     size = len(value)
     for sweep in range(sweeps):

@@ -1,7 +1,7 @@
-"""Labels and pool from what people have: presences and a background, or records of many kinds.
+"""Labels and a pool from what people have: presences and a background, or records of many kinds.
 
-`presence_background` stacks the two; `target_group` takes the records of a whole group of species
-(or machines, or customers) as the pool of one of them, so that places visited often are as common
+`presence_background` stacks the two. `target_group` takes the records of a whole group of species
+(or machines, or customers) as the pool for one of them, so that places visited often are as common
 in the pool as among its own records (000 section 3).
 """
 
@@ -11,13 +11,16 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 
-from scarce.errors import DataError
+from scarce.engine.block import Array
+from scarce.errors import Argument, DataError, listed
+
+Table = Any  # array-like of shape (n, k), or a table of pandas or polars
 
 
-def presence_background(presence: Any, background: Any) -> tuple[Any, NDArray[np.float64]]:
+def presence_background(presence: Table, background: Table) -> tuple[Table, Array]:
     """Return rows and labels: 1 for each presence, missing for each background row.
 
     Parameters
@@ -34,7 +37,7 @@ def presence_background(presence: Any, background: Any) -> tuple[Any, NDArray[np
     Notes
     -----
     **Assumes** that the background is a fair sample of the places that could have been recorded.
-    Presences that are in the background too count once more in the pool.
+    Presences that are also in the background count once more in the pool.
 
     Examples
     --------
@@ -46,54 +49,70 @@ def presence_background(presence: Any, background: Any) -> tuple[Any, NDArray[np
         return _stacked_tables(presence, background)
     if any(tables):
         raise DataError(
-            "One of presence and background is a table and the other is not, so that columns could "
-            "only be matched by position. Give two tables, or two arrays."
+            "One of presence and background is a table and the other is not, so columns could only "
+            "be matched by position.",
+            code="table-kind",
+            remedy="Give two tables or two arrays.",
         )
     one, two = _array(presence), _array(background)
     if one.ndim != 2 or two.ndim != 2 or one.shape[1] != two.shape[1]:
         raise DataError(
-            f"presence has shape {one.shape} and background {two.shape}: both must be tables with "
-            "the same columns."
+            "presence has shape {presence} and background {background}: both must have the same "
+            "columns.",
+            code="column-mismatch",
+            presence=one.shape,
+            background=two.shape,
         )
-    if len(one) == 0 or len(two) == 0:
-        raise DataError(
-            f"There are {len(one)} presences and {len(two)} background rows: both are needed."
-        )
+    _refuse_empty(len(one), len(two))
     return np.concatenate([one, two]), _labels(len(one), len(two))
 
 
-def _array(values: Any) -> NDArray[Any]:
-    """Rows as an array, masked cells as NaN."""
+def _array(values: ArrayLike) -> NDArray[Any]:
+    """Rows as an array, masked values as NaN."""
     if isinstance(values, np.ma.MaskedArray):
         return np.asarray(np.ma.filled(values.astype(np.float64), np.nan))
     return np.asarray(values)
 
 
-def _labels(presences: int, others: int) -> NDArray[np.float64]:
+def _refuse_empty(presences: int, others: int) -> None:
+    if presences == 0 or others == 0:
+        raise DataError(
+            "There are {presences} presences and {others} background rows: both are needed.",
+            code="no-rows",
+            presences=presences,
+            others=others,
+        )
+
+
+def _labels(presences: int, others: int) -> Array:
     return np.concatenate([np.ones(presences), np.full(others, np.nan)])
 
 
-def _stacked_tables(presence: Any, background: Any) -> tuple[Any, NDArray[np.float64]]:
+def _stacked_tables(presence: Table, background: Table) -> tuple[Table, Array]:
     if type(presence) is not type(background):
         raise DataError(
-            f"presence is a {type(presence).__module__} table and background a "
-            f"{type(background).__module__} one. Give two of one kind."
+            "presence is a {presence} table and background a {background} table.",
+            code="table-kind",
+            presence=type(presence).__module__,
+            background=type(background).__module__,
+            remedy="Give two of one kind.",
         )
-    if hasattr(presence, "column_names"):  # Arrow
+    if hasattr(presence, "column_names"):
         raise DataError(
-            "Arrow tables are not stacked here. Use pyarrow.concat_tables for X, with y = 1 for "
-            "each presence and NaN for each background row."
+            "Arrow tables cannot be stacked here.",
+            code="table-kind",
+            remedy="Use pyarrow.concat_tables for X, with y = 1 for each presence and NaN for each "
+            "background row.",
         )
-    if presence.shape[0] == 0 or background.shape[0] == 0:
-        raise DataError(
-            f"There are {presence.shape[0]} presences and {background.shape[0]} background rows: "
-            "both are needed."
-        )
+    _refuse_empty(presence.shape[0], background.shape[0])
     names = list(presence.columns)
     if sorted(map(str, names)) != sorted(map(str, background.columns)):
         raise DataError(
-            f"presence has the columns {names} and background {list(background.columns)}: give "
-            "both the same."
+            "presence has the columns {presence} and background {background}: both must have the "
+            "same columns.",
+            code="column-mismatch",
+            presence=names,
+            background=list(background.columns),
         )
     library = import_module(type(presence).__module__.partition(".")[0])  # pandas or polars
     if library.__name__ == "pandas":
@@ -102,8 +121,8 @@ def _stacked_tables(presence: Any, background: Any) -> tuple[Any, NDArray[np.flo
     return both, _labels(len(presence), len(background))
 
 
-def _same_levels(one: Any, two: Any) -> tuple[Any, Any]:
-    """Give category columns of two pandas tables the levels of both: else they stop being some."""
+def _same_levels(one: Table, two: Table) -> tuple[Table, Table]:
+    """Give category columns of two pandas tables the levels of both: concat keeps them then."""
     one, two = one.copy(), two.copy()
     for name in one.columns:
         kinds = [type(table[name].dtype).__name__ for table in (one, two)]
@@ -115,8 +134,8 @@ def _same_levels(one: Any, two: Any) -> tuple[Any, Any]:
 
 
 def target_group(
-    X: Any, record_of: Any, wanted: Any, *, places: Any = None
-) -> tuple[Any, NDArray[np.float64]]:
+    X: Table, record_of: ArrayLike, wanted: object, *, places: ArrayLike | None = None
+) -> tuple[Table, Array]:
     """Return the pool of a group's records, with those of one member labelled.
 
     Parameters
@@ -128,8 +147,8 @@ def target_group(
     wanted : value
         The member to model.
     places : array-like of shape (n,) or (n, 2), optional
-        Where each record was made. Records at one place become one row, the first of them, labelled
-        where the wanted member is among them; without it every record is a row.
+        Where each record was made. Records at one place become one row, the first of them, which is
+        labelled if the wanted member is among them. By default every record is a row.
 
     Returns
     -------
@@ -152,30 +171,47 @@ def target_group(
     values, member = (X if hasattr(X, "columns") else _array(X)), np.asarray(record_of)
     if np.ndim(values) != 2 or len(values) != len(member):
         raise DataError(
-            f"X has shape {values.shape} and record_of {len(member)} entries: give one record per "
-            "row of a table."
+            "X has shape {shape} and record_of has {entries} entries: give one record per row.",
+            code="length-mismatch",
+            shape=np.shape(values),
+            entries=len(member),
         )
     own = np.array([type(one).__name__ != "NAType" and one == wanted for one in member], bool)
     if not own.any():
         known = sorted({str(one) for one in member.tolist()[:10_000]})
         raise DataError(
-            f"None of the {len(member)} records is of {wanted!r}. The group has "
-            f"{', '.join(map(repr, known[:8]))}."
+            "None of the {count:,} records is of {wanted!r}. The group has {known}.",
+            code="unknown-class",
+            count=len(member),
+            wanted=wanted,
+            known=listed([repr(one) for one in known], most=8),
         )
     if places is None:
         return values, np.where(own, 1.0, np.nan)
-    where = np.asarray(places)
-    if len(where) != len(member):
+    first, found = _at_places(np.asarray(places), own)
+    return _safe_indexing(values, first), np.where(found, 1.0, np.nan)
+
+
+def _at_places(
+    places: NDArray[Any], own: NDArray[np.bool_]
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the first record at each place, in their order, and whether `own` occurs there."""
+    if len(places) != len(own):
         raise DataError(
-            f"places has {len(where)} entries for {len(member)} records: give one place each."
+            "places has {entries:,} entries for {records:,} records: give one place each.",
+            code="length-mismatch",
+            entries=len(places),
+            records=len(own),
         )
-    if where.dtype.kind == "f" and np.isnan(where).any():
+    if places.dtype.kind == "f" and np.isnan(places).any():
         raise DataError(
-            f"{int(np.isnan(where).reshape(len(where), -1).any(axis=1).sum())} records have no "
-            "place, so that it cannot be told which of them share one. Leave them out, or leave "
-            "places= away."
+            "{count:,} records have no place.",
+            code="missing-values",
+            count=int(np.isnan(places).reshape(len(places), -1).any(axis=1).sum()),
+            places=Argument("places"),
+            remedy="Leave these records out, or leave {places} out.",
         )
-    _, first, place = np.unique(where, axis=0, return_index=True, return_inverse=True)
+    _, first, place = np.unique(places, axis=0, return_index=True, return_inverse=True)
     found = np.bincount(place.ravel(), weights=own, minlength=len(first)) > 0
     order = np.argsort(first)
-    return _safe_indexing(values, first[order]), np.where(found[order], 1.0, np.nan)
+    return first[order], found[order]

@@ -1,7 +1,7 @@
-"""Which classes there are, their default shares, and the shares that maxent gives them.
+"""The classes, their default shares, and the shares that maxent gives them.
 
     share(y) proportional to default(y) * exp(-divergence(y))                        (000 eq 5)
-    with bounds: the shares within them that are nearest to these         (000, below Theorem 2)
+    with bounds: the closest shares within the bounds                     (000, below Theorem 2)
 
 A class without labels has divergence 0: it looks like the pool. Assumes nothing about how often a
 class is labelled; that is the point.
@@ -13,16 +13,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from scarce.checks import is_number
 from scarce.engine.block import Array
-from scarce.errors import DataError, UsageError
+from scarce.errors import Argument, DataError, UsageError
+
+Classes = NDArray[Any]
 
 
 def settle_classes(
-    found: NDArray[Any], labelled: NDArray[np.bool_], given: Any
-) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return all classes, and the position among them of each class that has labels.
+    found: Classes, labelled: NDArray[np.bool_], given: ArrayLike | None
+) -> tuple[Classes, NDArray[np.intp]]:
+    """Return all classes, and the positions among them of the classes with labels.
 
     Parameters
     ----------
@@ -31,7 +34,7 @@ def settle_classes(
     labelled : ndarray of bool
         Which of them have labelled rows with weight.
     given : sequence or None
-        All classes, where the user named them.
+        All classes, if the user named them.
 
     Examples
     --------
@@ -40,46 +43,56 @@ def settle_classes(
     >>> settle_classes(np.array(["owl"], dtype=object), np.array([True]), None)[0]
     array(['(not owl)', 'owl'], dtype=object)
     """
-    if given is not None:
-        listed = np.asarray(given)
-        try:
-            every = np.unique(listed)
-        except TypeError:
-            every = listed[:0]
-        if listed.dtype.kind == "f" and np.isnan(listed).any():
-            every = listed[:0]
-        if len(every) < 2 or len(every) != len(listed):
-            raise UsageError(
-                f"classes={listed.tolist()!r}: give all classes, each once, at least two and none "
-                "of them missing."
-            )
-        lost = [value for value in found.tolist() if value not in every.tolist()]
-        if lost:
-            raise DataError(
-                f"y holds {lost[0]!r}, which classes={listed.tolist()!r} does not name. Name every "
-                "class, with or without labels."
-            )
-        own = [every.tolist().index(value) for value in found[labelled].tolist()]
-        return every, np.array(own, dtype=np.intp)
-    if len(found) > 1:
-        return found, np.flatnonzero(labelled)
-    return np.concatenate([_other(found), found]), np.array([1])
+    if given is None:
+        if len(found) > 1:
+            return found, np.flatnonzero(labelled)
+        return np.concatenate([_other(found), found]), np.array([1])
+    listed = np.asarray(given)
+    try:
+        every = np.unique(listed)
+    except TypeError:
+        every = listed[:0]
+    if listed.dtype.kind == "f" and np.isnan(listed).any():
+        every = listed[:0]
+    if len(every) < 2 or len(every) != len(listed):
+        raise UsageError(
+            "{argument} must name all classes, each once: at least two, none missing; got "
+            "{value!r}.",
+            code="class-list",
+            argument=Argument("classes"),
+            value=listed.tolist(),
+        )
+    names = every.tolist()
+    unknown = [value for value in found.tolist() if value not in names]
+    if unknown:
+        raise DataError(
+            "y holds {label!r}, which is not among {argument}.",
+            code="unknown-class",
+            label=unknown[0],
+            argument=Argument("classes", listed.tolist()),
+            remedy="Name every class, with or without labels.",
+        )
+    return every, np.array([names.index(one) for one in found[labelled].tolist()], dtype=np.intp)
 
 
-def _other(found: NDArray[Any]) -> NDArray[Any]:
-    """The class that nobody labelled, in the order of the classes before the labelled one."""
+def _other(found: Classes) -> Classes:
+    """The class without labels; it sorts before the labelled one."""
     label = found[0]
     if found.dtype.kind == "b":
         if not label:
             raise DataError(
-                "Only False is labelled, but the one labelled class is the last of classes_, which "
-                "scikit-learn's scorers expect sorted. Label with True or 1 instead."
+                "Only False is labelled, but the labelled class must be the last of classes_, "
+                "which scikit-learn's scorers expect in sorted order.",
+                code="labelled-class-false",
+                remedy="Label with True or 1 instead.",
             )
         return np.array([False])
     if found.dtype.kind in "mM":
         raise DataError(
-            f"The one labelled class is a date ({label}), beside which no other class can be "
-            "named. Label with 1 or a word instead."
+            "The labelled class is a date ({label}), which leaves no name for the other class.",
+            code="labelled-class-date",
+            label=str(label),
+            remedy="Label with 1 or a word instead.",
         )
     if found.dtype.kind in "iuf":
         below = 0 if label > 0 else float(label) - 1
@@ -89,8 +102,8 @@ def _other(found: NDArray[Any]) -> NDArray[Any]:
     return np.array([other], dtype=object if found.dtype == object else None)
 
 
-def shares_of(name: str, given: Any, classes: NDArray[Any]) -> Array:
-    """Return one share for each class from a number (share of the last class) or a mapping.
+def shares_of(name: str, given: object, classes: Classes) -> Array:
+    """Return the share of each class, from a number (share of the last class) or a mapping.
 
     Examples
     --------
@@ -105,25 +118,32 @@ def shares_of(name: str, given: Any, classes: NDArray[Any]) -> Array:
         unsaid = np.isnan(shares)
         if unsaid.any():
             shares[unsaid] = (1.0 - shares[~unsaid].sum()) / unsaid.sum()
-    elif n == 2 and isinstance(given, (int, float, np.number)) and not isinstance(given, bool):
+    elif n == 2 and isinstance(given, (int, float, np.number)) and is_number(given):
         shares = np.array([1.0 - float(given), float(given)])
     elif isinstance(given, (int, float)) and given == 0.5:
         return np.full(n, 1.0 / n)  # the default of the default: no class is favoured
     else:
         raise UsageError(
-            f"{name}={given!r} does not say the shares of {n} classes. Give a dict, such as "
-            f"{{{classes.tolist()[-1]!r}: 0.1}}; classes it leaves out share the rest."
+            "{argument} must give the shares of {count} classes, got {value!r}.",
+            code="base-rate-type",
+            argument=Argument(name),
+            value=given,
+            count=n,
+            example={classes.tolist()[-1]: 0.1},
+            remedy="Give a dict such as {example}; the classes it leaves out share the rest.",
         )
     if not ((shares > 0) & (shares < 1)).all() or abs(shares.sum() - 1) > 1e-9:
         raise UsageError(
-            f"{name}={given!r} is no set of class shares: each must lie between 0 and 1, both "
-            "excluded, and together they must be 1."
+            "{argument} must give shares above 0 and below 1 that sum to 1, got {value!r}.",
+            code="base-rate-range",
+            argument=Argument(name),
+            value=given,
         )
     return shares
 
 
-def bounds_of(prevalence: Any, bounds: Any, classes: NDArray[Any]) -> Array | None:
-    """Return least and greatest share of each class, or None where nothing was said.
+def bounds_of(prevalence: object, bounds: object, classes: Classes) -> Array | None:
+    """Return the lower and upper bound on the share of each class; None if nothing was given.
 
     Examples
     --------
@@ -133,41 +153,53 @@ def bounds_of(prevalence: Any, bounds: Any, classes: NDArray[Any]) -> Array | No
     """
     if prevalence is not None and bounds is not None:
         raise UsageError(
-            f"prevalence={prevalence!r} and prevalence_bounds={bounds!r} both say how common the "
-            "classes are. Give one of them."
+            "{one} and {other} contradict each other. Give one of them.",
+            code="argument-conflict",
+            one=Argument("prevalence", prevalence),
+            other=Argument("prevalence_bounds", bounds),
         )
     out = np.tile([0.0, 1.0], (len(classes), 1))
     if prevalence is not None:
-        if isinstance(prevalence, Mapping) and prevalence:
-            shares = _by_class("prevalence", prevalence, classes)
-            if np.isnan(shares).sum() == 1:
-                shares[np.isnan(shares)] = 1.0 - np.nansum(shares)
-        else:
-            shares = shares_of("prevalence", prevalence, classes)
+        shares = _known_shares(prevalence, classes)
         said = ~np.isnan(shares)
-        if not ((shares[said] > 0) & (shares[said] < 1)).all():
-            raise UsageError(
-                f"prevalence={prevalence!r}: shares must lie between 0 and 1, both excluded."
-            )
         out[said] = shares[said, None]
     elif bounds is not None:
-        listed = bounds if isinstance(bounds, Mapping) else {classes.tolist()[-1]: bounds}
-        if not listed:
-            raise UsageError("prevalence_bounds={} names no class. Leave it out, or name one.")
-        for label, pair in listed.items():
-            if label not in classes.tolist():
-                raise UsageError(
-                    f"prevalence_bounds names {label!r}; the classes are {classes.tolist()!r}."
-                )
-            out[classes.tolist().index(label)] = _pair(pair)
+        names = classes.tolist()
+        for label, pair in (bounds if isinstance(bounds, Mapping) else {names[-1]: bounds}).items():
+            _refuse_unknown("prevalence_bounds", label, names)
+            out[names.index(label)] = _pair(pair)
+        if isinstance(bounds, Mapping) and not bounds:
+            raise _bounds_error(bounds)
     else:
         return None
     if out[:, 0].sum() > 1 + 1e-12 or out[:, 1].sum() < 1 - 1e-12:
         raise UsageError(
-            f"No class shares lie within the bounds {out.tolist()}: the least add up to "
-            f"{out[:, 0].sum():g}, the greatest to {out[:, 1].sum():g}. Widen them."
+            "No class shares lie within the bounds {bounds}: the lower bounds sum to {low:g}, the "
+            "upper bounds to {high:g}. Widen them.",
+            code="base-rate-bounds",
+            bounds=out.tolist(),
+            low=float(out[:, 0].sum()),
+            high=float(out[:, 1].sum()),
         )
     return out
+
+
+def _known_shares(prevalence: object, classes: Classes) -> Array:
+    """Known shares; NaN for classes that a mapping leaves open."""
+    if not isinstance(prevalence, Mapping) or not prevalence:
+        return shares_of("prevalence", prevalence, classes)
+    shares = _by_class("prevalence", prevalence, classes)
+    if np.isnan(shares).sum() == 1:
+        shares[np.isnan(shares)] = 1.0 - np.nansum(shares)
+    said = shares[~np.isnan(shares)]
+    if not ((said > 0) & (said < 1)).all():
+        raise UsageError(
+            "{argument} must give shares above 0 and below 1, got {value!r}.",
+            code="base-rate-range",
+            argument=Argument("prevalence"),
+            value=prevalence,
+        )
+    return shares
 
 
 def _pair(pair: Any) -> Array:
@@ -176,28 +208,50 @@ def _pair(pair: Any) -> Array:
     except (TypeError, ValueError):
         ends = np.zeros(0)
     if ends.shape != (2,) or not 0 <= ends[0] <= ends[1] <= 1 or ends[0] == 1 or ends[1] == 0:
-        raise UsageError(
-            f"prevalence_bounds={pair!r}: give (low, high) with 0 <= low <= high <= 1, low below 1 "
-            "and high above 0."
-        )
+        raise _bounds_error(pair)
     return ends
 
 
-def _by_class(name: str, given: Mapping[Any, float], classes: NDArray[Any]) -> Array:
+def _bounds_error(value: object) -> UsageError:
+    return UsageError(
+        "{argument} must be (low, high) with 0 <= low <= high <= 1, low < 1 and high > 0, or a "
+        "dict of such pairs by class; got {value!r}.",
+        code="base-rate-bounds",
+        argument=Argument("prevalence_bounds"),
+        value=value,
+    )
+
+
+def _refuse_unknown(name: str, label: object, classes: list[Any]) -> None:
+    if label not in classes:
+        raise UsageError(
+            "{argument} names the class {label!r}; the classes are {classes}.",
+            code="unknown-class",
+            argument=Argument(name),
+            label=label,
+            classes=classes,
+        )
+
+
+def _by_class(name: str, given: Mapping[Any, Any], classes: Classes) -> Array:
     known = classes.tolist()
     out = np.full(len(known), np.nan)
     for label, share in given.items():
-        if label not in known:
-            raise UsageError(f"{name} names {label!r}; the classes are {known!r}.")
-        number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
-        if not number or not np.isfinite(share):
-            raise UsageError(f"{name} gives class {label!r} the share {share!r}: give a number.")
+        _refuse_unknown(name, label, known)
+        if not is_number(share) or not np.isfinite(share):
+            raise UsageError(
+                "{argument} must give class {label!r} a number, got {value!r}.",
+                code="base-rate-type",
+                argument=Argument(name),
+                label=label,
+                value=share,
+            )
         out[known.index(label)] = float(share)
     return out
 
 
 def entropy_shares(default: Array, divergence: Array) -> Array:
-    """Return default * exp(-divergence), made to sum to 1 (000 eq 5).
+    """Return default * exp(-divergence), scaled to sum to 1 (000 eq 5).
 
     Examples
     --------
@@ -210,7 +264,7 @@ def entropy_shares(default: Array, divergence: Array) -> Array:
 
 
 def within_bounds(shares: Array, bounds: Array | None) -> Array:
-    """Return the shares within bounds that have the least divergence from the given ones.
+    """Return the shares within the bounds with the smallest divergence from the given ones.
 
     They are clip(c * share, low, high) for the one c at which they sum to 1.
 
@@ -223,7 +277,7 @@ def within_bounds(shares: Array, bounds: Array | None) -> Array:
         return shares
     low, high = bounds.T
     with np.errstate(divide="ignore"):
-        log_share = np.maximum(np.log(shares), -1e4)  # a share of 0 stays out unless it must
+        log_share = np.maximum(np.log(shares), -1e4)  # a share of 0 stays 0 unless it cannot
     least, greatest = -log_share.max() - 800.0, -log_share.min() + 800.0  # of log c
     for _ in range(200):
         middle = least + (greatest - least) / 2
@@ -231,7 +285,7 @@ def within_bounds(shares: Array, bounds: Array | None) -> Array:
         least, greatest = (middle, greatest) if total < 1 else (least, middle)
     out = np.clip(_exp(greatest + log_share), low, high)
     inside = (out > low) & (out < high)
-    if inside.any():  # the last rounding goes to classes that may move
+    if inside.any():  # rounding is put on the classes that are free to move
         out[inside] *= (1.0 - out[~inside].sum()) / out[inside].sum()
     return np.asarray(out)
 

@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, nnls
 
-from scarce.maxent import boxed, kernels
-from scarce.maxent.boxed import EmptyBoxes, Look, Working, bounded_quadratic, minimise
+from scarce.maxent import kernels, solver
+from scarce.maxent.solver import (
+    InfeasibleBoxes,
+    PassResult,
+    WorkingSet,
+    bounded_quadratic,
+    minimise,
+)
 from tests.oracle.interior import minimise_inside
+from tests.problems import refused
 
 # --- quadratics -----------------------------------------------------------------------------------
 
@@ -96,7 +103,7 @@ class Plain:
     """A quadratic in the coefficients with a price on their size: the lasso, solved by hand.
 
     value = sum_j (coef_j - middle_j)^2 / 2 + half_width_j |coef_j|; the gradient on a side is that
-    of Tilted with seen = 1 and target = 0.
+    of TiltProblem with seen = 1 and target = 0.
     """
 
     has_gap = False
@@ -106,22 +113,22 @@ class Plain:
         self.middle = np.atleast_2d(np.asarray(middle, dtype=float))
         self.half_width = np.atleast_2d(np.asarray(half_width, dtype=float))
         self.target = np.zeros_like(self.middle)
-        self.spread = np.ones_like(self.middle)
+        self.deviation = np.ones_like(self.middle)
         self.runs = np.arange(self.middle.shape[1]) if runs is None else np.asarray(runs)
-        self.looks = self.sharpened = 0
+        self.passes = self.sharpened = 0
         self.wrong = 1.0  # what the curvature is multiplied by
 
-    def look(self, coef):
-        self.looks += 1
+    def evaluate(self, coef):
+        self.passes += 1
         with np.errstate(invalid="ignore"):
             price = np.where(coef == 0, 0.0, self.half_width * np.abs(coef))
         value = float(np.sum((coef - self.middle) ** 2) / 2 + price.sum())
-        return Look(value, coef - self.middle, np.ones_like(coef), np.inf)
+        return PassResult(value, coef - self.middle, np.ones_like(coef), np.inf)
 
-    def curvature(self, coef, look, working):
+    def curvature(self, coef, result, working):
         return self.wrong * np.eye(len(working.feature))
 
-    def sharpen(self):
+    def enlarge_sample(self):
         self.sharpened += 1
         self.wrong = 1.0
         return False
@@ -141,7 +148,7 @@ def test_oracle_soft_thresholds(start, rng):
     assert found.converged
     assert found.proves == "gradient norm"
     assert found.certificate <= 1e-10
-    assert found.passes == problem.looks
+    assert found.passes == problem.passes
 
 
 def test_a_coefficient_without_a_box_stays_0():
@@ -157,7 +164,7 @@ def test_a_start_on_the_wrong_side_crosses():
 def test_the_start_is_the_answer():
     problem = Plain([4.0], [1.0])
     found = minimise(problem, np.array([[3.0]]), tol=1e-8)
-    assert found.passes == problem.looks == 1
+    assert found.passes == problem.passes == 1
     assert found.converged
 
 
@@ -183,7 +190,8 @@ def test_values_never_rise(rng):
     problem.wrong = 0.3
     start = rng.normal(size=(1, 20))
     values = [
-        minimise(problem, start, tol=1e-8, max_passes=passes).look.value for passes in range(1, 12)
+        minimise(problem, start, tol=1e-8, max_passes=passes).result.value
+        for passes in range(1, 12)
     ]
     assert len(set(values)) > 2
     assert (np.diff(values) <= 1e-13).all()
@@ -193,15 +201,15 @@ def test_passes_are_counted_and_limited(rng):
     problem = Plain(rng.normal(size=400) * 5, np.full(400, 0.1))
     found = minimise(problem, np.zeros((1, 400)), tol=1e-8, max_passes=2)
     assert not found.converged
-    assert found.passes == problem.looks == 2
+    assert found.passes == problem.passes == 2
     assert found.certificate > 1e-3
 
 
 def test_newcomers_are_the_worst_and_not_too_many(rng):
     problem = Plain(rng.normal(size=400) * 5, np.full(400, 0.1))
-    look = problem.look(np.zeros((1, 400)))
-    working = boxed._working_set(problem, np.zeros((1, 400)), look)
-    worst = np.sort(np.argsort(np.abs(problem.middle[0]))[-boxed.ADMITTED :])
+    result = problem.evaluate(np.zeros((1, 400)))
+    working = solver._working_set(problem, np.zeros((1, 400)), result)
+    worst = np.sort(np.argsort(np.abs(problem.middle[0]))[-solver.ADMITTED :])
     np.testing.assert_array_equal(working.feature, worst)
     np.testing.assert_array_equal(working.side, np.sign(problem.middle[0, worst]))
 
@@ -213,31 +221,29 @@ def test_newcomers_along_the_knots_are_peaks_and_neighbours_of_those_in_use():
 
     def chosen(coef):
         coef = np.array([coef])
-        return boxed._working_set(problem, coef, problem.look(coef)).feature.tolist()
+        return solver._working_set(problem, coef, problem.evaluate(coef)).feature.tolist()
 
     assert chosen([0.0] * 8) == [2, 5]
     assert chosen([0, 0, 2.0, 0, 0, 0, 0, 0]) == [1, 2, 3, 5]
     assert chosen([0, 0, 0, 0, 0, 8.0, 0, 0]) == [2, 5, 6]  # not 4: another run, and in its box
 
 
-def test_the_certificate_is_the_worst_slope_in_spreads():
+def test_the_certificate_is_the_worst_slope_in_standard_deviations():
     problem = Plain([3.0, -2.0, 0.5, 4.0], [1.0, 1.0, 1.0, 1.0])
-    problem.spread = np.array([[1.0, 0.1, 1.0, 8.0]])
+    problem.deviation = np.array([[1.0, 0.1, 1.0, 8.0]])
     coef = np.zeros((1, 4))
-    assert boxed._residual(problem, coef, problem.look(coef)) == pytest.approx(10.0)
-    coef = np.array(
-        [[2.0, -1.0, 0.0, 1.0]]
-    )  # only the last is not settled: slope -2 in spreads of 8
-    assert boxed._residual(problem, coef, problem.look(coef)) == pytest.approx(0.25)
+    assert solver._residual(problem, coef, problem.evaluate(coef)) == pytest.approx(10.0)
+    coef = np.array([[2.0, -1.0, 0.0, 1.0]])  # only the last is not settled: slope -2, unit 8
+    assert solver._residual(problem, coef, problem.evaluate(coef)) == pytest.approx(0.25)
     coef = np.array([[2.0, -1.0, 0.0, 5.0]])  # too far counts as much
-    assert boxed._residual(problem, coef, problem.look(coef)) == pytest.approx(0.25)
+    assert solver._residual(problem, coef, problem.evaluate(coef)) == pytest.approx(0.25)
 
 
 def test_a_gap_is_believed_where_there_is_one():
     problem = Plain([4.0], [1.0])
     problem.has_gap = True
-    plain = problem.look
-    problem.look = lambda coef: plain(coef)._replace(gap=abs(float(coef[0, 0]) - 3.0))
+    plain = problem.evaluate
+    problem.evaluate = lambda coef: plain(coef)._replace(gap=abs(float(coef[0, 0]) - 3.0))
     found = minimise(problem, np.zeros((1, 1)), tol=1e-6)
     assert found.proves == "duality gap"
     assert found.certificate <= 1e-6
@@ -247,7 +253,7 @@ def test_a_gap_is_believed_where_there_is_one():
 def test_a_value_below_every_feasible_one_proves_that_there_is_none():
     problem = Plain([4.0], [1.0])
     problem.lowest = 4.0
-    with pytest.raises(EmptyBoxes, match="No class probabilities meet all boxes") as told:
+    with refused("infeasible-boxes", InfeasibleBoxes) as told:
         minimise(problem, np.zeros((1, 1)), tol=1e-12)
     assert told.value.coef.shape == (1, 1)
 
@@ -255,22 +261,22 @@ def test_a_value_below_every_feasible_one_proves_that_there_is_none():
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
 def test_a_value_that_is_not_finite_is_not_accepted(odd):
     problem = Plain([4.0], [1.0])
-    plain = problem.look
-    problem.look = lambda coef: plain(coef)._replace(
+    plain = problem.evaluate
+    problem.evaluate = lambda coef: plain(coef)._replace(
         value=odd if abs(coef[0, 0]) > 3.5 else plain(coef).value
     )
     problem.wrong = 0.5
     found = minimise(problem, np.zeros((1, 1)), tol=1e-8)
     np.testing.assert_allclose(found.coef, [[3.0]], atol=1e-8)
-    assert np.isfinite(found.look.value)
+    assert np.isfinite(found.result.value)
 
 
 def test_slopes_of_both_sides():
     problem = Plain([3.0], [1.0])
     problem.target = np.array([[0.25]])
-    look = Look(0.0, np.array([[0.8]]), np.array([[0.4]]), np.inf)
-    up, down = boxed._slopes(problem, look)
+    result = PassResult(0.0, np.array([[0.8]]), np.array([[0.4]]), np.inf)
+    up, down = solver._slopes(problem, result)
     assert up[0, 0] == pytest.approx(0.4 + (0.8 - 0.1))
     assert down[0, 0] == pytest.approx(0.4 - (0.8 - 0.1))
-    working = Working(np.array([0, 0]), np.array([0, 0]), np.array([1.0, -1.0]))
-    np.testing.assert_allclose(boxed._pick((up, down), working), [1.1, -0.3])
+    working = WorkingSet(np.array([0, 0]), np.array([0, 0]), np.array([1.0, -1.0]))
+    np.testing.assert_allclose(solver._pick((up, down), working), [1.1, -0.3])
