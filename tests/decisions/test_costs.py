@@ -465,3 +465,17 @@ def test_thresholds_by_row_can_be_written_as_json():
 )
 def test_whether_the_order_of_the_classes_matters(costs, wanted):
     assert order_matters(CostMatrix(costs, actions=range(len(costs)))) is wanted
+
+
+def test_a_notebook_shows_the_costs_as_a_table_with_headers():
+    page = CostMatrix.binary(
+        false_alarm=5, miss="0.8 * `<amount>`", classes=("a&b", "c")
+    )._repr_html_()
+    assert page.count('scope="col"') == 3
+    assert page.count('scope="row"') == 2
+    assert "<caption>" in page
+    assert "a&amp;b" in page
+    assert "<amount>" not in page
+    fixed = CostMatrix.zero_one(2).with_abstain(0.6)._repr_html_()
+    assert "while p(1) is below 0.5" in fixed
+    assert "never" in fixed

@@ -7,15 +7,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from scarce import (
-    CostMatrix,
-    DataError,
-    UsageError,
-    correct_prior,
-    decide,
-    expected_cost,
-)
-from scarce.decisions.decide import PIECE, cheapest, class_probabilities
+from scarce import CostMatrix, DataError, UsageError, correct_prior, decide, expected_cost
+from scarce.decisions.decide import PIECE, cheapest, class_probabilities, decision_table
 from tests.problems import refused, warned
 
 
@@ -219,3 +212,10 @@ def test_the_order_of_the_columns_can_be_told_and_is_asked_for():
         decide(sorted_columns[:, ::-1], costs)
     with warned("unsorted-classes"):
         expected_cost(sorted_columns[:, ::-1], costs)
+
+
+def test_a_notebook_shows_decisions_as_a_table_with_headers():
+    page = decision_table(np.linspace(0, 1, 12), CostMatrix.zero_one(2))._repr_html_()
+    assert page.count("<tr>") == 9
+    assert page.count('scope="row"') == 8
+    assert "... and 4 more" in page

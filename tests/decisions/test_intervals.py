@@ -31,10 +31,7 @@ def lettered(table):
 def dearest(value, low, high):
     """The same maximum by a linear programme."""
     answer = linprog(
-        -value,
-        A_eq=np.ones((1, len(value))),
-        b_eq=[1.0],
-        bounds=list(zip(low, high, strict=True)),
+        -value, A_eq=np.ones((1, len(value))), b_eq=[1.0], bounds=list(zip(low, high, strict=True))
     )
     assert answer.status == 0
     return -answer.fun

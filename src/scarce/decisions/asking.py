@@ -118,11 +118,7 @@ class ValueOfAsking(Record):
 
 
 def value_of_asking(
-    prob: ArrayLike,
-    costs: CostsLike,
-    *,
-    price: ArrayLike = 0.0,
-    answers: ArrayLike | None = None,
+    prob: ArrayLike, costs: CostsLike, *, price: ArrayLike = 0.0, answers: ArrayLike | None = None
 ) -> ValueOfAsking:
     """Say, row by row, what it is worth to ask somebody before acting.
 

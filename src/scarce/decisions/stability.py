@@ -113,10 +113,7 @@ class StableRange(Record):
 
 
 def stable_range(
-    prob: ArrayLike,
-    costs: CostsLike,
-    *,
-    vary: Pair | list[Pair] | None = None,
+    prob: ArrayLike, costs: CostsLike, *, vary: Pair | list[Pair] | None = None
 ) -> StableRange:
     """Say by which factors a cost may be multiplied before each row's action changes.
 
