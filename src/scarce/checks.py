@@ -383,6 +383,29 @@ def read_threshold(threshold: Any, names: list[Any]) -> list[float]:
     return [value] * len(names)
 
 
+def refuse_one_class(classes: Sequence[Any] | NDArray[Any], weight: Array) -> None:
+    """Refuse to fit unless at least two classes, and all that are named, have weight above 0.
+
+    Examples
+    --------
+    >>> refuse_one_class(["ham", "spam"], np.array([0.0, 3.0]))
+    Traceback (most recent call last):
+    ...
+    scarce.errors.DataError: Labelled rows of at least two classes are needed; there is only one ...
+    """
+    present = [
+        repr(name) for name, w in zip(np.asarray(classes).tolist(), weight, strict=True) if w
+    ]
+    if len(present) < 2 or len(present) < len(classes):
+        raise DataError(
+            "Labelled rows of at least two classes are needed; there is only one class with weight "
+            "above 0: {classes}.",
+            code="one-class",
+            classes=", ".join(present) or "none",
+            remedy="Label rows of the other class too.",
+        )
+
+
 # --- single values --------------------------------------------------------------------------------
 
 

@@ -74,7 +74,7 @@ def test_scratch_memory_is_reused_within_a_thread():
 
 
 def test_add_keeps_the_kind_of_result():
-    from scarce.gaussian.classifier import Moments
+    from scarce.gaussian.moments import Moments
 
     one = Moments(*(np.ones(2) for _ in range(4)))
     total = add(one, one)

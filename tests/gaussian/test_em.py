@@ -7,14 +7,16 @@ from scipy.stats import multivariate_normal, norm
 
 from scarce import GaussianBayes
 from scarce.datasets import hide_features, make_revealed_classes
-from scarce.gaussian import fitting as bayes_fit
-from scarce.gaussian.em_driver import climb
+from scarce.errors import Argument
+from scarce.gaussian import fitting
+from scarce.gaussian.em import run_em
+from tests.problems import codes
 
 
 @pytest.fixture(autouse=True)
 def used_whether_they_help_or_not(monkeypatch):
-    """The climb itself is tested here; whether it is worth taking, in test_bayes_unlabelled.py."""
-    monkeypatch.setattr(bayes_fit, "_helped", lambda *_: bayes_fit.Helped(True, None, []))
+    """EM itself is tested here; whether it is worth using, in test_unlabelled.py."""
+    monkeypatch.setattr(fitting, "judge_unlabelled", lambda *_: fitting.Judged(True, None, []))
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +208,7 @@ def test_the_likelihood_never_falls_and_strides_save_passes(kind):
 def test_strides_are_refused_where_they_lose():
     """A hill on which every stride lands lower: plain steps go on."""
 
-    class Hill:
+    class Problem:
         tried = 0
 
         def expect(self, at):
@@ -221,19 +223,19 @@ def test_strides_are_refused_where_they_lose():
         def step(self, at, _):
             return at + 0.5 * (1.0 - at)
 
-        def flat(self, at):
+        def to_vector(self, at):
             return np.array([at])
 
-        def solid(self, numbers):
+        def from_vector(self, numbers):
             self.tried += 1
             if self.tried % 2:
                 raise np.linalg.LinAlgError
             return 1.5
 
-    done = climb(Hill(), 0.0, tol=1e-6, max_passes=200)
+    done = run_em(Problem(), 0.0, tol=1e-6, max_passes=200)
     assert done.converged
     assert (np.diff(done.path) >= 0).all()
-    short = climb(Hill(), 0.0, tol=1e-6, max_passes=5)
+    short = run_em(Problem(), 0.0, tol=1e-6, max_passes=5)
     assert not short.converged
     assert short.passes <= 6
 
@@ -241,11 +243,13 @@ def test_strides_are_refused_where_they_lose():
 def test_a_fit_that_ran_out_of_passes_says_so(data):
     model = GaussianBayes("full", max_iter=3).fit(*data)
     assert not model.report_.converged
-    assert "greater max_iter than 3" in model.report_.warnings[0]
+    said = model.report_.warnings[0]
+    assert said.code == "not-converged"
+    assert said.fields["max_iter"] == Argument("max_iter", 3)
 
 
 def test_invariant_complete_rows_are_the_closed_form(data):
-    """One hole that hides nothing of weight: EM and closed form agree."""
+    """One missing value that hides nothing of weight: EM and closed form agree."""
     X, y = np.where(np.isnan(data[0]), 1.0, data[0]), data[1]
     more = np.vstack([X, [[np.nan, np.nan, np.nan]]])
     labels = np.append(y, 0.0)
@@ -257,7 +261,7 @@ def test_invariant_complete_rows_are_the_closed_form(data):
         assert em.class_weight_seen_.tolist() == [111, 50]
 
 
-def test_holes_at_random_given_the_rest_do_not_mislead():
+def test_values_missing_at_random_given_the_rest_do_not_mislead():
     """A second value is asked for only where the first is high: leaving rows out would bias."""
     rng = np.random.default_rng(5)
     X = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 4000)
@@ -288,9 +292,9 @@ def test_simulation_class_shares_when_labels_are_revealed_at_different_rates(kin
     wrong = np.abs(model.predict_proba(sample.X) - sample.prob).mean()
     told = GaussianBayes(kind, priors=[0.9, 0.1]).fit(sample.X, sample.y)
     assert wrong < np.abs(told.predict_proba(sample.X) - sample.prob).mean()
-    text = " ".join(model.report_.warnings)
-    assert "revealed at different rates (0.0 1.8 %, 1.0 39 %)" in text
-    assert "Gaussian" in text
+    used, differ = model.report_.warnings[-2:]
+    assert codes([used, differ]) == ["unlabelled-used", "labelling-rates-differ"]
+    assert differ.fields["rates"] == "0.0 1.8 %, 1.0 39 %"
 
 
 def test_simulation_unlabelled_rows_help_a_rare_class():

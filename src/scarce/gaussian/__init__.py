@@ -1,1 +1,1 @@
-"""Generative classes (paper 003): densities with missing values, EM, `GaussianBayes`."""
+"""Gaussian classes (paper 003): moments, densities with missing values, EM, `GaussianBayes`."""

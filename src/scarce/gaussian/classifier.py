@@ -1,16 +1,16 @@
-"""Gaussian Bayes: a model of each class, so holes cost nothing and strange rows are noticed.
+"""Gaussian Bayes: a model of each class, which handles missing values and notices outliers.
 
-    log p(y) + log N(seen values; mean_y, covariance_y cut to them)             (003 1.3 to 1.6)
+    log p(y) + log N(observed values; mean_y, covariance_y restricted to them)      (003 1.3 to 1.6)
 
 One fold gives the moments of each class; a missing value is integrated out exactly. Covariances of
-small classes are drawn together (shrinkage.py), holes in the rows to learn from and rows without
-label are met by EM (bayes_missing.py). Assumes Gaussian features within a class.
+small classes are shrunk (shrinkage.py); missing values in the rows to learn from and unlabelled
+rows are handled by EM (fitting.py, em.py). Assumes Gaussian features within a class.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,69 +20,124 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from scarce.checks import FLAG, Constraint, Number, Word, check_parameters
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
-from scarce.gaussian import settings as bayes_checks
-from scarce.gaussian import views as bayes_views
-from scarce.gaussian.densities import (
-    Classes,
-    log_tail,
-    nearest_of_covariances,
-    nearest_of_variances,
+from scarce.errors import Argument, DataError, UsageError, refuse_array
+from scarce.gaussian.densities import log_tail, nearest_of_covariances, nearest_of_variances
+from scarce.gaussian.fitting import (
+    DIAGONAL,
+    KINDS,
+    Learned,
+    Settings,
+    gaussians,
+    joint_log_proba,
+    learn,
+    learn_from_moments,
+    narrow_remarks,
+    used_columns,
 )
-from scarce.gaussian.fitting import Learned, joint_log_proba, learn, settle
 from scarce.gaussian.moments import (
     CrossMoments,
     Moments,
     class_moments,
+    cross_moments,
+    embed_classes,
     from_state,
+    merge_cross_moments,
     merge_moments,
+    shift_origin,
+    to_state,
+    typical_values,
+    value_moments,
 )
 from scarce.io.inputs import refuse_categories, rows_to_fit, rows_to_predict
 from scarce.results import FitReport
 
-__all__ = ["GaussianBayes", "CrossMoments", "Moments", "class_moments", "merge_moments"]
+SHARED = ("shared", "shared-diag")
+PARAMETERS: dict[str, list[Constraint]] = {
+    "covariance": [Word(*KINDS)],
+    "var_smoothing": [Number(0)],
+    "shrinkage": [Word("auto"), Number(0, 1)],
+    "unbiased": [FLAG],
+    "unlabelled": [Word("ignore", "use")],
+    "tol": [Number(0, open_low=True)],
+    "max_iter": [Number(1, whole=True)],
+}
+OF_SOME_FITS = (
+    "covariance_",
+    "shrinkage_",
+    "moments_",
+    "unlabelled_share_",
+    "reveal_rate_",
+    "unlabelled_used_",
+    "unlabelled_loss_",
+    "log_likelihood_path_",
+)
+
+
+class Discriminant(NamedTuple):
+    """Log odds of the second of two classes as a function of a complete row."""
+
+    quadratic: Array  # (d, d), 0 where the classes share their covariance
+    linear: Array  # (d,)
+    constant: float
+
+    def __call__(self, X: ArrayLike) -> Array:
+        """Return the log odds of rows, shape (n,)."""
+        X = np.asarray(X, dtype=np.float64)
+        return np.asarray(
+            np.einsum("ij,jk,ik->i", X, self.quadratic, X) + X @ self.linear + self.constant
+        )
+
+
+def _takes_batches(model: GaussianBayes) -> bool:
+    """Whether there is a partial_fit, in the manner of scikit-learn: by AttributeError."""
+    if model.unlabelled == "use":
+        raise AttributeError(
+            "unlabelled='use' passes over all rows several times, so there is no partial_fit: "
+            "call fit on all rows, or use unlabelled='ignore'."
+        )
+    return True
 
 
 class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Gaussian model of each class that takes missing features and unlabelled rows as they are.
+    """Gaussian model of each class that accepts missing values and unlabelled rows.
 
     Parameters
     ----------
     covariance : {"diag", "shared-diag", "full", "shared", "shrunk"}
-        What is learned of the spread within a class: one variance per class and feature (naive
-        Bayes); one per feature for all classes; one covariance matrix per class (QDA); one for all
-        classes (LDA); or one per class drawn towards what the classes share, which is the choice
-        for a class with few rows.
+        One variance per class and feature (naive Bayes); one per feature for all classes; one
+        covariance matrix per class (QDA); one for all classes (LDA); or one per class shrunk
+        towards the pooled one, which is the choice for a class with few rows.
     priors : array-like of shape (n_classes,), optional
         Class shares to predict with; by default those of the labelled rows, or with
         unlabelled="use" those of all rows. Unlabelled rows are then taken to have these shares.
     var_smoothing : float
-        "diag" kinds: added to every variance, as a share of the feature's own variance over all
-        classes, so that a feature that is constant within a class does not decide everything; no
-        other feature's unit matters. Other kinds: a feature whose pooled variance is a smaller
-        share than this of its whole variance is taken to have that much; nothing is added
-        otherwise.
+        "diag" kinds: added to every variance, as a fraction of the feature's own variance over all
+        classes; a feature that is constant within a class then does not decide everything, and no
+        other feature's unit matters. Other kinds: the smallest pooled variance of a feature, as a
+        fraction of its total variance; nothing is added otherwise.
     engine : None, "threads", "processes", Executor or Dask client
-        Who runs the blocks of rows. Does not change a bit of the result.
+        What processes the blocks of rows. Does not change a bit of the result.
     shrinkage : "auto" or float from 0 to 1
-        For "shrunk": how far each class is drawn. "auto" chooses for each class the intensity, and
-        what it is drawn to, that make a row left out most probable (see shrinkage.py); a number
-        draws every class that far towards the pooled covariance.
+        For "shrunk": how far each class is shrunk. "auto" chooses for each class the intensity and
+        the target that make a left-out row most probable (see shrinkage.py); a number shrinks
+        every class that far towards the pooled covariance.
     unbiased : bool
         Divide by n_y - 1 within a class and by n - K where pooled, as scikit-learn's discriminant
         analyses did before version 1.9, instead of by n_y and n (maximum likelihood, as in 003).
     unlabelled : {"ignore", "use"}
-        "use" learns from rows without label too: each enters every class with its posterior
-        probability. That leans on the Gaussian shape of the classes, and on unlabelled rows being
-        of these classes and no others. So it is compared with "ignore" on labelled rows that are
-        left out in five folds (log loss), and taken back with a remark where it is worse.
+        "use" learns from unlabelled rows too: each enters every class with its posterior
+        probability. That relies on Gaussian classes, and on unlabelled rows belonging to these
+        classes and no others. So it is compared with "ignore" by the log loss of labelled rows
+        left out in five folds, and undone with a remark where it is worse.
     tol : float
-        Where passes are needed: largest entry of the gradient of the log likelihood, per unit of a
-        class's weight, in coordinates where the class has mean 0 and covariance 1.
+        For fits by EM: largest entry of the gradient of the log likelihood, per unit of a class's
+        weight, in coordinates where the class has mean 0 and covariance 1.
     max_iter : int
-        Most passes over the rows of one climb; a fit has up to three.
+        Most passes over the rows of one EM run; a fit has up to three.
 
     Attributes
     ----------
@@ -96,12 +151,12 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     class_weight_seen_ : ndarray of shape (n_classes,)
         Total weight of the labelled rows of each class.
     used_ : ndarray of bool, shape (n_features_in_,)
-        False for features of which some class has never shown a value, and for those with one
-        value in all labelled rows; they are left out.
+        False for features that are missing in all rows of some class, and for those that are
+        constant; they are not used.
     shrinkage_ : ndarray of shape (n_classes,)
-        How far each covariance was drawn; 0 where it was not. Not for "diag" kinds.
+        How far each covariance was shrunk; 0 where it was not. Not for "diag" kinds.
     moments_ : dict of ndarray
-        What `partial_fit` goes on from. Absent where the fit took EM.
+        What `partial_fit` continues from. Absent after EM.
     unlabelled_share_, reveal_rate_ : ndarray of shape (n_classes,)
         With unlabelled="use": class shares among the unlabelled rows, and the estimated share of
         each class's rows that carry a label.
@@ -111,22 +166,22 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Mean log loss of left-out labelled rows without and with the unlabelled ones, under the
         class shares of the labelled rows. Absent where a class has too few to leave some out.
     log_likelihood_path_ : ndarray
-        Where the fit took EM: of the points of the last climb; never falls.
+        After EM: log likelihoods of the last run; never decreases.
     n_iter_ : int
         Passes over the rows, as in the report.
     report_ : FitReport
 
-    **Assumes** that features are measurements (rows with categories are refused) and Gaussian
-    within a class, for "diag" kinds independent too; that labelled rows of a class are a fair
-    sample of it; and that whether a value is missing says nothing about the class or the value.
+    **Assumes** that features are numeric (rows with categories are refused) and Gaussian within a
+    class, for "diag" kinds independent too; that labelled rows of a class are a fair sample of it;
+    and that whether a value is missing says nothing about the class or the value.
 
     Notes
     -----
     Predicting with p patterns of missing values costs one Cholesky factor per pattern and class,
     classes * (p d^3 + n d^2) for n rows and d features; "diag" kinds cost classes * n * d.
 
-    Standard deviations may lie between 1e-145 and 1e145; beyond, squares are no ordinary numbers in
-    double precision, and the column is refused by name.
+    Standard deviations may lie between 1e-145 and 1e145; beyond, squares leave the range of double
+    precision, and the column is refused by name.
 
     Examples
     --------
@@ -167,7 +222,14 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # --- learning ---------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike | Rows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Learn from labelled rows, and from unlabelled ones where asked for and where they help.
 
         Parameters
@@ -186,16 +248,22 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        bayes_checks.parameters(self)
+        check_parameters(self, PARAMETERS)
         begin = time.perf_counter()
-        bayes_checks.forget(self)
+        for name in OF_SOME_FITS:  # what an earlier fit of another kind left
+            self.__dict__.pop(name, None)
         rows, self.classes_ = rows_to_fit(self, X, y, sample_weight, engine=self.engine)
         refuse_categories(rows, type(self).__name__)
-        return self._take(learn(self, rows, groups), begin, self.column_profile_.remarks)
+        learned = learn(self._settings(), rows, groups)
+        return self._take(learned, begin, self.column_profile_.remarks)
 
-    @available_if(bayes_checks.takes_batches)  # type: ignore[untyped-decorator]
+    @available_if(_takes_batches)  # type: ignore[untyped-decorator]
     def partial_fit(
-        self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None
+        self,
+        X: ArrayLike | Rows,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn from more rows, with the same result as one fit on all of them.
 
@@ -204,7 +272,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. Kinds with covariances need rows without holes here.
+            As in `fit`. Kinds with covariances need complete rows here.
         classes : array-like, optional
             All classes that will ever come, at the first call; by default those of its rows. A
             class may come later: until each has a row, the model cannot predict.
@@ -213,11 +281,11 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        bayes_checks.parameters(self)
+        check_parameters(self, PARAMETERS)
         begin = time.perf_counter()
         first = not hasattr(self, "classes_")
-        bayes_checks.may_go_on(self, first)
         if not first:
+            self._check_continues()
             same = rows_to_predict(self, X)  # the same columns as before
             X = same if isinstance(X, Rows) else X
         rows, found = rows_to_fit(self, X, y, sample_weight, engine=self.engine)
@@ -226,54 +294,142 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if first:
             self.classes_ = found if classes is None else np.unique(np.asarray(classes))
         try:
-            moments, origin = bayes_checks.gathered(self, rows, found, classes)
+            moments, origin = self._all_moments(rows, found, classes)
         except Exception:
             if first:
                 del self.classes_
             raise
-        learned = settle(self, moments, origin)
-        if learned is None:  # some class has no row yet
+        if not (moments.weight > 0).all():  # some class has no row yet
+            self.moments_ = to_state(moments, origin)
             return self
-        return self._take(learned, begin)
+        return self._take(learn_from_moments(self._settings(), moments, origin), begin)
+
+    def _settings(self) -> Settings:
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        return Settings(
+            **self.get_params(deep=False),
+            classes=self.classes_,
+            names=tuple(str(name) for name in names),
+        )
 
     def _take(self, learned: Learned, begin: float, remarks: tuple[str, ...] = ()) -> Self:
-        """Note what was learned."""
+        """Set the fitted attributes and the report."""
         for name, value in learned.attributes.items():
             setattr(self, name, value)
         self.n_iter_ = learned.passes
+        narrow = narrow_remarks(self._settings(), self.variance_, self.used_)
         self.report_ = FitReport(
             converged=learned.converged,
             certificate=learned.certificate,
             objective=learned.objective,
             passes=learned.passes,
             seconds=time.perf_counter() - begin,
-            warnings=(*remarks, *learned.remarks, *bayes_checks.narrow(self)),
+            warnings=(*remarks, *learned.remarks, *narrow),
             proves=learned.proves,
         )
         return self
 
+    # --- batches ----------------------------------------------------------------------------------
+
+    def _check_continues(self) -> None:
+        """Refuse partial_fit where it could not equal one fit on all rows."""
+        kept = getattr(self, "moments_", None)
+        if kept is None:
+            raise UsageError(
+                "This model was fitted by EM (missing values with {covariance}, or unlabelled "
+                "rows), so partial_fit cannot continue from it.",
+                code="cannot-continue",
+                covariance=Argument("covariance", self.covariance),
+                remedy="Call fit on all rows, or partial_fit on a new model.",
+            )
+        if ("scatter" in kept) == (self.covariance in DIAGONAL):
+            raise UsageError(
+                "{covariance} needs other moments than those of the earlier batches.",
+                code="cannot-continue",
+                covariance=Argument("covariance", self.covariance),
+                remedy="Call partial_fit on a new model.",
+            )
+
+    def _all_moments(
+        self, rows: Rows, found: NDArray[Any], classes: ArrayLike | None
+    ) -> tuple[Moments | CrossMoments, Array]:
+        """Return the moments of all batches so far with this one, and their origin."""
+        positions = self._class_positions(found, classes)
+        n_classes, origin = len(self.classes_), typical_values(rows)
+        kept = getattr(self, "moments_", None)
+        before, start = (None, origin) if kept is None else from_state(kept)
+        if self.covariance in DIAGONAL:
+            batch: Moments = rows.fold(class_moments, (len(found), origin), engine=self.engine)
+            self._check_variances(batch, origin, rows)
+            batch = shift_origin(embed_classes(batch, positions, n_classes), origin - start)
+            return (merge_moments(before, batch) if isinstance(before, Moments) else batch), start
+        params = (len(found), origin, None)
+        cross: CrossMoments = rows.fold(cross_moments, params, engine=self.engine)
+        if cross.incomplete.weight.any():
+            raise DataError(
+                "{rows:g} labelled rows of this batch have missing values; with {covariance} "
+                "these need all rows at once.",
+                code="missing-in-batch",
+                rows=float(cross.incomplete.weight.sum()),
+                covariance=Argument("covariance", self.covariance),
+                diag=Argument("covariance", "diag"),
+                remedy="Call fit on all rows, leave these rows out, or use {diag}.",
+            )
+        self._check_variances(value_moments(cross), origin, rows)
+        cross = shift_origin(embed_classes(cross, positions, n_classes), origin - start)
+        return (
+            merge_cross_moments(before, cross) if isinstance(before, CrossMoments) else cross
+        ), start
+
+    def _check_variances(self, values: Moments, origin: Array, rows: Rows) -> None:
+        used_columns(self._settings(), values, origin, rows)  # refuses numbers out of range
+
+    def _class_positions(self, found: NDArray[Any], classes: ArrayLike | None) -> NDArray[np.intp]:
+        """Return the position of each class of a batch among all classes."""
+        if classes is not None and not np.array_equal(
+            np.unique(np.asarray(classes)), self.classes_
+        ):
+            raise UsageError(
+                "{classes} are not those of the first call, {known}.",
+                code="class-mismatch",
+                classes=Argument("classes", np.asarray(classes).tolist()),
+                known=self.classes_.tolist(),
+                remedy="Leave classes out, or start with a new model.",
+            )
+        known = {label: place for place, label in enumerate(self.classes_.tolist())}
+        unknown = [label for label in found.tolist() if label not in known]
+        if unknown:
+            raise DataError(
+                "y holds {labels}; the classes of the first call of partial_fit are {classes}.",
+                code="unknown-class",
+                labels=unknown[:5],
+                classes=self.classes_.tolist(),
+                remedy="Name all classes at the first call: classes=[...].",
+            )
+        return np.array([known[label] for label in found.tolist()], dtype=np.intp)
+
     # --- predicting -------------------------------------------------------------------------------
 
-    def predict_joint_log_proba(self, X: Any) -> Array:
-        """Return log p(class) + log p(seen features | class), shape (n, n_classes)."""
+    def predict_joint_log_proba(self, X: ArrayLike | Rows) -> Array:
+        """Return log p(class) + log p(observed features | class), shape (n, n_classes)."""
         rows = self._rows(X)
         return joint_log_proba(vars(self), np.log(self.class_prior_), rows, self.engine)
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: ArrayLike | Rows) -> Array:
         """Return the logarithm of each class's probability, shape (n, n_classes)."""
         joint = self.predict_joint_log_proba(X)
         return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: ArrayLike | Rows) -> Array:
         """Return each class's probability, shape (n, n_classes)."""
         return np.asarray(softmax(self.predict_joint_log_proba(X), axis=1))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike | Rows) -> NDArray[Any]:
         """Return the most probable class of each row."""
         best = self.predict_joint_log_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: ArrayLike | Rows) -> Array:
         """Return the log odds of the second of two classes, (n,), or the joint log probabilities.
 
         With two classes this is 003's discriminant function; above 0 means the second class.
@@ -281,20 +437,20 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         joint = self.predict_joint_log_proba(X)
         return np.asarray(joint[:, 1] - joint[:, 0]) if joint.shape[1] == 2 else joint
 
-    def log_density(self, X: Any) -> Array:
-        """Return log p(seen features) under the mixture of all classes, shape (n,).
+    def log_density(self, X: ArrayLike | Rows) -> Array:
+        """Return log p(observed features) under the mixture of all classes, shape (n,).
 
-        In the units of the data, and with fewer values seen it is the density of those alone:
-        compare it between rows that show the same features.
+        In the units of the data; where values are missing, the density of the observed ones alone:
+        compare it between rows with the same features observed.
         """
         return np.asarray(logsumexp(self.predict_joint_log_proba(X), axis=1))
 
-    def outlier_score(self, X: Any) -> Array:
+    def outlier_score(self, X: ArrayLike | Rows) -> Array:
         """Return how far out a row lies for the class that it fits best, shape (n,).
 
         -log10 of the chi-square tail probability of the squared Mahalanobis distance to the nearest
-        class, with as many degrees of freedom as values seen: 3 means that one row in a thousand of
-        that class lies so far out. A row without any value has score 0.
+        class, with as many degrees of freedom as observed values: 3 means that one row in a
+        thousand of that class lies so far out. A row without any value has score 0.
 
         **Assumes** that the class is Gaussian with the mean and covariance learned; with few rows
         per feature those are themselves uncertain, and ordinary new rows score higher. Says
@@ -302,37 +458,13 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         rows = self._rows(X)
         if hasattr(self, "covariance_"):
-            found = rows.map(nearest_of_covariances, self._gaussians(), engine=self.engine)
+            found = rows.map(nearest_of_covariances, gaussians(vars(self)), engine=self.engine)
         else:
             params = (self.mean_, self.used_ / self.variance_, self.used_)
             found = rows.map(nearest_of_variances, params, engine=self.engine)
         return np.asarray(np.maximum(-log_tail(found[:, 0], found[:, 1]) / np.log(10.0), 0.0))
 
-    def discriminant(self) -> bayes_views.Discriminant:
-        """Return the log odds of two classes as x'Ax + b'x + c, for rows without holes.
-
-        Around x = 0: with features far from 0 for their spread, `decision_function` keeps more
-        digits.
-        """
-        self._check_ready()
-        return bayes_views.discriminant(self)
-
-    @property
-    def coef_(self) -> Array:
-        """Weights of the linear log odds, shape (1, n_features_in_); shared kinds, two classes."""
-        return bayes_views.linear(self, "coef_")[0]
-
-    @property
-    def intercept_(self) -> Array:
-        """Constant of the linear log odds, shape (1,), with log(p / (1 - p)) of the priors."""
-        return bayes_views.linear(self, "intercept_")[1]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: ArrayLike | Rows) -> Rows:
         self._check_ready()
         return rows_to_predict(self, X, engine=self.engine)
 
@@ -341,13 +473,157 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "mean_"):
             missing = self.classes_[from_state(self.moments_)[0].weight == 0].tolist()
             raise NotFittedError(
-                f"Classes without any labelled row so far: {missing}. Call partial_fit with some."
+                f"Classes without a labelled row so far: {missing}. Call partial_fit with some."
             )
 
-    def _gaussians(self) -> Classes:
-        one = self.covariance_.ndim == 2
-        return Classes(self.mean_, self.covariance_[None] if one else self.covariance_, self.used_)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    # --- the discriminant function ----------------------------------------------------------------
+
+    def discriminant(self) -> Discriminant:
+        """Return the log odds of two classes as x'Ax + b'x + c, for complete rows.
+
+        Around x = 0: where features are far from 0 compared to their standard deviation,
+        `decision_function` keeps more digits.
+
+        Notes
+        -----
+        003 sections 1.4, 1.6: A = (C_-^-1 - C_+^-1) / 2,   b = C_+^-1 m_+ - C_-^-1 m_-,
+        c = log p_+ / p_- + (m_-' C_-^-1 m_- - m_+' C_+^-1 m_+ + log det C_- - log det C_+) / 2.
+        Where the classes share C, A is 0 and the log odds are linear: the form of a logistic
+        regression.
+        """
+        self._check_ready()
+        if len(self.classes_) != 2:
+            raise UsageError(
+                "A discriminant function separates two classes; there are {n_classes}.",
+                code="needs-two-classes",
+                n_classes=len(self.classes_),
+                remedy="Compare the columns of predict_joint_log_proba(X).",
+            )
+        inverse, log_det = self._inverses()
+        turned = np.einsum("ijk,ik->ij", inverse, self.mean_)
+        length = np.einsum("ij,ij->i", turned, self.mean_)
+        odds = np.log(self.class_prior_[1]) - np.log(self.class_prior_[0])
+        constant = float(odds + (length[0] - length[1] + log_det[0] - log_det[1]) / 2)
+        return Discriminant((inverse[0] - inverse[1]) / 2, turned[1] - turned[0], constant)
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the linear log odds, shape (1, n_features_in_); shared kinds, two classes."""
+        return self._linear("coef_")[0]
+
+    @property
+    def intercept_(self) -> Array:
+        """Constant of the linear log odds, shape (1,), with log(p / (1 - p)) of the priors."""
+        return self._linear("intercept_")[1]
+
+    def _linear(self, name: str) -> tuple[Array, Array]:
+        """Return weights (1, d) and constant (1,) of the linear log odds."""
+        if not hasattr(self, "mean_") or self.covariance not in SHARED or len(self.classes_) != 2:
+            raise AttributeError(
+                f"{name} exists for two classes that share their covariance (covariance='shared' "
+                "or 'shared-diag') once fitted; discriminant() gives the quadratic form otherwise."
+            )
+        inverse, _ = self._inverses()
+        # (m_- - m_+)'C^-1(m_- + m_+) / 2, without subtracting two large squares from each other.
+        weights = inverse[0] @ (self.mean_[1] - self.mean_[0])
+        odds = np.log(self.class_prior_[1]) - np.log(self.class_prior_[0])
+        middle = weights @ (self.mean_[0] + self.mean_[1]) / 2
+        return weights[None], np.array([odds - middle])
+
+    def _inverses(self) -> tuple[Array, Array]:
+        """Return inverse covariances, 0 for unused columns, and log determinants."""
+        both = np.outer(self.used_, self.used_)
+        if hasattr(self, "covariance_"):
+            covariance = np.broadcast_to(self.covariance_, (2, *both.shape))
+            deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+            units = deviation[:, :, None] * deviation[:, None, :]
+            inverse = np.linalg.inv(covariance / units) / units
+            log_det = np.linalg.slogdet(covariance / units)[1] + 2 * np.log(deviation).sum(axis=1)
+            return inverse * both, np.asarray(log_det)
+        inverse = np.array([np.diag(1 / row) for row in self.variance_])
+        logs = np.where(self.used_, np.log(self.variance_), 0.0)
+        return inverse * both, np.asarray(logs.sum(axis=1))
+
+    # --- model files ------------------------------------------------------------------------------
 
     def _check_loaded(self) -> None:
         """Refuse a model file whose arrays do not belong together."""
-        bayes_checks.loaded(self)
+        if not hasattr(self, "classes_"):
+            return
+        shape = (len(self.classes_), self.n_features_in_)
+        matrices = (*shape, shape[1])
+        wanted: dict[str, tuple[int, ...]] = {}
+        if hasattr(self, "mean_") or not hasattr(self, "moments_"):
+            wanted = {
+                "mean_": shape,
+                "variance_": shape,
+                "class_prior_": shape[:1],
+                "used_": shape[1:],
+            }
+            if self.covariance not in DIAGONAL:
+                wanted["covariance_"] = matrices[1:] if self.covariance == "shared" else matrices
+                wanted["shrinkage_"] = shape[:1]
+        for name in ("unlabelled_share_", "reveal_rate_"):
+            if hasattr(self, name):
+                wanted[name] = shape[:1]
+        for name, size in wanted.items():
+            refuse_array(name, getattr(self, name, None), size, "b" if name == "used_" else "f")
+        if hasattr(self, "moments_"):
+            self._check_loaded_moments(shape)
+        if "mean_" in wanted:
+            self._check_loaded_values()
+
+    def _check_loaded_moments(self, shape: tuple[int, int]) -> None:
+        sizes: dict[str, tuple[int, ...]] = {
+            "origin": shape[1:],
+            "weight": shape[:1],
+            "mean": shape,
+        }
+        if self.covariance in DIAGONAL:
+            sizes |= {"seen": shape, "squares": shape}
+        else:
+            sizes["scatter"] = (*shape, shape[1])
+        if not isinstance(self.moments_, dict) or set(self.moments_) != set(sizes):
+            raise _invalid("moments_", f"must hold {sorted(sizes)}")
+        for name, size in sizes.items():
+            refuse_array(f"moments_[{name!r}]", self.moments_[name], size)
+
+    def _check_loaded_values(self) -> None:
+        if not (self.variance_ > 0).all():
+            raise _invalid("variance_", "must be above 0")
+        for name in ("class_prior_", "unlabelled_share_"):
+            share = getattr(self, name, None)
+            if share is None:
+                continue
+            least = 0.0 if name == "unlabelled_share_" else np.nextafter(0.0, 1.0)
+            if not ((share >= least).all() and abs(share.sum() - 1.0) <= 1e-9):
+                raise _invalid(name, f"must be above 0 and sum to 1, got {share.tolist()}")
+        intensity = getattr(self, "shrinkage_", np.zeros(0))
+        if not ((intensity >= 0) & (intensity <= 1)).all():
+            raise _invalid("shrinkage_", "must be from 0 to 1")
+        if self.covariance not in DIAGONAL:
+            self._check_loaded_covariances()
+
+    def _check_loaded_covariances(self) -> None:
+        matrices = self.covariance_ if self.covariance_.ndim == 3 else self.covariance_[None]
+        diagonal = np.diagonal(matrices, axis1=-2, axis2=-1)
+        diagonals = np.broadcast_to(diagonal, self.variance_.shape)
+        if not np.allclose(diagonals, self.variance_, atol=0.0):
+            raise _invalid("variance_", "must be the diagonal of covariance_")
+        scale = np.sqrt(diagonal)
+        scaled = matrices / scale[:, :, None] / scale[:, None, :]
+        if not np.allclose(scaled, scaled.transpose(0, 2, 1), rtol=0.0, atol=1e-9):
+            raise _invalid("covariance_", "must be symmetric")
+        try:
+            np.linalg.cholesky(scaled)
+        except np.linalg.LinAlgError:
+            raise _invalid("covariance_", "must be positive definite") from None
+
+
+def _invalid(name: str, expected: str) -> DataError:
+    return DataError("{name} {expected}.", code="invalid-attribute", name=name, expected=expected)

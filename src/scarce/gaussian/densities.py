@@ -2,8 +2,8 @@
 
     log p(seen | y) = -1/2 [ (x - mean)' C^-1 (x - mean) + log det C + k log 2 pi ]      (003 1.5)
 
-with mean and C = covariance of class y cut to the k values that were seen: leaving the others out
-is integrating them out, exactly. Rows are grouped by which values they miss; each pattern costs one
+with mean and C = covariance of class y restricted to the k observed values: leaving the others out
+integrates them out exactly. Rows are grouped by which values are missing; each pattern costs one
 Cholesky factor per class, d^3 / 3, then each row d^2: r rows with p patterns cost about
 classes * (p d^3 + r d^2). Assumes covariances that are not singular (see shrinkage.py).
 """
@@ -21,10 +21,10 @@ from scarce.engine.block import PIECE_ROWS, Array, Block
 
 Mask = NDArray[np.bool_]
 FACTOR_CELLS = 2**18  # 2 MB of factors at a time: LAPACK without a Python loop, still in cache
-LONG = 12  # rows of a pattern from which a matrix product of its own is quicker
+LONG = 12  # rows of a pattern above which a matrix product of its own is quicker
 LOG_2PI = float(np.log(2 * np.pi))
-FARTHEST = 1e140  # a distance beyond is cut: its square would not be a number
-LARGEST = 1e300  # squares of gaps are cut there, in whatever unit; variances are below 1e290
+FARTHEST = 1e140  # larger distances are clipped: their square would overflow
+LARGEST = 1e300  # squared differences are clipped here, in any unit; variances are below 1e290
 
 
 class Classes(NamedTuple):
@@ -36,14 +36,14 @@ class Classes(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """The inverse Cholesky factor of a covariance, for each of some patterns of holes."""
+    """The inverse Cholesky factor of a covariance, for each of some missing-value patterns."""
 
-    half: Array  # (patterns, features, features): |half @ gap|^2 is the squared distance
+    whiten: Array  # (patterns, features, features): |whiten @ gap|^2 is the squared distance
     log_det: Array  # (patterns,)
 
 
 def patterns(seen: Mask) -> tuple[Mask, NDArray[np.intp], NDArray[np.intp]]:
-    """Group rows by which values they show.
+    """Group rows by which values are observed.
 
     Returns
     -------
@@ -81,22 +81,22 @@ def patterns(seen: Mask) -> tuple[Mask, NDArray[np.intp], NDArray[np.intp]]:
 
 
 def factor(covariance: Array, masks: Mask) -> Factors:
-    """Return the factors of one covariance cut to each pattern, all patterns at once.
+    """Return the factors of one covariance restricted to each pattern, all patterns at once.
 
-    A missing value becomes a coordinate of its own with variance 1, which adds 0 to the log
-    determinant, and 0 to the distance when its gap is set to 0.
+    A missing value becomes an independent coordinate with variance 1, which adds 0 to the log
+    determinant, and 0 to the distance when its difference is set to 0.
     """
     cut = covariance * masks[:, :, None] * masks[:, None, :]
     diagonal = np.arange(masks.shape[1])
     cut[:, diagonal, diagonal] = np.where(masks, np.diag(covariance), 1.0)
-    spread = np.sqrt(cut[:, diagonal, diagonal])
-    cut /= spread[:, :, None] * spread[:, None, :]
+    deviation = np.sqrt(cut[:, diagonal, diagonal])
+    cut /= deviation[:, :, None] * deviation[:, None, :]
     lower = np.linalg.cholesky(cut)
-    log_det = 2.0 * (np.log(lower[:, diagonal, diagonal]) + np.log(spread)).sum(axis=1)
-    return Factors(np.linalg.inv(lower) / spread[:, None, :], log_det)
+    log_det = 2.0 * (np.log(lower[:, diagonal, diagonal]) + np.log(deviation)).sum(axis=1)
+    return Factors(np.linalg.inv(lower) / deviation[:, None, :], log_det)
 
 
-class Run(NamedTuple):
+class PatternRun(NamedTuple):
     """Some rows of a block in the order of their patterns: group i has mask i."""
 
     rows: NDArray[np.intp]  # (r,) positions in the block
@@ -104,7 +104,7 @@ class Run(NamedTuple):
     ends: NDArray[np.intp]  # (p + 1,): rows of pattern i are rows[ends[i]:ends[i + 1]]
 
 
-def runs(seen: Mask) -> Iterator[Run]:
+def pattern_runs(seen: Mask) -> Iterator[PatternRun]:
     """Walk rows by pattern, few enough at a time for rows and factors to stay in cache."""
     masks, order, ends = patterns(seen)
     most = max(8, FACTOR_CELLS // max(1, seen.shape[1]) ** 2)
@@ -114,11 +114,11 @@ def runs(seen: Mask) -> Iterator[Run]:
         stop = min(start + PIECE_ROWS, int(ends[min(first + most, len(masks))]))
         last = int(np.searchsorted(ends, stop, side="left"))
         inner = np.clip(ends[first : last + 1], start, stop) - start
-        yield Run(order[start:stop], masks[first:last], inner)
+        yield PatternRun(order[start:stop], masks[first:last], inner)
         start = stop
 
 
-def turn(matrices: Array, gap: Array, ends: NDArray[np.intp]) -> Array:
+def multiply_groups(matrices: Array, gap: Array, ends: NDArray[np.intp]) -> Array:
     """Return matrix i times each row of group i, for all groups: (r, d).
 
     Long groups are one matrix product each, short ones go together: with values missing at random
@@ -145,33 +145,33 @@ def squared_distances(block: Block, classes: Classes) -> tuple[Array, Array, Arr
     distance, log_det, count = np.empty((n, n_classes)), np.empty((n, n_classes)), np.empty(n)
     seen = ~np.isnan(block.X)
     seen &= classes.used
-    for run in runs(seen):
+    for run in pattern_runs(seen):
         group = np.repeat(np.arange(len(run.masks)), np.diff(run.ends))
         count[run.rows] = run.masks.sum(axis=1)[group]
         X, hidden = block.X[run.rows], None if run.masks.all() else ~seen[run.rows]
-        half, logs = np.empty(0), np.empty(0)
+        whiten, logs = np.empty(0), np.empty(0)
         for label in range(n_classes):
             with np.errstate(over="ignore"):
                 gap = X - classes.mean[label]
             if hidden is not None:
                 gap[hidden] = 0.0
             if label < len(classes.covariance):
-                half, logs = factor(classes.covariance[label], run.masks)
-            distance[run.rows, label] = _lengths(gap, half, run.ends)
+                whiten, logs = factor(classes.covariance[label], run.masks)
+            distance[run.rows, label] = _lengths(gap, whiten, run.ends)
             log_det[run.rows, label] = logs[group]
     return distance, log_det, count
 
 
-def _lengths(gap: Array, half: Array, ends: NDArray[np.intp]) -> Array:
-    """Return the squared length of each turned row, finite whatever the gap."""
+def _lengths(gap: Array, whiten: Array, ends: NDArray[np.intp]) -> Array:
+    """Return the squared length of each whitened row, finite whatever the difference."""
     with np.errstate(over="ignore", invalid="ignore"):
-        turned = turn(half, gap, ends)
-        length = np.einsum("ij,ij->i", turned, turned)
+        whitened = multiply_groups(whiten, gap, ends)
+        length = np.einsum("ij,ij->i", whitened, whitened)
         wild = ~(length < FARTHEST**2)
         if wild.any():
             scale = np.where(wild, np.abs(gap).max(axis=1), 1.0)
-            turned = turn(half, gap / scale[:, None], ends)
-            least = np.minimum(np.abs(turned).max(axis=1) * scale, FARTHEST) ** 2
+            whitened = multiply_groups(whiten, gap / scale[:, None], ends)
+            least = np.minimum(np.abs(whitened).max(axis=1) * scale, FARTHEST) ** 2
             length = np.where(wild, least, length)
     return np.asarray(length)
 
@@ -227,21 +227,21 @@ def _piece_distances(
 ) -> Iterator[tuple[Array, Mask | None]]:
     """Yield the squared distances to each class, and which values are missing if any are."""
     unseen = np.isnan(piece.X)
-    holes = bool(unseen.any())
-    known = np.where(unseen, 0.0, piece.X) if holes else piece.X
+    some_missing = bool(unseen.any())
+    known = np.where(unseen, 0.0, piece.X) if some_missing else piece.X
     for label in range(len(mean)):
         with np.errstate(over="ignore"):
             gap = np.subtract(known, mean[label])
             np.square(gap, out=gap)
         np.minimum(gap, LARGEST, out=gap)
-        if holes:
+        if some_missing:
             gap[unseen] = 0.0
         with np.errstate(over="ignore"):
             distance = gap @ precision[label]
-        yield np.minimum(distance, FARTHEST**2), unseen if holes else None
+        yield np.minimum(distance, FARTHEST**2), unseen if some_missing else None
 
 
-# --- how far out ----------------------------------------------------------------------------------
+# --- tail probabilities ---------------------------------------------------------------------------
 
 
 def log_tail(distance: Array, count: Array) -> Array:

@@ -1,26 +1,29 @@
-"""Which way to the Gaussians of the classes: closed form where rows are complete, else EM.
+"""Fit the Gaussians of the classes: in closed form where rows are complete, else by EM.
 
-    diag kinds, labelled rows                    closed form, holes or not      one pass
-    covariances, labelled rows without holes     closed form                    one pass
-    covariances with holes, or unlabelled rows   EM (bayes_missing, bayes_em_diag)
+    diag kinds, labelled rows                              closed form         one pass
+    covariances, complete labelled rows                    closed form         one pass
+    covariances with missing values, or unlabelled rows    EM (em.py)
 
-Assumes checked rows; returns the fitted attributes of `GaussianBayes` and how the fit ended.
+Unlabelled rows are used only where they help on labelled rows that are left out. Assumes checked
+rows and settings; returns the fitted attributes of `GaussianBayes` and how the fit ended.
 """
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
+from scarce.checks import refuse_one_class
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
 from scarce.engine.folds import deal_folds, row_groups
 from scarce.engine.rows import Rows, WeightedRows
-from scarce.errors import DataError, UsageError
+from scarce.errors import Argument, DataError, Problem, UsageError, listed
 from scarce.gaussian.densities import (
     LOG_2PI,
     Classes,
@@ -28,37 +31,82 @@ from scarce.gaussian.densities import (
     joint_of_covariances,
     joint_of_variances,
 )
-from scarce.gaussian.em_diagonal import DiagHill
-from scarce.gaussian.em_driver import Climbed, climb
-from scarce.gaussian.missing import Climber
+from scarce.gaussian.em import CovarianceFit, EMResult, VarianceLikelihood, run_em
 from scarce.gaussian.moments import (
     CrossMoments,
     Moments,
     class_moments,
     cross_moments,
-    cut_cross,
+    select_columns,
     to_state,
     typical_values,
     value_moments,
 )
-from scarce.gaussian.parts import (
+from scarce.gaussian.shrinkage import (
     Covariances,
-    Settings,
+    CovarianceSettings,
     covariances,
-    floor_of,
-    remarks_of,
-    rounding_of,
-    spread_of_all,
+    rounding_variance,
+    singular_remarks,
+    total_variance,
+    variance_floor,
 )
 from scarce.io.inputs import positive_remark
 
 DIAGONAL = ("diag", "shared-diag")
 KINDS = (*DIAGONAL, "full", "shared", "shrunk")
-LARGEST_VARIANCE, LEAST_VARIANCE = 1e290, 1e-290  # what squares of doubles can tell, with a margin
+LARGEST_VARIANCE, LEAST_VARIANCE = 1e290, 1e-290  # what squares of doubles can hold, with a margin
 FOLDS = 5  # in which labelled rows are left out to judge the unlabelled ones
-KEPT_OFF = 0.01  # how far probabilities are drawn to the base rates in the second comparison
-JUDGED_TOL = 1e-4  # how exactly fits are climbed that are only compared
-RATES_DIFFER = 1.5  # ratio of estimated labelling rates from which the report speaks of it
+KEPT_OFF = 0.01  # how far probabilities are mixed with the base rates in the second comparison
+JUDGED_TOL = 1e-4  # tolerance of fits that are only compared
+RATES_DIFFER = 1.5  # ratio of estimated labelling rates above which the report mentions it
+NARROW = 1e-6  # of the widest class's variance: nothing that was measured, only the smoothing
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a fit needs to know of `GaussianBayes`: its parameters, the classes and the columns."""
+
+    covariance: str
+    priors: ArrayLike | None
+    var_smoothing: float
+    engine: Engine
+    shrinkage: str | float
+    unbiased: bool
+    unlabelled: str
+    tol: float
+    max_iter: int
+    classes: NDArray[Any]
+    names: tuple[str, ...]
+
+    @property
+    def diagonal(self) -> bool:
+        """Whether features are independent within a class."""
+        return self.covariance in DIAGONAL
+
+    @property
+    def of_covariances(self) -> CovarianceSettings:
+        """The part that covariances need."""
+        return CovarianceSettings(self.covariance, self.shrinkage, self.unbiased)
+
+    def class_prior(self, weight: Array) -> Array:
+        """Return the class shares to predict with: those given, else those of the weights."""
+        if self.priors is None:
+            return np.asarray(weight / weight.sum())
+        try:
+            priors = np.asarray(self.priors, dtype=np.float64)
+        except (TypeError, ValueError):
+            priors = np.empty(0)
+        if priors.shape != weight.shape or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-9:
+            raise UsageError(
+                "priors must hold one number above 0 for each of the {n_classes} classes "
+                "{classes}, with sum 1, got {priors}.",
+                code="base-rate-range",
+                n_classes=len(weight),
+                classes=self.classes.tolist(),
+                priors=Argument("priors", self.priors),
+            )
+        return priors
 
 
 class Learned(NamedTuple):
@@ -73,36 +121,41 @@ class Learned(NamedTuple):
     proves: str = "closed form"
 
 
-def learn(model: Any, rows: Rows, groups: Any = None) -> Learned:
-    """Learn from rows, in as few passes as it takes; from unlabelled ones only where that helps."""
-    if model.unlabelled == "ignore" or not _unlabelled(model, rows):
-        return _learn(model, rows, unlabelled=False)
-    helped = _helped(model, rows, groups)
-    done = _learn(model, rows, unlabelled=helped.use)
-    done.attributes["unlabelled_used_"] = helped.use and "unlabelled_share_" in done.attributes
-    if helped.loss is not None:
-        done.attributes["unlabelled_loss_"] = helped.loss
-    return done._replace(remarks=done.remarks + helped.remarks, passes=done.passes + helped.passes)
+def learn(settings: Settings, rows: Rows, groups: ArrayLike | None = None) -> Learned:
+    """Learn from rows in as few passes as needed; from unlabelled ones only where that helps."""
+    if settings.unlabelled == "ignore" or not rows.fold(unlabelled_weight, engine=settings.engine):
+        return _learn(settings, rows, unlabelled=False)
+    judged = judge_unlabelled(settings, rows, groups)
+    done = _learn(settings, rows, unlabelled=judged.use)
+    done.attributes["unlabelled_used_"] = judged.use and "unlabelled_share_" in done.attributes
+    if judged.loss is not None:
+        done.attributes["unlabelled_loss_"] = judged.loss
+    return done._replace(remarks=done.remarks + judged.remarks, passes=done.passes + judged.passes)
 
 
-def _learn(model: Any, rows: Rows, *, unlabelled: bool) -> Learned:
-    if model.covariance in DIAGONAL:
-        return _learn_variances(model, rows, unlabelled)
-    return _learn_covariances(model, rows, unlabelled)
+def _learn(settings: Settings, rows: Rows, *, unlabelled: bool) -> Learned:
+    if settings.diagonal:
+        return _learn_variances(settings, rows, unlabelled)
+    return _learn_covariances(settings, rows, unlabelled)
 
 
-def settle(model: Any, moments: Moments | CrossMoments, origin: Array) -> Learned | None:
-    """Return the closed form of moments gathered so far; None while some class has no row."""
-    if not (moments.weight > 0).all():
-        model.moments_ = to_state(moments, origin)
-        return None
+def learn_from_moments(
+    settings: Settings, moments: Moments | CrossMoments, origin: Array
+) -> Learned:
+    """Return the closed form of the moments of all batches; every class has a row."""
     if isinstance(moments, Moments):
-        return _settle_variances(model, moments, origin)
-    columns = used_columns(model, value_moments(moments), origin)
-    cut = cut_cross(moments, columns.places)
-    done = _settle_covariances(model, cut, origin[columns.used], columns)
+        return _variances_from_moments(settings, moments, origin)
+    columns = used_columns(settings, value_moments(moments), origin)
+    cut = select_columns(moments, columns.places)
+    done = _covariances_from_moments(settings, cut, origin[columns.used], columns)
     done.attributes["moments_"] = to_state(moments, origin)
     return done
+
+
+def unlabelled_weight(block: Block, _: None) -> float:
+    """Kernel: weight of the rows without label."""
+    unlabelled = ~block.labelled
+    return float(unlabelled.sum() if block.weight is None else block.weight[unlabelled].sum())
 
 
 # --- which columns --------------------------------------------------------------------------------
@@ -112,7 +165,7 @@ class Columns(NamedTuple):
     """Which columns a fit learns from."""
 
     used: NDArray[np.bool_]
-    shown: NDArray[np.bool_]  # every class shows a value; not used where there is but one
+    shown: NDArray[np.bool_]  # every class has an observed value; not used where all are equal
 
     @property
     def places(self) -> NDArray[np.intp]:
@@ -120,86 +173,94 @@ class Columns(NamedTuple):
         return np.flatnonzero(self.used)
 
 
-def used_columns(model: Any, values: Moments, origin: Array, rows: Rows | None = None) -> Columns:
-    """Return the columns to learn from: every class shows a value, and values differ.
+def used_columns(
+    settings: Settings, values: Moments, origin: Array, rows: Rows | None = None
+) -> Columns:
+    """Return the columns to learn from: observed in every class, and not constant.
 
-    A column with one value says nothing about the class: whatever variance it were given would be
-    a guess, and would move what is chosen for the others. Variances that are no ordinary numbers
-    in double precision are refused; `rows` are looked at where squares may have come to 0.
+    A constant column says nothing about the class: any variance given to it would be a guess, and
+    would affect what is chosen for the others. Variances outside the range of double precision are
+    refused; `rows` are inspected where squares may have underflowed to 0.
     """
-    total, sizes = spread_of_all(values), np.abs(origin) + np.abs(values.mean).max(axis=0)
-    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(origin))])
+    total, sizes = total_variance(values), np.abs(origin) + np.abs(values.mean).max(axis=0)
     wrong = np.flatnonzero((values.seen > 0).any(axis=0) & ~(total <= LARGEST_VARIANCE))
     if len(wrong):
         raise DataError(
-            f"Column {str(names[wrong[0]])!r}: its values are so large that their variance cannot "
-            "be computed in double precision. Look for a wrong value in it, or change its unit: "
-            "divide the column by 1e150."
+            "Column {column!r}: its values are too large for their variance to be computed in "
+            "double precision.",
+            code="variance-range",
+            column=settings.names[wrong[0]],
+            remedy="Look for a wrong value in it, or change its unit: divide the column by 1e150.",
         )
     doubt = np.flatnonzero((total < LEAST_VARIANCE) & (sizes < np.sqrt(LEAST_VARIANCE) * 1e15))
     if rows is not None and len(doubt):
-        low, high = rows.fold(column_ends, doubt, engine=model.engine)
+        low, high = rows.fold(column_range, doubt, engine=settings.engine)
         doubt = doubt[low < high]
     elif len(doubt):
-        doubt = doubt[total[doubt] > rounding_of(origin[doubt])]
+        doubt = doubt[total[doubt] > rounding_variance(origin[doubt])]
     if len(doubt):
         raise DataError(
-            f"Column {str(names[doubt[0]])!r}: its values differ so little that their variance "
-            "cannot be computed in double precision. Change its unit: multiply the column by "
-            "1e150."
+            "Column {column!r}: its values differ too little for their variance to be computed in "
+            "double precision.",
+            code="variance-range",
+            column=settings.names[doubt[0]],
+            remedy="Change its unit: multiply the column by 1e150.",
         )
     shown = np.asarray((values.seen > 0).all(axis=0))
-    return Columns(shown & (total > rounding_of(origin)), shown)
+    return Columns(shown & (total > rounding_variance(origin)), shown)
 
 
-def column_ends(block: Block, columns: NDArray[np.intp]) -> tuple[Array, Array]:
+def column_range(block: Block, columns: NDArray[np.intp]) -> tuple[Array, Array]:
     """Kernel: least and greatest value of some columns among the labelled rows that count."""
     chosen = block.labelled if block.weight is None else block.labelled & (block.weight > 0)
     X = block.X[:, columns][chosen]
     return np.fmin.reduce(X, axis=0, initial=np.inf), np.fmax.reduce(X, axis=0, initial=-np.inf)
 
 
-def _merged_ends(total: Any, more: Any) -> tuple[Array, Array]:
+def _merged_ranges(total: tuple[Array, Array], more: tuple[Array, Array]) -> tuple[Array, Array]:
     return np.minimum(total[0], more[0]), np.maximum(total[1], more[1])
 
 
-column_ends.merge = _merged_ends  # type: ignore[attr-defined]
+column_range.merge = _merged_ranges  # type: ignore[attr-defined]
 
 
 # --- features independent within a class ----------------------------------------------------------
 
 
-def _learn_variances(model: Any, rows: Rows, unlabelled: bool) -> Learned:
+def _learn_variances(settings: Settings, rows: Rows, unlabelled: bool) -> Learned:
     origin = typical_values(rows)
-    moments: Moments = rows.fold(class_moments, (len(model.classes_), origin), engine=model.engine)
-    refuse_empty(model.classes_, moments.weight)
-    done = _settle_variances(model, moments, origin, rows)
+    params = (len(settings.classes), origin)
+    moments: Moments = rows.fold(class_moments, params, engine=settings.engine)
+    refuse_one_class(settings.classes, moments.weight)
+    done = _variances_from_moments(settings, moments, origin, rows)
     used = np.flatnonzero(done.attributes["used_"])
     if not unlabelled or len(used) == 0:
         return done
     cut = Moments(moments.weight, *(part[:, used] for part in moments[1:]))
-    labelled = cut._replace(mean=cut.mean + origin[used])
-    floor = np.maximum(_variance_floor(model, cut), np.finfo(np.float64).tiny)
-    shared = model.covariance == "shared-diag"
-    mix = None if model.priors is None else done.attributes["class_prior_"]
-    hill = DiagHill(rows, model.engine, labelled, used, shared, floor, mix)
-    climbed = climb(hill, hill.start(), tol=model.tol, max_passes=model.max_iter)
-    shown = done.attributes
-    del shown["moments_"]
-    shown["mean_"][:, used] = climbed.at.mean
-    shown["variance_"][:, used] = climbed.at.variance
-    return _with_unlabelled(model, done, climbed, climbed.moments.mix, moments.weight)._replace(
-        passes=climbed.passes + 2
+    likelihood = VarianceLikelihood(
+        rows,
+        settings.engine,
+        cut._replace(mean=cut.mean + origin[used]),
+        used,
+        settings.covariance == "shared-diag",
+        np.maximum(_smoothing(settings, cut), np.finfo(np.float64).tiny),
+        None if settings.priors is None else done.attributes["class_prior_"],
     )
+    result = run_em(likelihood, likelihood.start(), tol=settings.tol, max_passes=settings.max_iter)
+    del done.attributes["moments_"]
+    done.attributes["mean_"][:, used] = result.at.mean
+    done.attributes["variance_"][:, used] = result.at.variance
+    done = _with_unlabelled(settings, done, result, result.moments.mix, moments.weight)
+    return done._replace(passes=result.passes + 2)
 
 
-def _settle_variances(
-    model: Any, moments: Moments, origin: Array, rows: Rows | None = None
+def _variances_from_moments(
+    settings: Settings, moments: Moments, origin: Array, rows: Rows | None = None
 ) -> Learned:
-    columns = used_columns(model, moments, origin, rows)
+    columns = used_columns(settings, moments, origin, rows)
     used = columns.used
-    prior = priors_of(model, moments.weight)
-    variance = np.where(used, _variances(model, moments), 1.0)
+    prior = settings.class_prior(moments.weight)
+    variance = np.where(used, _variances(settings, moments), 1.0)
     with np.errstate(invalid="ignore"):
         per_cell = moments.seen * np.log(2 * np.pi * variance) + moments.squares / variance
     attributes = {
@@ -211,82 +272,82 @@ def _settle_variances(
         "moments_": to_state(moments, origin),
     }
     objective = float(0.5 * per_cell[:, used].sum() - moments.weight @ np.log(prior))
-    return Learned(attributes, objective, _remarks(model, columns, moments.weight))
+    return Learned(attributes, objective, _remarks(settings, columns, moments.weight))
 
 
-def _variances(model: Any, moments: Moments) -> Array:
+def _variances(settings: Settings, moments: Moments) -> Array:
     seen, squares = moments.seen, moments.squares
-    if model.covariance == "shared-diag":
+    shared = settings.covariance == "shared-diag"
+    if shared:
         seen = np.repeat(seen.sum(axis=0)[None], len(seen), axis=0)
         squares = np.repeat(squares.sum(axis=0)[None], len(seen), axis=0)
-    lost = len(seen) if model.covariance == "shared-diag" else 1
-    divisor = np.where(seen > lost, seen - lost, seen) if model.unbiased else seen
+    lost = len(seen) if shared else 1
+    divisor = np.where(seen > lost, seen - lost, seen) if settings.unbiased else seen
     with np.errstate(invalid="ignore"):
         variance = np.where(divisor > 0, squares / divisor, 1.0)
     # DEVIATION from the notes' plain variance: a feature that is constant within a class would
     # divide by zero.
-    floor = _variance_floor(model, moments)
+    floor = _smoothing(settings, moments)
     return np.asarray(np.maximum(variance + floor, np.finfo(np.float64).tiny))
 
 
-def _variance_floor(model: Any, moments: Moments) -> Array:
+def _smoothing(settings: Settings, moments: Moments) -> Array:
     """Return what is added to the variances of each feature, in proportion to its own."""
-    return np.asarray(model.var_smoothing * spread_of_all(moments))
+    return np.asarray(settings.var_smoothing * total_variance(moments))
 
 
 # --- covariances ----------------------------------------------------------------------------------
 
 
-def _learn_covariances(model: Any, rows: Rows, unlabelled: bool) -> Learned:
+def _learn_covariances(settings: Settings, rows: Rows, unlabelled: bool) -> Learned:
     origin = typical_values(rows)
-    n_classes = len(model.classes_)
-    cross: CrossMoments = rows.fold(cross_moments, (n_classes, origin, None), engine=model.engine)
+    n_classes, engine = len(settings.classes), settings.engine
+    cross: CrossMoments = rows.fold(cross_moments, (n_classes, origin, None), engine=engine)
     values = value_moments(cross)
-    refuse_empty(model.classes_, values.weight)
-    columns = used_columns(model, values, origin, rows)
-    again = not columns.used.all() and bool(cross.holed.weight.any())
-    whole = None if cross.holed.weight.any() else to_state(cross, origin)
+    refuse_one_class(settings.classes, values.weight)
+    columns = used_columns(settings, values, origin, rows)
+    some_missing = bool(cross.incomplete.weight.any())
+    again = not columns.used.all() and some_missing
+    state = None if some_missing else to_state(cross, origin)
     origin = origin[columns.used]
-    if again:  # rows that miss only what is left out are complete after all
-        params = (n_classes, origin, columns.places)
-        cross = rows.fold(cross_moments, params, engine=model.engine)
+    if again:  # rows in which only unused columns are missing are complete after all
+        cross = rows.fold(cross_moments, (n_classes, origin, columns.places), engine=engine)
     else:
-        cross = cut_cross(cross, columns.places)
+        cross = select_columns(cross, columns.places)
     unlabelled = unlabelled and bool(columns.used.any())
-    if unlabelled or cross.holed.seen.any():
-        return _climb_covariances(model, rows, cross, origin, columns, unlabelled)
-    done = _settle_covariances(model, cross, origin, columns)
-    if whole is not None:
-        done.attributes["moments_"] = whole
+    if unlabelled or cross.incomplete.seen.any():
+        return _covariances_by_em(settings, rows, cross, origin, columns, unlabelled)
+    done = _covariances_from_moments(settings, cross, origin, columns)
+    if state is not None:
+        done.attributes["moments_"] = state
     return done._replace(passes=1 + again)
 
 
-def _settings(model: Any) -> Settings:
-    return Settings(model.covariance, model.shrinkage, model.unbiased, model.var_smoothing)
-
-
-def _settle_covariances(
-    model: Any, cross: CrossMoments, origin: Array, columns: Columns
+def _covariances_from_moments(
+    settings: Settings, cross: CrossMoments, origin: Array, columns: Columns
 ) -> Learned:
     values = value_moments(cross)
-    floor = floor_of(values, origin, model.var_smoothing)
-    found = covariances(cross, floor, _settings(model))
-    weights = values.weight  # rows without any value count for the shares alone
-    prior = priors_of(model, weights)
-    attributes = _spread_out(model, origin + cross.mean, found, columns.places)
+    floor = variance_floor(values, origin, settings.var_smoothing)
+    found = covariances(cross, floor, settings.of_covariances)
+    weights = values.weight  # rows without any value count for the class shares alone
+    prior = settings.class_prior(weights)
+    attributes = _over_all_columns(settings, origin + cross.mean, found, columns)
     attributes |= {"class_weight_seen_": weights, "class_prior_": prior}
     objective = -float(weights @ np.log(prior))
     whole = np.ones((1, cross.mean.shape[1]), dtype=bool)
     for y, (weight, scatter) in enumerate(zip(cross.weight, cross.scatter, strict=True)):
-        half, log_det = factor(found.covariance[y % len(found.covariance)], whole)
-        fit = np.trace(half[0] @ scatter @ half[0].T)
+        whiten, log_det = factor(found.covariance[y % len(found.covariance)], whole)
+        fit = np.trace(whiten[0] @ scatter @ whiten[0].T)
         objective += 0.5 * float(weight * (cross.mean.shape[1] * LOG_2PI + log_det[0]) + fit)
-    remarks = remarks_of(found, model.covariance, model.classes_, weights)
-    return Learned(attributes, objective, remarks + _remarks(model, columns, weights))
+    remarks: list[str] = [
+        *singular_remarks(found, settings.covariance, settings.classes, weights),
+        *_remarks(settings, columns, weights),
+    ]
+    return Learned(attributes, objective, remarks)
 
 
-def _climb_covariances(
-    model: Any,
+def _covariances_by_em(
+    settings: Settings,
     rows: Rows,
     cross: CrossMoments,
     origin: Array,
@@ -295,115 +356,139 @@ def _climb_covariances(
 ) -> Learned:
     values = value_moments(cross)
     weight = values.weight
-    floor = floor_of(values, origin, model.var_smoothing)
-    climber = Climber(
+    prior = settings.class_prior(weight)
+    fit = CovarianceFit(
         rows,
-        model.engine,
+        settings.engine,
         cross,
         origin,
         columns.places,
-        floor,
-        _settings(model),
-        model.tol,
-        model.max_iter,
-        None if model.priors is None else priors_of(model, weight),
+        variance_floor(values, origin, settings.var_smoothing),
+        settings.of_covariances,
+        settings.tol,
+        settings.max_iter,
+        None if settings.priors is None else prior,
     )
-    climbed = climber.labelled()
+    result = fit.labelled()
     if unlabelled:
-        climbed = climber.unlabelled()
-    assert climbed is not None
-    result = climber.result(climbed)
-    prior = priors_of(model, weight)
-    attributes = _spread_out(model, result.mean, result.found, columns.places)
+        result = fit.unlabelled()
+    assert result is not None
+    fitted = fit.fitted(result)
+    attributes = _over_all_columns(settings, fitted.mean, fitted.found, columns)
     attributes |= {"class_weight_seen_": weight, "class_prior_": prior}
-    remarks = remarks_of(result.found, model.covariance, model.classes_, weight)
-    remarks += _remarks(model, columns, weight)
+    remarks: list[str] = [
+        *singular_remarks(fitted.found, settings.covariance, settings.classes, weight),
+        *_remarks(settings, columns, weight),
+    ]
     done = Learned(attributes, 0.0, remarks)
     if unlabelled:
-        done = _with_unlabelled(model, done, climbed, result.open_weight, weight)
+        done = _with_unlabelled(settings, done, result, fitted.open_weight, weight)
     else:
-        done = _after_climb(model, done, climbed, -float(weight @ np.log(prior)))
-    return done._replace(passes=result.passes + 1 + unlabelled + (not columns.used.all()))
+        done = _after_em(settings, done, result, -float(weight @ np.log(prior)))
+    return done._replace(passes=fitted.passes + 1 + unlabelled + (not columns.used.all()))
 
 
-def _spread_out(
-    model: Any, mean: Array, found: Covariances, columns: NDArray[np.intp]
+def _over_all_columns(
+    settings: Settings, mean: Array, found: Covariances, columns: Columns
 ) -> dict[str, Any]:
-    """Return the attributes over all columns: those left out get mean 0, variance 1."""
-    n_classes, width = len(mean), model.n_features_in_
-    used = np.zeros(width, dtype=bool)
-    used[columns] = True
+    """Return the attributes over all columns: unused ones get mean 0, variance 1."""
+    n_classes, width, places = len(mean), len(columns.used), columns.places
     whole_mean = np.zeros((n_classes, width))
-    whole_mean[:, columns] = mean
+    whole_mean[:, places] = mean
     covariance = np.repeat(np.eye(width)[None], len(found.covariance), axis=0)
-    covariance[:, columns[:, None], columns] = found.covariance
+    covariance[:, places[:, None], places] = found.covariance
     variance = np.diagonal(covariance, axis1=1, axis2=2)
     return {
-        "used_": used,
+        "used_": columns.used.copy(),
         "mean_": whole_mean,
         "variance_": np.ascontiguousarray(np.broadcast_to(variance, (n_classes, width))),
-        "covariance_": covariance[0].copy() if model.covariance == "shared" else covariance,
+        "covariance_": covariance[0].copy() if settings.covariance == "shared" else covariance,
         "shrinkage_": np.ascontiguousarray(np.broadcast_to(found.intensity, (n_classes,))),
     }
 
 
-# --- after a climb --------------------------------------------------------------------------------
+# --- after EM -------------------------------------------------------------------------------------
 
 
-def _after_climb(model: Any, done: Learned, climbed: Climbed, rest: float) -> Learned:
+def _after_em(
+    settings: Settings, done: Learned, result: EMResult[Any, Any], rest: float
+) -> Learned:
     remarks = list(done.remarks)
-    if not climbed.converged:
+    if not result.converged:
         remarks.insert(
             0,
-            f"The fit ended after {climbed.passes} passes with a gradient of {climbed.score:.2g}, "
-            f"above tol={model.tol:g}: give a greater max_iter than {model.max_iter}, or a greater "
-            "tol.",
+            Problem(
+                "The fit stopped after {passes} passes with a gradient of {score:.2g}, above "
+                "{tol}.",
+                code="not-converged",
+                passes=result.passes,
+                score=result.score,
+                tol=Argument("tol", settings.tol),
+                max_iter=Argument("max_iter", settings.max_iter),
+                remedy="Increase {max_iter} or {tol}.",
+            ),
         )
-    done.attributes["log_likelihood_path_"] = np.array(climbed.path)
+    done.attributes["log_likelihood_path_"] = np.array(result.path)
     return done._replace(
-        objective=rest - climbed.value,
+        objective=rest - result.value,
         remarks=remarks,
-        converged=climbed.converged,
-        certificate=float(climbed.score),
+        converged=result.converged,
+        certificate=float(result.score),
         proves="gradient norm",
     )
 
 
 def _with_unlabelled(
-    model: Any, done: Learned, climbed: Climbed, open_weight: Array, weight: Array
+    settings: Settings,
+    done: Learned,
+    result: EMResult[Any, Any],
+    open_weight: Array,
+    weight: Array,
 ) -> Learned:
-    """Note what unlabelled rows said about the class shares.
+    """Add what unlabelled rows said about the class shares.
 
-    Labelled rows have shares of their own, as they do when a class is labelled more often than
-    another; all rows together have those of both parts, and these are what a new row comes from.
+    Labelled rows have shares of their own, as they do when one class is labelled more often than
+    another; all rows together have those of both parts, and a new row comes from these.
     """
     labelled = -float(weight @ np.log(weight / weight.sum()))
-    done = _after_climb(model, done, climbed, labelled)
+    done = _after_em(settings, done, result, labelled)
     rates = weight / (weight + open_weight)
-    done.attributes["class_prior_"] = priors_of(model, weight + open_weight)
-    done.attributes["unlabelled_share_"] = climbed.at.mix
+    done.attributes["class_prior_"] = settings.class_prior(weight + open_weight)
+    done.attributes["unlabelled_share_"] = result.at.mix
     done.attributes["reveal_rate_"] = rates
     remarks = [
-        f"Learned from {open_weight.sum():g} rows without label too, each as far as it seems to "
-        "belong to a class: right only if they are of these classes and the classes are Gaussian."
+        Problem(
+            "Learned from {rows:g} unlabelled rows too, in proportion to their class "
+            "probabilities. This is right only if they belong to these classes and the classes are "
+            "Gaussian.",
+            code="unlabelled-used",
+            rows=float(open_weight.sum()),
+        )
     ]
     if rates.max() > RATES_DIFFER * rates.min():
-        listed = ", ".join(
-            f"{name!s} {100 * rate:.2g} %" for name, rate in zip(model.classes_, rates, strict=True)
-        )
+        shown = [
+            f"{name!s} {100 * rate:.2g} %"
+            for name, rate in zip(settings.classes, rates, strict=True)
+        ]
         remarks.append(
-            f"Labels seem to have been revealed at different rates ({listed}), so the shares of "
-            "the labelled rows are not those of all rows; class_prior_ holds the latter. If "
-            "labelled rows are a fair sample of all rows, the classes are not Gaussian and this is "
-            "wrong: give the shares, priors=[...]."
+            Problem(
+                "Labels seem to have been revealed at different rates ({rates}), so the class "
+                "shares of the labelled rows are not those of all rows; class_prior_ holds the "
+                "latter.",
+                code="labelling-rates-differ",
+                rates=", ".join(shown),
+                priors=Argument("priors", ...),
+                remedy="If labelled rows are a fair sample of all rows, the classes are not "
+                "Gaussian and this is wrong: give the class shares with {priors}.",
+            )
         )
-    return done._replace(remarks=done.remarks + remarks)
+    return done._replace(remarks=[*done.remarks, *remarks])
 
 
-# --- do rows without label help? ------------------------------------------------------------------
+# --- do unlabelled rows help? ---------------------------------------------------------------------
 
 
-class Helped(NamedTuple):
+class Judged(NamedTuple):
     """Whether unlabelled rows are to be used, and how that was found."""
 
     use: bool
@@ -412,44 +497,35 @@ class Helped(NamedTuple):
     passes: int = 0
 
 
-def _helped(model: Any, rows: Rows, groups: Any) -> Helped:
+def judge_unlabelled(settings: Settings, rows: Rows, groups: ArrayLike | None) -> Judged:
     """Compare fits with and without the unlabelled rows on labelled rows that neither has seen.
 
-    They are used where the log loss is not worse, nor the log loss of probabilities that are drawn
-    a hundredth of the way to the base rates: the former may hang on a single row far out. To allow
-    for half a standard error instead was tried on simulated classes: it gains where classes are
+    They are used where the log loss is not worse, nor the log loss of probabilities that are mixed
+    with one hundredth of the base rates: the former may depend on a single outlier. To allow for
+    half a standard error instead was tried on simulated classes: it gains where classes are
     normal, and lets through fits that are badly misled where they are not.
 
     Both are judged with the class shares of the labelled rows they learned from: unlabelled rows
-    may well have another mix, and that is not what is in question.
+    may well have others, and that is not what is in question.
     """
-    codes, weight = rows.labels(engine=model.engine), rows.weights(engine=model.engine)
+    engine = settings.engine
+    codes, weight = rows.labels(engine=engine), rows.weights(engine=engine)
     known = np.where(np.isnan(codes) | (weight == 0), -1, codes).astype(np.intp)
-    counts = np.bincount(known[known >= 0], minlength=len(model.classes_))
-    refuse_empty(model.classes_, counts.astype(np.float64))
-    found = row_groups(rows, known, weight, groups=groups, engine=model.engine)
+    counts = np.bincount(known[known >= 0], minlength=len(settings.classes))
+    refuse_one_class(settings.classes, counts.astype(np.float64))
+    found = row_groups(rows, known, weight, groups=groups, engine=engine)
     n_folds = min(FOLDS, found.fewest(known))
     if n_folds < 2:
-        return Helped(
-            True,
-            None,
-            [
-                "A class has labelled rows in one group only, so that nothing could be left out to "
-                "see whether unlabelled rows help. Label more rows of it, or give "
-                "unlabelled='ignore'."
-            ],
+        remark = Problem(
+            "A class has labelled rows in one group only, so none could be left out to judge "
+            "whether unlabelled rows help.",
+            code="unlabelled-not-judged",
+            ignore=Argument("unlabelled", "ignore"),
+            remedy="Label more rows of it, or use {ignore}.",
         )
+        return Judged(True, None, [remark])
     folds = deal_folds(found, known, weight, n_folds)
-    judged = copy.copy(model)
-    judged.tol = max(model.tol, JUDGED_TOL)
-    own, passes = np.zeros((2, len(rows))), 0  # log probability of each row's own class
-    for fold in range(n_folds):
-        part = WeightedRows(rows, np.where(folds == fold, 0.0, weight))
-        out = np.flatnonzero(folds == fold)
-        for way in (0, 1):
-            done = _learn(judged, part, unlabelled=bool(way))
-            own[way, out] = _log_prob_as_labelled(model, rows, done)[out, known[out]]
-            passes += done.passes + 1
+    own, passes = _left_out_log_prob(settings, rows, known, weight, folds)
     labelled = np.flatnonzero(known >= 0)
     size = np.bincount(known[labelled], weights=weight[labelled])
     base = (size / size.sum())[known[labelled]]
@@ -458,100 +534,127 @@ def _helped(model: Any, rows: Rows, groups: Any) -> Helped:
     kept_off = -(np.log((1.0 - KEPT_OFF) * np.exp(own) + KEPT_OFF * base) @ mean)
     for without, used in (loss, kept_off):
         if used > without:
-            remark = (
+            remark = Problem(
                 "Unlabelled rows were not used: with them the log loss of left-out labelled rows "
-                f"is {used:.3g}, without them {without:.3g}. They seem not to be of these classes, "
-                "or the classes not Gaussian. class_prior_ holds the shares of the labelled rows; "
-                "if those are not a fair sample, give the shares: priors=[...]."
+                "is {used:.3g}, without them {without:.3g}. They may not belong to these classes, "
+                "or the classes may not be Gaussian. class_prior_ holds the class shares of the "
+                "labelled rows.",
+                code="unlabelled-not-used",
+                used=float(used),
+                without=float(without),
+                priors=Argument("priors", ...),
+                remedy="If those are not a fair sample, give the class shares with {priors}.",
             )
-            return Helped(False, loss, [remark, *found.remarks()], passes)
-    return Helped(True, loss, found.remarks(), passes)
+            return Judged(False, loss, [remark, *found.remarks()], passes)
+    return Judged(True, loss, found.remarks(), passes)
 
 
-def _log_prob_as_labelled(model: Any, rows: Rows, done: Learned) -> Array:
-    """Return log probabilities of all rows under the class shares of the labelled ones."""
-    weight = done.attributes["class_weight_seen_"]
-    joint = joint_log_proba(done.attributes, np.log(weight / weight.sum()), rows, model.engine)
-    return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
+def _left_out_log_prob(
+    settings: Settings, rows: Rows, known: NDArray[np.intp], weight: Array, folds: NDArray[np.intp]
+) -> tuple[Array, int]:
+    """Return the log probability of each row's own class, without and with unlabelled rows.
+
+    Shape (2, n), under the class shares of the labelled rows; and the passes that it took.
+    """
+    judged = replace(settings, tol=max(settings.tol, JUDGED_TOL))
+    own, passes = np.zeros((2, len(rows))), 0
+    for fold in range(int(folds.max()) + 1):
+        part = WeightedRows(rows, np.where(folds == fold, 0.0, weight))
+        out = np.flatnonzero(folds == fold)
+        for way in (0, 1):
+            done = _learn(judged, part, unlabelled=bool(way))
+            size = done.attributes["class_weight_seen_"]
+            prior = np.log(size / size.sum())
+            joint = joint_log_proba(done.attributes, prior, rows, settings.engine)
+            log_prob = np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
+            own[way, out] = log_prob[out, known[out]]
+            passes += done.passes + 1
+    return own, passes
 
 
-def joint_log_proba(fitted: Any, log_prior: Array, rows: Rows, engine: Engine) -> Array:
-    """Return log prior + log p(seen features | class) for fitted attributes, (n, n_classes)."""
+def joint_log_proba(
+    fitted: Mapping[str, Any], log_prior: Array, rows: Rows, engine: Engine
+) -> Array:
+    """Return log prior + log p(observed features | class) for fitted attributes, (n, K)."""
     if "covariance_" in fitted:
-        covariance = fitted["covariance_"]
-        one = covariance.ndim == 2
-        classes = Classes(fitted["mean_"], covariance[None] if one else covariance, fitted["used_"])
-        return rows.map(joint_of_covariances, (log_prior, classes), engine=engine)
+        return rows.map(joint_of_covariances, (log_prior, gaussians(fitted)), engine=engine)
     used, variance = fitted["used_"], fitted["variance_"]
     constant = np.where(used, np.log(2 * np.pi * variance), 0.0)
     params = (log_prior, fitted["mean_"], used / variance, constant)
     return rows.map(joint_of_variances, params, engine=engine)
 
 
-def open_weight_of(block: Block, _: Any) -> float:
-    """Kernel: weight of the rows without label."""
-    unlabelled = ~block.labelled
-    return float(unlabelled.sum() if block.weight is None else block.weight[unlabelled].sum())
+def gaussians(fitted: Mapping[str, Any]) -> Classes:
+    """Return the classes as the kernels of densities.py need them."""
+    covariance = fitted["covariance_"]
+    matrices = covariance[None] if covariance.ndim == 2 else covariance
+    return Classes(fitted["mean_"], matrices, fitted["used_"])
 
 
-def _unlabelled(model: Any, rows: Rows) -> bool:
-    return bool(rows.fold(open_weight_of, engine=model.engine) > 0)
+# --- remarks --------------------------------------------------------------------------------------
 
 
-# --- classes --------------------------------------------------------------------------------------
-
-
-def priors_of(model: Any, weight: Array) -> Array:
-    """Return the class shares to predict with: those given, else those of the weights."""
-    if model.priors is None:
-        return np.asarray(weight / weight.sum())
-    try:
-        priors = np.asarray(model.priors, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise UsageError(f"priors={model.priors!r}: give one share for each class.") from None
-    if priors.shape != weight.shape or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-9:
-        raise UsageError(
-            f"priors={priors.tolist()} do not fit the {len(weight)} classes "
-            f"{model.classes_.tolist()}: give one share above 0 for each, together 1."
-        )
-    return priors
-
-
-def refuse_empty(classes: Any, weight: Array) -> None:
-    """Refuse labels of one class alone, and classes whose rows all have weight 0."""
-    empty = [label for label, w in zip(classes, weight, strict=True) if w == 0]
-    if len(classes) < 2 or empty:
-        present = [label for label in classes.tolist() if label not in empty]
-        raise DataError(
-            "Labelled rows of at least two classes are needed, and there is only one class "
-            f"with weight above 0: {', '.join(map(repr, present)) or 'none'}. Label rows of "
-            "the other class too."
-        )
-
-
-def _remarks(model: Any, columns: Columns, weight: Array) -> list[str]:
-    remarks = []
-    names = np.array(getattr(model, "feature_names_in_", np.arange(model.n_features_in_)))
-    for left_out, why in (
-        (~columns.shown, "some class never shows a value"),
-        (columns.shown & ~columns.used, "all labelled rows have the same value"),
+def _remarks(settings: Settings, columns: Columns, weight: Array) -> list[str]:
+    remarks: list[str] = []
+    for left_out, code, text in (
+        (
+            ~columns.shown,
+            "column-not-observed",
+            "Not used, because some class has no value in them: {columns}.",
+        ),
+        (
+            columns.shown & ~columns.used,
+            "constant-columns",
+            "Not used, because all labelled rows have the same value: {columns}.",
+        ),
     ):
         if left_out.any():
-            listed = ", ".join(str(name) for name in names[left_out][:8])
-            remarks.append(f"Left out, because {why}: {listed}.")
+            names = [settings.names[j] for j in np.flatnonzero(left_out)]
+            remarks.append(Problem(text, code=code, columns=listed(names, most=8)))
     width = int(columns.used.sum())
-    return remarks + _rough(model, width, weight) + positive_remark(model.classes_, weight)
+    return remarks + _few_rows(settings, width, weight) + positive_remark(settings.classes, weight)
 
 
-def _rough(model: Any, width: int, weight: Array) -> list[str]:
-    """Name classes with too few rows for spreads of their own."""
-    enough = {"diag": 3, "full": 2 * (width + 1)}.get(model.covariance, 0)
-    what = "variances" if model.covariance == "diag" else "a covariance"
-    other = "'shared-diag'" if model.covariance == "diag" else "'shrunk'"
+def _few_rows(settings: Settings, width: int, weight: Array) -> list[str]:
+    """Name classes with too few rows for variances or covariances of their own."""
+    kind = settings.covariance
+    enough = {"diag": 3, "full": 2 * (width + 1)}.get(kind, 0)
     return [
-        f"Class {label!s}: {what} of {width} features from {size:g} "
-        f"row{'s' if size != 1 else ''} of it {'are' if enough == 3 else 'is'} rough: use "
-        f"covariance={other}."
-        for label, size in zip(model.classes_.tolist(), weight, strict=True)
+        Problem(
+            "Class {label!s}: {what} of {features} features estimated from {rows:g} {are} "
+            "imprecise.",
+            code="few-rows-in-class",
+            label=label,
+            what="variances" if kind == "diag" else "the covariance",
+            features=width,
+            rows=float(size),
+            are=f"row{'' if size == 1 else 's'} {'are' if kind == 'diag' else 'is'}",
+            other=Argument("covariance", "shared-diag" if kind == "diag" else "shrunk"),
+            remedy="Use {other}.",
+        )
+        for label, size in zip(settings.classes.tolist(), weight, strict=True)
         if width < size < enough or (enough == 3 and size < enough)
+    ]
+
+
+def narrow_remarks(settings: Settings, variance: Array, used: NDArray[np.bool_]) -> list[str]:
+    """Name columns that are constant in some class, and vary in others.
+
+    The Gaussian of such a class has no width to speak of: a row with another value is impossible.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        relative = variance / variance.max(axis=0)
+    which = np.flatnonzero(used & (relative.min(axis=0) <= NARROW))
+    if not len(which):
+        return []
+    return [
+        Problem(
+            "Constant within a class ({label!s}) but not elsewhere: {columns}. Rows with another "
+            "value get a probability of 0 or 1.",
+            code="constant-in-class",
+            label=settings.classes[int(relative[:, which[0]].argmin())],
+            columns=listed([settings.names[j] for j in which], most=8),
+            shared=Argument("covariance", "shared-diag"),
+            remedy="Leave such columns out, or use {shared}.",
+        )
     ]

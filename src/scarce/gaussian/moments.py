@@ -1,16 +1,17 @@
-"""What a Gaussian model needs of the rows of each class: weight, mean and centred squares.
+"""Sufficient statistics of Gaussian classes: weight, mean and centred squares of each.
 
     squares = sum over rows of weight * (x - mean)^2          one number per class and feature
     scatter = sum over rows of weight * (x - mean)(x - mean)'          one matrix per class
 
 Both are folds, merged block by block without subtracting large sums (Chan, Golub, LeVeque 1983).
-`class_moments` takes every value that was seen; `cross_moments` needs rows without holes, and gives
-the others to `class_moments`. Assumes weights that are not negative; a row of weight 0 is no row.
+`class_moments` uses every observed value; `cross_moments` needs complete rows and treats the others
+as `class_moments` does. Assumes weights that are not negative; a row of weight 0 does not count.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from scarce.engine.rows import Rows
 
 
 class Moments(NamedTuple):
-    """What a fit needs of each class: its weight; per feature weight seen, mean and squares."""
+    """Weight of each class; observed weight, mean and squares of each of its features."""
 
     weight: Array  # (classes,)
     seen: Array  # (classes, features)
@@ -29,18 +30,21 @@ class Moments(NamedTuple):
 
 
 class CrossMoments(NamedTuple):
-    """Moments of the complete rows with products of features, and those of rows with holes."""
+    """Moments of complete rows with products of features, and those of incomplete rows."""
 
     weight: Array  # (classes,)
     mean: Array  # (classes, features), from the origin
     scatter: Array  # (classes, features, features)
-    holed: Moments  # of the rows that miss some value, value by value
+    incomplete: Moments  # of the rows with a missing value, value by value
+
+
+M = TypeVar("M", Moments, CrossMoments)
 
 
 def typical_values(rows: Rows) -> Array:
-    """A typical value of each feature: means and squares are taken from there.
+    """Return a typical value of each feature, the origin from which moments are taken.
 
-    Coordinates and time stamps are large numbers with a small spread; a mean of size 1e8 has an
+    Coordinates and time stamps are large numbers with a small variance; a mean of size 1e8 has an
     error of 1e-8, which a variance of 1e-4 would show.
     """
     sample = next(rows.blocks()).X[:256]
@@ -127,7 +131,7 @@ class_moments.merge = merge_moments  # type: ignore[attr-defined]
 def cross_moments(block: Block, params: tuple[int, Array, NDArray[np.intp] | None]) -> CrossMoments:
     """Kernel: one symmetric rank-k product per class and piece; params: classes, origin, columns.
 
-    Columns, where given, are those to be used: a row is complete when it has all of them.
+    Columns, where given, are those to be used: a row is complete when none of them is missing.
     """
     n_classes, origin, columns = params
     total: CrossMoments | None = None
@@ -139,7 +143,7 @@ def cross_moments(block: Block, params: tuple[int, Array, NDArray[np.intp] | Non
                 gap = X[chosen] - origin
                 if np.isnan(gap.sum()):
                     whole = ~np.isnan(gap).any(axis=1)
-                    _add_values(part.holed, label, gap[~whole], weight[~whole])
+                    _add_values(part.incomplete, label, gap[~whole], weight[~whole])
                     gap, weight = gap[whole], weight[whole]
                 if len(gap):
                     _add_products(part, label, gap, None if piece.weight is None else weight)
@@ -184,20 +188,20 @@ def merge_cross_moments(total: CrossMoments, more: CrossMoments) -> CrossMoments
             weight,
             total.mean + share[:, None] * apart,
             total.scatter + more.scatter + between,
-            merge_moments(total.holed, more.holed),
+            merge_moments(total.incomplete, more.incomplete),
         )
 
 
 cross_moments.merge = merge_cross_moments  # type: ignore[attr-defined]
 
 
-def cut_cross(moments: CrossMoments, columns: NDArray[np.intp]) -> CrossMoments:
+def select_columns(moments: CrossMoments, columns: NDArray[np.intp]) -> CrossMoments:
     """Return the cross moments of some columns."""
     return CrossMoments(
         moments.weight,
         moments.mean[:, columns],
         moments.scatter[:, columns[:, None], columns],
-        Moments(moments.holed.weight, *(part[:, columns] for part in moments.holed[1:])),
+        Moments(moments.incomplete.weight, *(part[:, columns] for part in moments.incomplete[1:])),
     )
 
 
@@ -209,7 +213,7 @@ def value_moments(moments: CrossMoments) -> Moments:
         moments.mean,
         np.diagonal(moments.scatter, axis1=1, axis2=2).copy(),
     )
-    return merge_moments(complete, moments.holed)
+    return merge_moments(complete, moments.incomplete)
 
 
 # --- kept between batches -------------------------------------------------------------------------
@@ -217,27 +221,34 @@ def value_moments(moments: CrossMoments) -> Moments:
 
 def to_state(moments: Moments | CrossMoments, origin: Array) -> dict[str, Array]:
     """Return moments of complete rows, or value by value, as arrays that a model file can hold."""
-    kept = {name: value for name, value in moments._asdict().items() if name != "holed"}
+    kept = {name: value for name, value in moments._asdict().items() if name != "incomplete"}
     return {"origin": origin, **kept}
 
 
-def from_state(state: dict[str, Any]) -> tuple[Moments | CrossMoments, Array]:
+def from_state(state: Mapping[str, Array]) -> tuple[Moments | CrossMoments, Array]:
     """Return the moments and their origin, from `to_state`."""
     parts = {name: value for name, value in state.items() if name != "origin"}
     if "scatter" in parts:
-        return CrossMoments(**parts, holed=no_moments(*parts["mean"].shape)), state["origin"]
+        return CrossMoments(**parts, incomplete=no_moments(*parts["mean"].shape)), state["origin"]
     return Moments(**parts), state["origin"]
 
 
-def moved(moments: Moments | CrossMoments, by: Array) -> Moments | CrossMoments:
-    """Return the same moments, measured from an origin that lies `by` further down."""
+def shift_origin(moments: M, by: Array) -> M:
+    """Return the same moments, measured from an origin that is lower by `by`."""
     return moments._replace(mean=moments.mean + by)
 
 
-def among(moments: Any, positions: NDArray[np.intp], n_classes: int) -> Any:
+def embed_classes(moments: M, positions: NDArray[np.intp], n_classes: int) -> M:
     """Return moments of some classes as moments of all: class i becomes class positions[i]."""
-    if isinstance(moments, tuple):
-        return moments._make(among(part, positions, n_classes) for part in moments)  # type: ignore[attr-defined]
-    out = np.zeros((n_classes, *moments.shape[1:]))
-    out[positions] = moments
-    return out
+
+    def embed(part: Array) -> Array:
+        out = np.zeros((n_classes, *part.shape[1:]))
+        out[positions] = part
+        return out
+
+    if isinstance(moments, Moments):
+        return Moments(*map(embed, moments))
+    incomplete = Moments(*map(embed, moments.incomplete))
+    return CrossMoments(
+        embed(moments.weight), embed(moments.mean), embed(moments.scatter), incomplete
+    )

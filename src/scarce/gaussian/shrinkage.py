@@ -1,12 +1,16 @@
-"""How far should the covariance of a small class be drawn towards what all classes share?
+"""Covariances of the classes: pooled, shrunk towards what all classes share, never singular.
 
-    covariance_y = (1 - s) own_y + s scale_y [(1 - g) pooled + g diag(pooled)]      (after 003 1.5)
+    own_y = scatter_y / n_y        pooled = sum_y scatter_y / n        (003 1.5, 1.6; MLE)
+    covariance_y = (1 - s) own_y + s scale_y [(1 - g) pooled + g diag(pooled)]
 
-s, g and the scale are those with the greatest log likelihood of a row that is left out, averaged
-over all data sets with the same moments: given mean and covariance of Gaussian rows, the directions
-of the rows are uniform and known without looking (Basu's theorem), so that nothing but moments is
-needed: no folds, no second pass, the same choice whatever the order, the units or the batches.
-Assumes Gaussian rows within a class, weights that count rows. Does not touch the means.
+or with divisors n_y - 1 and n - K. How far should a small class be shrunk? s, g and the scale
+maximise the log likelihood of a left-out row, averaged over all data sets with the same moments:
+given mean and covariance of Gaussian rows, the directions of the rows are uniform and known without
+looking (Basu's theorem). Only moments are needed: no folds, no second pass, the same choice for any
+order, units or batches. A singular covariance (fewer rows than features, a constant or a repeated
+column) is shrunk towards the pooled one, a singular pooled one to its diagonal, and remarks say so.
+Assumes Gaussian rows within a class, weights that count rows, and complete rows or the expected
+moments of an EM step. Does not touch the means.
 """
 
 from __future__ import annotations
@@ -17,9 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 from scipy.special import betaincinv, expit
 
 from scarce.engine.block import Array
+from scarce.errors import Argument, Problem
+from scarce.gaussian.moments import CrossMoments, Moments
 
 DRAWS = 128  # directions that a left-out row is taken to have; twice as many choose the same
 # A grid, not a search: a flat optimum found by search would move with the order of additions.
@@ -27,8 +34,12 @@ INTENSITIES = np.concatenate([[0.0], expit(np.linspace(-7.0, 7.0, 29)), [1.0]])[
 DIAGONALS = np.array([0.0, 0.03, 0.1, 0.3, 0.6, 1.0])
 SCALE_POWERS = np.array([0.0, 0.5, 1.0])
 LEAST_EIGENVALUE = 1e-10  # of a correlation matrix: below, it counts as singular
-LEAST_SCALE = 1e-3  # of a target: a class without spread says nothing of its scale
-FLOOR = 1e-6  # least intensity that meets a singular covariance
+LEAST_SCALE = 1e-3  # of a target: a class without variance says nothing of its scale
+FLOOR = 1e-6  # smallest intensity used on a singular covariance
+NEGLIGIBLE = 1e-24  # of the total variance: what rounding leaves of a constant column
+
+
+# --- shrinking ------------------------------------------------------------------------------------
 
 
 class Shrunk(NamedTuple):
@@ -50,14 +61,14 @@ def correlation(covariance: Array) -> Array:
     array([[1. , 0.5],
            [0.5, 1. ]])
     """
-    spread = np.sqrt(np.diag(covariance))
-    scaled = covariance / spread / spread[:, None]
+    deviation = np.sqrt(np.diag(covariance))
+    scaled = covariance / deviation / deviation[:, None]
     np.fill_diagonal(scaled, 1.0)
     return np.asarray(scaled)
 
 
 def is_singular(covariance: Array) -> bool:
-    """Say whether a covariance leaves some direction without any spread, whatever the units.
+    """Whether a covariance has no variance in some direction, whatever the units.
 
     Examples
     --------
@@ -73,16 +84,16 @@ def is_singular(covariance: Array) -> bool:
 
 
 def toward_diagonal(covariance: Array, share: float) -> Array:
-    """Return a covariance whose off-diagonal entries are made smaller by a share."""
+    """Return a covariance with its off-diagonal entries multiplied by 1 - share."""
     mixed = (1.0 - share) * covariance
     np.fill_diagonal(mixed, np.diag(covariance))
     return np.asarray(mixed)
 
 
 def mend_pooled(pooled: Array, weight: float) -> tuple[Array, float]:
-    """Return the pooled covariance, drawn to its diagonal where it is singular, and how far.
+    """Return the pooled covariance, shrunk to its diagonal where it is singular, and how far.
 
-    `weight` is what it rests on: rows less classes, plus 1.
+    `weight` is rows less classes, plus 1.
     """
     if not is_singular(pooled):
         return pooled, 0.0
@@ -93,7 +104,7 @@ def mend_pooled(pooled: Array, weight: float) -> tuple[Array, float]:
 
 
 def diagonal_share(pooled: Array, weight: float) -> float:
-    """Return how far a covariance should be drawn to its own diagonal; never 0."""
+    """Return how far a covariance should be shrunk to its own diagonal; never 0."""
     if weight <= 2.0 + 1e-9:
         return 1.0
     values = np.maximum(np.linalg.eigvalsh(correlation(pooled)), 0.0)
@@ -103,9 +114,9 @@ def diagonal_share(pooled: Array, weight: float) -> float:
 
 @lru_cache(maxsize=8)
 def _draws(rank: int) -> tuple[Array, Array]:
-    """Squared coordinates of uniform directions, and even levels for lengths: always the same.
+    """Return squared coordinates of uniform directions, and even levels for lengths, fixed.
 
-    Each direction comes with its coordinates shifted round, so that none is met more than another.
+    Each direction comes with all cyclic shifts of its coordinates, which treats them alike.
     """
     rng = np.random.default_rng(5)
     shifts = rank if rank <= DRAWS // 2 else 1
@@ -118,7 +129,7 @@ def _draws(rank: int) -> tuple[Array, Array]:
 def left_out_loss(
     eigenvalues: Array, weight: float, intensity: Array, power: float, own_share: float
 ) -> Array:
-    """Return -2 log density of a row left out, on average, for each intensity.
+    """Return the mean of -2 log density of a left-out row, for each intensity.
 
     Parameters
     ----------
@@ -130,12 +141,12 @@ def left_out_loss(
     power : float
         The target is multiplied by (the class's own scale in it) ** power.
     own_share : float
-        How much of the target is the class itself: that part knows the row and is left out too.
+        How much of the target is the class itself: that part depends on the row too.
 
     Returns
     -------
     ndarray of shape (m,)
-        Without the part that no choice changes; inf where a density does not exist.
+        Up to a constant; inf where a density does not exist.
 
     Examples
     --------
@@ -176,10 +187,10 @@ def left_out_loss(
 def choose(
     own: Array, weight: float, pooled: Array, own_share: float
 ) -> tuple[float, float, float]:
-    """Return intensity, diagonal share and scale of one class by the loss of a row left out.
+    """Return intensity, diagonal share and scale of one class by the loss of a left-out row.
 
-    `own` has divisor `weight`; `pooled` is not singular. Below three rows the class says nothing
-    of its own spread: intensity 1.
+    `own` has divisor `weight`; `pooled` is not singular. Fewer than three rows say nothing of the
+    class's own covariance: intensity 1.
     """
     if weight <= 2.0 + 1e-9 or not (np.diag(own) > 0).any():
         return 1.0, 0.0, 1.0
@@ -201,9 +212,11 @@ def choose(
 
 def relative_eigenvalues(covariance: Array, target: Array) -> Array:
     """Return the eigenvalues of a covariance where the target is the identity, none below 0."""
-    spread = np.sqrt(np.diag(target))
+    deviation = np.sqrt(np.diag(target))
     factor = np.linalg.cholesky(correlation(target))
-    half = scipy.linalg.solve_triangular(factor, covariance / spread / spread[:, None], lower=True)
+    half = scipy.linalg.solve_triangular(
+        factor, covariance / deviation / deviation[:, None], lower=True
+    )
     whole = scipy.linalg.solve_triangular(factor, half.T, lower=True)
     return np.asarray(np.maximum(np.linalg.eigvalsh((whole + whole.T) / 2), 0.0))
 
@@ -211,7 +224,7 @@ def relative_eigenvalues(covariance: Array, target: Array) -> Array:
 def shrink(
     own: Array, weight: Array, pooled: Array, intensity: str | float, only: Sequence[int]
 ) -> Shrunk:
-    """Draw the covariances of some classes towards the pooled one.
+    """Shrink the covariances of some classes towards the pooled one.
 
     Parameters
     ----------
@@ -222,7 +235,7 @@ def shrink(
         Not singular: see `mend_pooled`.
     intensity : "auto" or float
     only : sequence of int
-        The classes to be drawn; the others stay as they are.
+        The classes to be shrunk; the others stay as they are.
     """
     many = len(own)
     whole = np.repeat(pooled[None], many, axis=0)
@@ -242,3 +255,119 @@ def shrink(
         out.covariance[y], out.target[y] = mixed, target
         out.intensity[y], out.diagonal[y], out.scale[y] = s, diagonal, scale
     return out
+
+
+# --- from moments to covariances ------------------------------------------------------------------
+
+
+class CovarianceSettings(NamedTuple):
+    """What the user asked for, as far as covariances go."""
+
+    kind: str  # "full", "shared" or "shrunk"
+    shrinkage: str | float
+    unbiased: bool
+
+
+class Covariances(NamedTuple):
+    """Covariances ready for use, and how they were shrunk."""
+
+    covariance: Array  # (classes, d, d), or (1, d, d) where shared
+    target: Array  # (classes, d, d), or (1, d, d): what they were shrunk to
+    intensity: Array  # (classes,), or (1,): 0 where not shrunk
+    singular: tuple[int, ...]  # classes that had to be shrunk
+    pooled_share: float  # how far the pooled covariance had to be shrunk to its diagonal
+
+
+class Floor(NamedTuple):
+    """The least variances of features, each relative to the feature's own variance."""
+
+    least: Array  # (features,): a smaller pooled variance is raised to it
+    rounding: Array  # (features,): a smaller variance of a class is rounding, and counts as 0
+
+
+def total_variance(values: Moments) -> Array:
+    """Return the variance of each feature over all classes together."""
+    seen = values.seen.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        centre = (values.seen * values.mean).sum(axis=0) / seen
+        squares = values.squares + values.seen * (values.mean - centre) ** 2
+        total = squares.sum(axis=0) / seen
+    return np.asarray(np.where(seen > 0, total, 0.0))
+
+
+def rounding_variance(origin: Array) -> Array:
+    """Return the variance that rounding alone gives values of the size of `origin`."""
+    return np.asarray((8 * np.finfo(np.float64).eps * np.abs(origin)) ** 2)
+
+
+def variance_floor(values: Moments, origin: Array, var_smoothing: float) -> Floor:
+    """Return the variances below which a feature counts as constant within a class."""
+    total = total_variance(values)
+    least = max(var_smoothing, 1e-12) * total
+    return Floor(np.asarray(least), np.maximum(rounding_variance(origin), NEGLIGIBLE * total))
+
+
+def covariances(moments: CrossMoments, floor: Floor, settings: CovarianceSettings) -> Covariances:
+    """Return the covariances of moments, none of them singular."""
+    weight = moments.weight
+    scatter = _without_rounding(moments.scatter, weight[:, None] * floor.rounding)
+    n, n_classes = float(weight.sum()), len(weight)
+    divisor = n - n_classes if settings.unbiased else n
+    pooled = scatter.sum(axis=0) / divisor if divisor > 0 else np.zeros_like(scatter[0])
+    each = np.arange(len(pooled))
+    pooled[each, each] = np.maximum(pooled[each, each], floor.least)
+    mended, share = mend_pooled(pooled, n - n_classes + 1)
+    if settings.kind == "shared":
+        diagonal = np.diag(np.diag(mended))
+        return Covariances(mended[None], diagonal[None], np.array([share]), (), share)
+    divisors = weight - 1.0 if settings.unbiased else weight
+    with np.errstate(invalid="ignore", divide="ignore"):
+        own = np.where((divisors > 1e-9)[:, None, None], scatter / divisors[:, None, None], 0.0)
+    singular = tuple(y for y in range(n_classes) if is_singular(own[y]))
+    if settings.kind == "shrunk":
+        shrunk = shrink(own, weight, mended, settings.shrinkage, range(n_classes))
+    else:
+        shrunk = shrink(own, weight, mended, "auto", singular)
+    return Covariances(shrunk.covariance, shrunk.target, shrunk.intensity, singular, share)
+
+
+def _without_rounding(scatter: Array, limit: Array) -> Array:
+    """Set to 0 the products of a column that is constant within a class up to rounding."""
+    alive = np.diagonal(scatter, axis1=1, axis2=2) > limit
+    return np.asarray(scatter * alive[:, :, None] * alive[:, None, :])
+
+
+def singular_remarks(
+    found: Covariances, kind: str, classes: NDArray[np.generic], weight: Array
+) -> list[Problem]:
+    """Return remarks on covariances that were singular."""
+    d = found.covariance.shape[1]
+    remarks = []
+    for y in found.singular if kind == "full" else ():
+        remarks.append(
+            Problem(
+                "Class {label!s}: its own covariance is singular, or missing values leave it so "
+                "({rows:g} rows, {features} features). It was shrunk towards the pooled one, with "
+                "intensity {intensity:.3g}.",
+                code="singular-covariance",
+                label=classes[y],
+                rows=float(weight[y]),
+                features=d,
+                intensity=float(found.intensity[y]),
+                shrunk=Argument("covariance", "shrunk"),
+                remedy="Use {shrunk} to shrink every class.",
+            )
+        )
+    if found.pooled_share > 0:
+        remarks.append(
+            Problem(
+                "The pooled covariance is singular ({rows:g} rows, {features} features). It was "
+                "shrunk towards its diagonal, with intensity {intensity:.3g}.",
+                code="singular-pooled-covariance",
+                rows=float(weight.sum()),
+                features=d,
+                intensity=float(found.pooled_share),
+                remedy="Look for constant or repeated columns.",
+            )
+        )
+    return remarks

@@ -24,7 +24,16 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from scarce.checks import NONE, Constraint, Kind, Number, Word, check_parameters, is_missing
+from scarce.checks import (
+    NONE,
+    Constraint,
+    Kind,
+    Number,
+    Word,
+    check_parameters,
+    is_missing,
+    refuse_one_class,
+)
 from scarce.engine.block import Array
 from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows
@@ -342,14 +351,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _set_base_rates(self, every: Array, trained: Array) -> None:
         """Set the base rates that the inner fit saw and those to predict for."""
-        if len(self.classes_) < 2 or not (trained > 0).all():
-            raise DataError(
-                "Labelled rows of at least two classes are needed; there is only one class with "
-                "weight above 0: {classes}.",
-                code="one-class",
-                classes=", ".join(repr(c) for c in self.classes_[trained > 0].tolist()) or "none",
-                remedy="Label rows of the other class too.",
-            )
+        refuse_one_class(self.classes_, trained)
         inner = getattr(self.estimator_, "now_at_", None)  # a PriorCorrected inside this one
         self.trained_at_ = trained / trained.sum() if inner is None else np.asarray(inner)
         if self._by_entropy:
