@@ -212,7 +212,7 @@ class Panels:
             raise UsageError(
                 "A picture of response curves needs at least one curve.",
                 code="empty-picture",
-                remedy="Give {{'name': [Line('', x, y)]}}.",
+                remedy="Give {'name': [Line('', x, y)]}.",
             )
 
 
