@@ -31,8 +31,7 @@ from experiments.paper_002.printed import (
     SHARE_4,
 )
 from scarce.datasets import ScoreTruth
-from scarce.missed.information import information
-from scarce.missed.score_axis import KnownMixture
+from scarce.missed.information import KnownMixture, information
 
 ALONE, JOINT = "alone", "joint"
 RANDOM_LABELS, EQUAL = DESIGNS = ("random", "equal-class")

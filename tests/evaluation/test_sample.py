@@ -7,7 +7,7 @@ import pytest
 from scarce import DataError, DataWarning, UsageError, choose_labels
 from scarce.decisions.decide import encode_labels
 from scarce.evaluation.sample import Sample, read_groups, read_sample
-from scarce.missed.choice import LabelChoice
+from scarce.missed.choose import LabelChoice
 from tests.problems import refused
 
 

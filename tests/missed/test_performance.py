@@ -1,6 +1,7 @@
 """estimate_performance: what is exact must be exact, what is estimated must not move by itself."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from scipy.stats import rankdata
 
 from scarce import UsageError, choose_labels, estimate_performance
 from scarce.datasets import make_trial_scores
-from scarce.missed.answers import FIGURES
+from scarce.missed.performance import FIGURES, PerformanceFit, PerformanceSettings
+from scarce.missed.provenance import batch_of
+from tests.problems import codes, refused
 
 CUT = 9.1
 
@@ -232,9 +235,9 @@ def test_a_warning_about_one_batch_stays_with_it(trial):
     labels = np.where(trial.scores >= CUT, trial.y_true, np.nan)
     labels[1:1200:40] = 0.0
     found = estimate_performance(trial.scores, labels, threshold=CUT, batch=week)
-    assert sum("scattered" in text for text in found.warnings) == 1
-    assert any("scattered" in text for text in found.batches[1].warnings)
-    assert not any("scattered" in text for text in found.batches[0].warnings)
+    assert codes(found.warnings).count("scattered-labels") == 1
+    assert "scattered-labels" in codes(found.batches[1].warnings)
+    assert "scattered-labels" not in codes(found.batches[0].warnings)
 
 
 def test_a_validation_auc_sharpens_few_events(trial):
@@ -266,7 +269,7 @@ def test_no_alert_at_all(trial):
     assert (found.precision.low, found.precision.high) == (0.0, 1.0)
     assert np.isnan(found.precision_per_recall.value)
     assert (found.recall.value, found.recall.high) == (0.0, 0.0)  # events are known below
-    assert any("No row is an alert" in text for text in found.warnings)
+    assert "no-alerts" in codes(found.warnings)
     assert found.missed.low == found.counts.events_below
 
 
@@ -283,7 +286,8 @@ def test_no_event_seen(trial):
     assert np.isnan(found.recall.value)
     assert "undefined" in found.recall.assumes
     assert found.precision.value == 0.0
-    assert any("No positives seen among 36" in text for text in found.warnings)
+    (remark,) = (one for one in found.warnings if one.code == "no-positives")
+    assert remark.fields["labelled"] == 36
     known = labels.copy()
     known[np.argsort(-trial.scores)[40]] = 1.0
     found = estimate_performance(trial.scores, known, threshold=CUT)
@@ -298,7 +302,8 @@ def test_alerts_without_a_label_are_drawn_and_said(trial):
     assert found.precision.method == "counted and drawn"
     assert found.precision.value == pytest.approx(11 / 36, abs=0.12)
     assert found.counts.alerts_labelled == 24
-    assert any("12 of 36 alerts have no label" in text for text in found.warnings)
+    (remark,) = (one for one in found.warnings if one.code == "open-alerts")
+    assert (remark.fields["open"], remark.fields["alerts"]) == (12, 36)
     seen = np.nansum(labels[alerts])
     assert found.precision.low >= seen / 36
     assert found.precision.high <= (seen + 12) / 36
@@ -331,7 +336,7 @@ def test_mixture_says_what_the_paper_would(trial):
     assert found.recall.value == pytest.approx(0.25, abs=0.2)
     assert found.precision.value == 11 / 36
     assert found.effective_size > 100
-    with pytest.raises(UsageError, match="method='auto'"):
+    with refused("no-curve", UsageError):
         found.share_of_events(np.zeros(1), 2, np.random.default_rng(0))
     same(found.at(CUT), found)
 
@@ -344,7 +349,7 @@ def test_a_mixture_that_is_not_identified_gives_bounds_only(trial):
     assert np.isnan(found.recall.value)
     assert np.isnan(found.alerts_per_event.value)
     assert found.missed.high == 5000 - 36
-    assert any("not identified" in text.lower() for text in found.warnings)
+    assert "not-identified" in codes(found.warnings)
 
 
 def test_many_batches_are_pooled_in_groups_and_keep_their_own_levels():
@@ -367,7 +372,7 @@ def test_many_batches_are_pooled_in_groups_and_keep_their_own_levels():
 
 def test_draws_worth_little_leave_the_word_to_the_audit(audited, trial, monkeypatch):
     scores, labels, inclusion, _ = audited
-    monkeypatch.setattr("scarce.missed.answers.WORTHLESS", 1e9)
+    monkeypatch.setattr("scarce.missed.performance.WORTHLESS", 1e9)
     found = estimate_performance(scores, labels, threshold=CUT, inclusion=inclusion)
     assert found.recall.method == "audit, gamma limits"
     monkeypatch.setattr("scarce.missed.performance.WORTHLESS", 1e9)
@@ -375,10 +380,10 @@ def test_draws_worth_little_leave_the_word_to_the_audit(audited, trial, monkeypa
         trial.scores, trial.y, threshold=CUT, method="mixture", background="normal", check=False
     )
     assert np.isnan(withheld.recall.value)
-    assert any("withheld" in text for text in withheld.warnings)
+    assert "mixture-draws" in codes(withheld.warnings)
     monkeypatch.setattr("scarce.missed.performance.FEW_DRAWS", 1e9)
     few = estimate_performance(trial.scores, trial.y, threshold=CUT)
-    assert any("worth only" in text for text in few.warnings)
+    assert "few-draws" in codes(few.warnings)
 
 
 def test_families_that_scores_do_not_follow_are_doubted():
@@ -388,26 +393,26 @@ def test_families_that_scores_do_not_follow_are_doubted():
     labels = np.where(scores >= 4, event * 1.0, np.nan)
     settings = {"threshold": 5.0, "method": "mixture", "background": "normal"}
     found = estimate_performance(scores, labels, **settings)
-    assert any("do not follow the fitted families" in text for text in found.warnings)
+    assert "families-doubted" in codes(found.warnings)
     quick = estimate_performance(scores, labels, check=False, **settings)
-    assert not any("do not follow" in text for text in quick.warnings)
+    assert "families-doubted" not in codes(quick.warnings)
     assert quick.recall == found.recall
 
 
 @pytest.mark.parametrize(
-    ("settings", "match"),
+    ("settings", "code"),
     [
-        ({"method": "mixtur"}, "mixtur"),
-        ({"level": 1.0}, "level=1.0"),
-        ({"level": 90}, "level=90"),
-        ({"auc": 0.4}, "auc=0.4"),
-        ({"auc": 1.0}, "auc=1.0"),
-        ({"threshold": None}, "threshold=None"),
-        ({"random_state": -1}, "random_state=-1"),
+        ({"method": "mixtur"}, "unknown-word"),
+        ({"level": 1.0}, "level-range"),
+        ({"level": 90}, "level-range"),
+        ({"auc": 0.4}, "auc-range"),
+        ({"auc": 1.0}, "auc-range"),
+        ({"threshold": None}, "threshold-value"),
+        ({"random_state": -1}, "seed-value"),
     ],
 )
-def test_wrong_arguments_are_refused(trial, settings, match):
-    with pytest.raises(UsageError, match=match):
+def test_wrong_arguments_are_refused(trial, settings, code):
+    with refused(code, UsageError):
         estimate_performance(trial.scores, trial.y, **{"threshold": CUT, **settings})
 
 
@@ -448,3 +453,103 @@ def test_acceptance_two_sources_hold_the_truth():
         width.append(found.recall.width)
     assert held >= 13
     assert 0.1 < np.mean(width) < 0.65
+
+
+class Sure:
+    """A curve that is sure of itself: the same share at or above a score, another one below."""
+
+    def __init__(self, at, above, below):
+        self.at, self.above, self.below = at, above, below
+
+    def share_of_events(self, batch, index, score, place):
+        return np.tile(np.where(score > self.at, self.above, self.below), (9, 1))
+
+
+def asked(scores, labels, threshold, curve):
+    batch = batch_of(None, scores, labels, threshold)
+    fit = PerformanceFit(
+        batches=(batch,),
+        curves=curve,
+        settings=PerformanceSettings(),
+        effective_size=900.0,
+        warnings=(),
+        which=(0,),
+    )
+    return fit.answer([threshold])
+
+
+def test_oracle_slope_and_cost_of_a_curve_that_is_sure():
+    """60 alerts with 30 events; below them a share of 0.2, then of 0, then all known."""
+    scores = np.arange(200.0)
+    labels = np.where(scores >= 140, scores % 2, np.nan)
+    flat = asked(scores, labels, 140.0, Sure(np.inf, 0.0, 0.2))
+    assert flat.alerts_per_event.value == pytest.approx(5.0)
+    assert flat.alerts_per_event.low == flat.alerts_per_event.high == pytest.approx(5.0)
+    total = flat.prevalence.value * 200
+    assert flat.precision_per_recall.value == pytest.approx(total / 60 * (1 - 0.5 / 0.2))
+    empty = asked(scores, labels, 140.0, Sure(np.inf, 0.0, 0.0))
+    assert empty.alerts_per_event.value == np.inf
+    assert empty.precision_per_recall.value == -np.inf
+    assert empty.precision_per_recall.low == -np.inf
+    plain = empty.to_dict()
+    json.dumps(plain, allow_nan=False)
+    assert plain["precision_per_recall"]["value"] == "-Infinity"
+    assert "nan" not in str(empty)
+    nothing = asked(scores, labels * 0, 140.0, Sure(np.inf, 0.0, 0.0))
+    assert nothing.precision_per_recall.value == 0.0  # 0 above and 0 at the margin
+    rich = asked(scores, labels, 140.0, Sure(np.inf, 0.0, 0.8))
+    assert rich.precision_per_recall.value > 0
+
+
+def test_plain_data_for_json(trial):
+    answers = [
+        estimate_performance(trial.scores, trial.y, threshold=CUT),
+        estimate_performance(trial.scores, trial.y, threshold=CUT).at(99.0),
+        estimate_performance(trial.scores, trial.y, threshold=CUT, method="audit"),
+    ]
+    for found in answers:
+        text = json.dumps(found.to_dict(), allow_nan=False)
+        again = json.loads(text)
+        assert again["recall"]["value"] == pytest.approx(found.recall.value, nan_ok=False) or (
+            again["recall"]["value"] is None and np.isnan(found.recall.value)
+        )
+        assert again["counts"]["rows"] == found.counts.rows
+        assert set(FIGURES) <= set(again)
+        assert again["warnings"] == list(found.warnings)
+
+
+def test_words_for_a_reader(trial):
+    text = str(estimate_performance(trial.scores, trial.y, threshold=CUT))
+    assert "Alerts: 36 of 5,000 rows" in text
+    assert "11 events seen" in text
+    assert "Precision 0.306" in text
+    assert "Recall: about" in text
+    assert "alerts to open per further event" in text
+    assert "nan" not in text
+    labels = np.where(trial.scores >= CUT, trial.y_true, np.nan)
+    choice = choose_labels(
+        trial.scores, labels, policy="audit", n=200, threshold=CUT, random_state=1
+    )
+    labels[choice.rows] = trial.y_true[choice.rows]
+    text = str(estimate_performance(trial.scores, labels, threshold=CUT, inclusion=choice))
+    assert "200 rows" in text
+    assert "drawn at random" in text
+    few = str(estimate_performance(trial.scores, trial.y, threshold=10.4))
+    assert "no best guess" in few
+    assert "nan" not in few
+
+
+def test_counts_between_bins_are_said_to_be_inexact(monkeypatch, rng):
+    """Of long data `at` gave 2,006 alerts for 2,000 without a word."""
+    scores = rng.normal(size=3000)
+    order = np.sort(scores)[::-1]
+    labels = np.where(scores >= order[99], (scores > 2.2).astype(float), np.nan)
+    short = estimate_performance(scores, labels, threshold=order[99], random_state=0)
+    assert short.at(order[199]).counts.alerts == 200
+    assert "binned-counts" not in codes(short.at(order[199]).warnings)
+    for module in ("provenance", "performance"):
+        monkeypatch.setattr(f"scarce.missed.{module}.ROW_BY_ROW", 1000)
+    long = estimate_performance(scores, labels, threshold=order[99], random_state=0)
+    assert (long.counts.alerts, long.at(order[99]).counts.alerts) == (100, 100)
+    assert "binned-counts" not in codes((*long.warnings, *long.at(order[99]).warnings))
+    assert "binned-counts" in codes(long.at(order[199]).warnings)

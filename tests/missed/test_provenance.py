@@ -7,10 +7,18 @@ import pytest
 
 from scarce import DataError, UsageError, choose_labels, estimate_performance, open_rows
 from scarce.checks import read_inclusion, read_labels, read_scores, read_threshold
-from scarce.missed import gather as gather_module
-from scarce.missed.gather import gather, ledger_of_digest
-from scarce.missed.provenance import intake_of, kind_of, sort_out, source_kinds
-from scarce.missed.score_table import ledger_of
+from scarce.errors import Argument
+from scarce.missed import provenance
+from scarce.missed.provenance import (
+    batch_of,
+    kind_of,
+    label_roles,
+    read_batches,
+    score_table_of_digest,
+    source_kinds,
+)
+from scarce.missed.score_table import score_table_of
+from tests.problems import codes, refused
 
 CUT = 1.0
 FIGURES = ("recall", "precision", "precision_per_recall", "missed", "alerts_per_event")
@@ -63,8 +71,8 @@ def test_sources_are_read_without_case_spaces_or_missing_values():
     kinds, notes = source_kinds(words, np.zeros(6))
     assert kinds.tolist() == ["alert", "", "", "", "outside", "outside"]
     assert len(notes) == 1
-    assert "'complaint'" in notes[0]
-    with pytest.raises(DataError, match="label_source"):
+    assert (notes[0].code, notes[0].fields["words"]) == ("unknown-source", "'complaint'")
+    with refused("length-mismatch", DataError, argument="label_source"):
         source_kinds(["alert"], np.zeros(6))
 
 
@@ -74,7 +82,7 @@ def one_row(score, label, **settings):
         name: np.array([value], dtype=object if name == "sources" else float)
         for name, value in settings.items()
     }
-    usable, audit, outside = sort_out(np.array([score]), np.array([label]), CUT, **arrays)
+    usable, audit, outside = label_roles(np.array([score]), np.array([label]), CUT, **arrays)
     return usable[0], bool(audit[0]), bool(outside[0])
 
 
@@ -127,10 +135,10 @@ def test_only_events_from_outside_are_kept():
     scores = np.array([2.0, 0.5, 0.4, 0.3, 1.5])
     labels = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
     kinds = np.array(["alert", "outside", "outside", "outside", "outside"], dtype=object)
-    intake = intake_of("b", scores, labels, CUT, kinds=kinds)
-    assert sorted(intake.outside.tolist()) == [0.3, 0.5]
-    assert intake.ledger.events.sum() == 2  # the two above the threshold were investigated
-    assert intake.ledger.others.sum() == 0
+    batch = batch_of("b", scores, labels, CUT, kinds=kinds)
+    assert sorted(batch.outside.tolist()) == [0.3, 0.5]
+    assert batch.table.events.sum() == 2  # the two above the threshold were investigated
+    assert batch.table.others.sum() == 0
 
 
 def test_outside_events_leave_the_curve_alone_and_bound_the_misses():
@@ -154,16 +162,16 @@ def test_outside_events_leave_the_curve_alone_and_bound_the_misses():
     assert more.counts.from_outside == len(silent)
     assert more.missed.low >= len(silent) + more.counts.events_below
     assert more.missed.low > plain.missed.low
-    assert any("'complaint'" in text for text in more.warnings)
+    assert "unknown-source" in codes(more.warnings)
 
 
 def test_audits_without_a_probability_are_refused():
     scores, labels, inclusion, source, _ = case()
     below = np.flatnonzero((source == "audit") & (scores < CUT))
-    with pytest.raises(DataError, match=f"{len(below):,} labelled rows below.*inclusion="):
+    with refused("audit-without-probability", DataError, count=len(below)):
         estimate_performance(scores, labels, threshold=CUT, label_source=source)
     inclusion[below[3]] = np.nan
-    with pytest.raises(DataError, match=rf"1 labelled rows.*first at row {below[3]:,}"):
+    with refused("audit-without-probability", DataError, count=1, row=below[3]):
         estimate_performance(
             scores, labels, threshold=CUT, inclusion=inclusion, label_source=source
         )
@@ -173,25 +181,25 @@ def test_drawn_rows_that_came_back_without_a_label_lower_the_probability():
     scores, labels, inclusion, _, _ = case()
     drawn = np.flatnonzero((inclusion < 1.0) & (scores < CUT))
     labels[drawn[::2]] = np.nan
-    half = gather(scores, labels, CUT, inclusion=inclusion)[0]
+    half = read_batches(scores, labels, CUT, inclusion=inclusion)[0]
     kept = drawn[1::2]
     np.testing.assert_allclose(
         np.sort(half.audited.probability), np.sort(inclusion[kept] * len(kept) / len(drawn))
     )
-    assert f"{len(drawn) - len(kept):,} of {len(drawn):,} rows drawn" in half.notes[0]
+    assert half.notes[0].code == "audit-unlabelled"
+    seen = half.notes[0].fields
+    assert (seen["count"], seen["drawn"]) == (len(drawn) - len(kept), len(drawn))
 
 
 def test_scattered_labels_without_a_probability_are_asked_about():
     scores, labels, inclusion, _, _ = case()
-    noted = gather(scores, labels, CUT)[0].notes
-    assert len(noted) == 1
-    assert "scattered" in noted[0]
-    assert "inclusion=" in noted[0]
-    assert gather(scores, labels, CUT, inclusion=inclusion)[0].notes == ()
+    noted = read_batches(scores, labels, CUT)[0].notes
+    assert codes(noted) == ["scattered-labels"]
+    assert read_batches(scores, labels, CUT, inclusion=inclusion)[0].notes == ()
     order = np.argsort(-scores)
     band = np.full(len(scores), np.nan)
     band[order[:400]] = 0.0
-    assert gather(scores, band, CUT)[0].notes == ()
+    assert read_batches(scores, band, CUT)[0].notes == ()
 
 
 @pytest.mark.parametrize(
@@ -212,39 +220,39 @@ def test_labels_of_every_kind(labels):
 
 
 @pytest.mark.parametrize(
-    ("labels", "match"),
+    ("labels", "code", "seen"),
     [
-        ([1, 0, 2, 0], "holds 2 at row 2"),
-        ([-1, 1, 1, 1], "holds -1 at row 0"),
-        (["yes", "no", "yes", "no"], "'yes' at row 0"),
-        ([0, 1], "4 scores and labels has shape"),
-        (np.zeros((4, 2)), "shape"),
-        ([0.5, 1, 0, 0], "0.5 at row 0"),
+        ([1, 0, 2, 0], "unknown-label", {"value": 2.0, "row": 2}),
+        ([-1, 1, 1, 1], "unknown-label", {"value": -1.0, "row": 0}),
+        (["yes", "no", "yes", "no"], "not-a-number", {"value": "'yes'", "row": 0}),
+        ([0, 1], "length-mismatch", {"rows": 4}),
+        (np.zeros((4, 2)), "length-mismatch", {"seen": "shape (4, 2)"}),
+        ([0.5, 1, 0, 0], "unknown-label", {"value": 0.5, "row": 0}),
     ],
 )
-def test_labels_that_are_none_are_refused_with_value_and_row(labels, match):
-    with pytest.raises(DataError, match=match):
+def test_other_labels_are_refused_with_value_and_row(labels, code, seen):
+    with refused(code, DataError, **seen):
         read_labels(labels, 4)
 
 
 def test_strange_labels_are_found_in_long_columns():
     labels = np.zeros(200_000)
     labels[150_001] = 3.0
-    with pytest.raises(DataError, match="3 at row 150,001"):
+    with refused("unknown-label", DataError, value=3.0, row=150_001):
         read_labels(labels, 200_000)
 
 
 @pytest.mark.parametrize(
-    ("scores", "match"),
+    ("scores", "code", "seen"),
     [
-        ([1.0, np.inf, np.nan], "2 values.*row 1"),
-        (np.zeros((3, 2)), "predict_proba"),
-        ([], "empty"),
-        (["a", "b"], "'a' at row 0"),
+        ([1.0, np.inf, np.nan], "not-finite", {"count": 2, "row": 1}),
+        (np.zeros((3, 2)), "not-a-column", {"shape": (3, 2)}),
+        ([], "no-rows", {}),
+        (["a", "b"], "not-a-number", {"value": "'a'", "row": 0}),
     ],
 )
-def test_scores_that_are_none_are_refused(scores, match):
-    with pytest.raises(DataError, match=match):
+def test_other_scores_are_refused(scores, code, seen):
+    with refused(code, DataError, **seen):
         read_scores(scores)
 
 
@@ -253,44 +261,44 @@ def test_scores_whose_sum_overflows_are_fine():
 
 
 @pytest.mark.parametrize(
-    ("inclusion", "match"),
+    ("inclusion", "code", "seen"),
     [
-        ([0.5], "3 scores and inclusion"),
-        ([0.5, 2.0, 1.0], "2 at row 1.*1 / weight"),
-        ([0.5, -0.1, 1.0], "-0.1 at row 1"),
+        ([0.5], "length-mismatch", {"rows": 3}),
+        ([0.5, 2.0, 1.0], "inclusion-range", {"value": 2.0, "row": 1}),
+        ([0.5, -0.1, 1.0], "inclusion-range", {"value": -0.1, "row": 1}),
     ],
 )
-def test_probabilities_that_are_none_are_refused(inclusion, match):
-    with pytest.raises(DataError, match=match):
+def test_other_probabilities_are_refused(inclusion, code, seen):
+    with refused(code, DataError, **seen):
         read_inclusion(inclusion, 3)
 
 
 def test_thresholds_of_batches():
     assert read_threshold(2, ["a", "b"]) == [2.0, 2.0]
     assert read_threshold({"b": 1, "a": 3}, ["a", "b"]) == [3.0, 1.0]
-    with pytest.raises(UsageError, match="batch 'b'"):
+    with refused("threshold-per-batch", UsageError, batch="b"):
         read_threshold({"a": 1}, ["a", "b"])
     for bad in (np.nan, np.inf, None, "high", [1, 2]):
-        with pytest.raises(UsageError, match="not a score"):
+        with refused("threshold-value", UsageError):
             read_threshold(bad, [None])
 
 
 def test_batches_are_cut_by_name():
     scores, labels, inclusion, source, _ = case()
     week = np.where(np.arange(2000) % 3 == 0, "b", "a")
-    intakes = gather(
+    batches = read_batches(
         scores, labels, {"a": 1.0, "b": 1.2}, inclusion=inclusion, batch=week, label_source=source
     )
-    assert [one.name for one in intakes] == ["a", "b"]
-    assert [one.threshold for one in intakes] == [1.0, 1.2]
-    for one in intakes:
+    assert [one.name for one in batches] == ["a", "b"]
+    assert [one.threshold for one in batches] == [1.0, 1.2]
+    for one in batches:
         rows = week == one.name
-        for ours, plain in zip(one.ledger, ledger_of(scores[rows], labels[rows]), strict=True):
+        for ours, plain in zip(one.table, score_table_of(scores[rows], labels[rows]), strict=True):
             np.testing.assert_array_equal(ours, plain)
-    with pytest.raises(DataError, match="missing values"):
-        gather(scores, labels, CUT, batch=np.where(week == "a", "a", None))
-    with pytest.raises(DataError, match="batch has shape"):
-        gather(scores, labels, CUT, batch=week[:5])
+    with refused("batch-missing", DataError, row=0):
+        read_batches(scores, labels, CUT, batch=np.where(week == "a", "a", None))
+    with refused("length-mismatch", DataError, argument="batch"):
+        read_batches(scores, labels, CUT, batch=week[:5])
 
 
 def table_of(scores, labels, inclusion, source):
@@ -338,7 +346,7 @@ def test_invariant_long_data_give_nearly_what_short_data_give(monkeypatch):
     exact = estimate_performance(
         scores, labels, threshold=CUT, inclusion=inclusion, label_source=source
     )
-    monkeypatch.setattr(gather_module, "ROW_BY_ROW", 1000)
+    monkeypatch.setattr(provenance, "ROW_BY_ROW", 1000)
     monkeypatch.setattr("scarce.engine.block.BLOCK_CELLS", 9000)  # blocks of 3,000 rows
     rows = open_rows(
         table_of(scores, labels, inclusion, source), label="y", columns=["score", "p", "source"]
@@ -353,8 +361,8 @@ def test_invariant_long_data_give_nearly_what_short_data_give(monkeypatch):
         assert other.counts == exact.counts
         assert other.counts.from_outside == 5
         assert other.precision == exact.precision
-        assert other._question.intakes[0].audited.score.sum() == pytest.approx(
-            exact._question.intakes[0].audited.score.sum()
+        assert other._fit.batches[0].audited.score.sum() == pytest.approx(
+            exact._fit.batches[0].audited.score.sum()
         )
         width = exact.recall.width
         for end in ("value", "low", "high"):
@@ -368,7 +376,7 @@ def test_invariant_long_data_give_nearly_what_short_data_give(monkeypatch):
     rows = open_rows(
         table_of(scores, labels, broken, source), label="y", columns=["score", "p", "source"]
     )
-    with pytest.raises(DataError, match=rf"audit for 2 labelled rows.*row {lost[0]:,}\)"):
+    with refused("audit-without-probability", DataError, count=2, row=lost[0]):
         estimate_performance(rows, threshold=CUT, inclusion="p", label_source="source")
 
 
@@ -378,14 +386,14 @@ def test_more_than_a_quarter_million_rows_go_through_the_digest(rng):
     scores = rng.normal(size=n)
     labels = rng.choice([0.0, 1.0, np.nan], n, p=[0.2, 0.1, 0.7])
     for threshold in (0.0371, -0.5):
-        ledger = gather(scores, labels, threshold)[0].ledger
-        assert len(ledger.score) < 20_000
-        assert ledger.n == n
-        cut, alert = ledger.above(threshold), scores >= threshold
-        assert ledger.rows[:cut].sum() == alert.sum()
-        assert ledger.events[:cut].sum() == (labels[alert] == 1).sum()
-        assert ledger.others[:cut].sum() == (labels[alert] == 0).sum()
-    short = gather(scores[:-1], labels[:-1], 2.5)[0].ledger
+        table = read_batches(scores, labels, threshold)[0].table
+        assert len(table.score) < 20_000
+        assert table.n == n
+        cut, alert = table.above(threshold), scores >= threshold
+        assert table.rows[:cut].sum() == alert.sum()
+        assert table.events[:cut].sum() == (labels[alert] == 1).sum()
+        assert table.others[:cut].sum() == (labels[alert] == 0).sum()
+    short = read_batches(scores[:-1], labels[:-1], 2.5)[0].table
     assert len(short.score) == n - 1
 
 
@@ -394,8 +402,8 @@ def test_oracle_the_ledger_of_a_small_digest_is_the_ledger_of_its_rows(rng):
 
     scores = np.round(rng.normal(size=500), 1)
     labels = rng.choice([0.0, 1.0, np.nan], 500)
-    found = ledger_of_digest(ScoreDigest.of(scores, labels))
-    for ours, plain in zip(found, ledger_of(scores, labels), strict=True):
+    found = score_table_of_digest(ScoreDigest.of(scores, labels))
+    for ours, plain in zip(found, score_table_of(scores, labels), strict=True):
         np.testing.assert_array_equal(ours, plain)
 
 
@@ -403,14 +411,14 @@ def test_rows_say_what_they_need():
     scores, labels, inclusion, source, _ = case(300, audit=20)
     table = table_of(scores, labels, inclusion, source)
     rows = open_rows(table, label="y", columns=["score", "p"])
-    with pytest.raises(UsageError, match="one of them must be the score"):
+    with refused("score-column", UsageError):
         estimate_performance(rows, threshold=CUT)
-    with pytest.raises(UsageError, match="inclusion='q'"):
+    with refused("unknown-column", UsageError, argument=Argument("inclusion", "q")):
         estimate_performance(rows, threshold=CUT, inclusion="q")
-    with pytest.raises(UsageError, match="carry their own labels"):
+    with refused("labels-in-rows", UsageError):
         estimate_performance(rows, labels, threshold=CUT)
-    with pytest.raises(UsageError, match="batch="):
+    with refused("batch-of-rows", UsageError):
         estimate_performance(rows, threshold=CUT, batch="p")
     weighted = open_rows(table, label="y", columns=["score"], weight="then")
-    with pytest.raises(UsageError, match="weights"):
+    with refused("weights-in-rows", UsageError):
         estimate_performance(weighted, threshold=CUT)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
 
-from scarce.missed.score_table import GROUPS_LABELLED, grid_of, labelled_of, ledger_of
+from scarce.missed.score_table import GROUPS_LABELLED, grid_of, labelled_of, score_table_of
 
 
 @st.composite
@@ -27,7 +27,7 @@ def long_case(rng, n=6000):
 @given(partly_labelled())
 def test_oracle_counts_and_places_of_a_plain_loop(case):
     scores, labels = case
-    sheet = ledger_of(scores, labels)
+    sheet = score_table_of(scores, labels)
     distinct = sorted(set(scores.tolist()), reverse=True)
     assert sheet.score.tolist() == distinct
     rank = rankdata(-scores, method="average")  # equal scores share their middle rank
@@ -45,7 +45,7 @@ def test_oracle_counts_and_places_of_a_plain_loop(case):
 @given(partly_labelled(), st.floats(-2.5, 2.5))
 def test_an_alert_scores_at_or_above_the_threshold(case, threshold):
     scores, labels = case
-    sheet = ledger_of(scores, labels)
+    sheet = score_table_of(scores, labels)
     assert sheet.rows[: sheet.above(threshold)].sum() == (scores >= threshold).sum()
     at = float(scores[0])
     assert sheet.rows[: sheet.above(at)].sum() == (scores >= at).sum()
@@ -55,7 +55,7 @@ def test_an_alert_scores_at_or_above_the_threshold(case, threshold):
 def test_property_groups_lose_no_row_and_cross_no_cut(case, first, second):
     scores, labels = case
     first, second = first / 4.0, second / 4.0
-    sheet = ledger_of(scores, labels)
+    sheet = score_table_of(scores, labels)
     grid = grid_of(sheet, first, second)
     for flag, cut in ((grid.alert, first), (grid.beyond, second)):
         assert grid.rows[flag].sum() == (scores >= cut).sum()
@@ -68,7 +68,7 @@ def test_property_groups_lose_no_row_and_cross_no_cut(case, first, second):
 
 
 def test_without_another_threshold_both_cuts_are_one(rng):
-    sheet = ledger_of(*long_case(rng))
+    sheet = score_table_of(*long_case(rng))
     grid = grid_of(sheet, 4.0)
     np.testing.assert_array_equal(grid.alert, grid.beyond)
 
@@ -76,7 +76,7 @@ def test_without_another_threshold_both_cuts_are_one(rng):
 def test_groups_grow_with_the_distance_in_rank(rng):
     """Few groups, single scores next to the threshold, and means weighted by rows."""
     scores, labels = long_case(rng)
-    sheet = ledger_of(scores, labels)
+    sheet = score_table_of(scores, labels)
     grid = grid_of(sheet, 4.0, 5.0)
     assert len(grid.rows) <= 40 + 90 + 4
     cut = sheet.above(4.0)
@@ -91,14 +91,14 @@ def test_groups_grow_with_the_distance_in_rank(rng):
 @pytest.mark.parametrize("second", [0.2, 1.0, 3.5, 4.0, 4.5, 7.0])
 def test_far_groups_do_not_cross_the_second_cut_either(rng, second):
     scores, labels = long_case(rng)
-    grid = grid_of(ledger_of(scores, labels), 4.0, second)
+    grid = grid_of(score_table_of(scores, labels), 4.0, second)
     for flag, cut in ((grid.alert, 4.0), (grid.beyond, second)):
         assert grid.rows[flag].sum() == (scores >= cut).sum()
         assert grid.unlabelled[~flag].sum() == np.isnan(labels[scores < cut]).sum()
 
 
 def test_no_alert_and_nothing_but_alerts(rng):
-    sheet = ledger_of(*long_case(rng, 500))
+    sheet = score_table_of(*long_case(rng, 500))
     none, every = grid_of(sheet, 1e3), grid_of(sheet, -1e3)
     assert not none.alert.any()
     assert every.alert.all()
@@ -114,7 +114,7 @@ def test_invariant_any_rescaling_gives_the_same_bits(rng, rescale):
     scores, labels = long_case(rng)
     both = np.append(scores, [4.0, 5.0])
     moved = rescale(both)
-    plain, other = ledger_of(scores, labels), ledger_of(moved[:-2], labels)
+    plain, other = score_table_of(scores, labels), score_table_of(moved[:-2], labels)
     for name in ("rows", "events", "others", "place"):
         np.testing.assert_array_equal(getattr(plain, name), getattr(other, name))
     here, there = grid_of(plain, 4.0, 5.0), grid_of(other, moved[-2], moved[-1])
@@ -129,7 +129,7 @@ def test_invariant_row_order_does_not_matter(rng):
     scores, labels = long_case(rng, 800)
     order = rng.permutation(800)
     for one, other in zip(
-        ledger_of(scores, labels), ledger_of(scores[order], labels[order]), strict=True
+        score_table_of(scores, labels), score_table_of(scores[order], labels[order]), strict=True
     ):
         np.testing.assert_array_equal(one, other)
 
@@ -138,7 +138,7 @@ def test_few_labelled_scores_are_kept_as_they_are(rng):
     scores = rng.normal(size=900)
     labels = np.full(900, np.nan)
     labels[:200] = rng.random(200) < 0.3
-    sheet = ledger_of(scores, labels)
+    sheet = score_table_of(scores, labels)
     held = labelled_of(sheet)
     order = np.argsort(-scores[:200])
     np.testing.assert_array_equal(held.score, scores[:200][order])
@@ -148,7 +148,7 @@ def test_few_labelled_scores_are_kept_as_they_are(rng):
 
 def test_many_labelled_scores_are_joined_without_losing_one(rng):
     scores, labels = long_case(rng)
-    sheet = ledger_of(scores, labels)
+    sheet = score_table_of(scores, labels)
     held = labelled_of(sheet)
     assert 100 < len(held.place) <= GROUPS_LABELLED
     assert held.events.sum() == (labels == 1).sum()
@@ -164,4 +164,4 @@ def test_many_labelled_scores_are_joined_without_losing_one(rng):
 
 
 def test_no_labels_are_no_groups(rng):
-    assert len(labelled_of(ledger_of(rng.normal(size=5), np.full(5, np.nan))).place) == 0
+    assert len(labelled_of(score_table_of(rng.normal(size=5), np.full(5, np.nan))).place) == 0

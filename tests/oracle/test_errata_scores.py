@@ -10,12 +10,12 @@ from scipy.stats import norm
 from scarce import ScoreMixture
 from scarce.datasets import make_convergence_scores, make_trial_scores
 from scarce.missed.information import (
+    KnownMixture,
     class_information,
     information,
     labelled_information,
     unlabelled_information,
 )
-from scarce.missed.score_axis import KnownMixture
 from tests.oracle import errata_scores as errata
 from tests.oracle.errata_page import measured
 

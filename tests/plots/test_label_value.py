@@ -7,7 +7,7 @@ import numpy as np
 
 from scarce import label_value
 from scarce.errors import UsageError
-from scarce.missed.score_axis import KnownMixture
+from scarce.missed.information import KnownMixture
 from scarce.plots import LabelValueDisplay
 from tests.problems import refused
 

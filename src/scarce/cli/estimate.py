@@ -23,6 +23,7 @@ from scarce.cli.wording import in_flags
 if TYPE_CHECKING:
     from scarce import Estimate, Performance
     from scarce.cli.audit_lists import AuditLists
+    from scarce.errors import Problem
     from scarce.io.text import TextForm
 
 FIGURES = (
@@ -32,21 +33,6 @@ FIGURES = (
 COLUMNS = ("threshold", "alerts", "found", "precision", "missed", "recall", "alerts per event")
 SETTLED = 0.2  # width of recall's interval beyond which more checks are proposed
 CHECKS = 100
-SCATTERED = "labels lie scattered below the threshold"
-HERE = {  # what the library says to somebody who writes Python, and what is said here
-    "Label them, or use choose_labels(...).first(n) if work stopped early.": (
-        "Fill them in; if work went from the top down and stopped early, that is in order."
-    ),
-    "If they were drawn at random, pass their inclusion=.": (
-        "Rows of earlier lists are meant to; for others that were drawn at random give the list "
-        "with --audit, or a column with --inclusion."
-    ),
-    "pass inclusion= with an audit": "draw some with `scarce label` and give the list with --audit",
-    "pass inclusion= with the probability that choose_labels returned for each row": (
-        "name the column of probabilities with --inclusion, or give the list with --audit"
-    ),
-    "threshold_at_time": "threshold_at",
-}
 
 
 @click.command()
@@ -124,9 +110,8 @@ def result_of(
         Further thresholds.
     seed : int
     """
-    from scarce.missed.answers import BINNED  # with numpy, which is heavy
-
     others = [found.at(mark) for mark in also]
+    binned = [text for one in others for text in one.warnings if text.code == "binned-counts"]
     result = {
         **_record(found),
         "file": None if path is None else str(path),
@@ -136,7 +121,7 @@ def result_of(
         "effective_size": found.effective_size,
         "warnings": [
             *warnings_of(found, held),
-            *(["--also: " + BINNED] if any(BINNED in one.warnings for one in others) else []),
+            *(f"--also: {said_in_flags(text)}" for text in binned[:1]),
         ],
         "also": [_record(one) for one in others],
         "next": _next(found, path, held.are_prob),
@@ -153,12 +138,10 @@ def result_of(
 def warnings_of(found: Performance, held: ScoredTable | None = None) -> list[str]:
     """Return what to be careful about, in flags; with lists, without what they explain."""
     warnings = [
-        said_in_flags(text)
-        for text in found.warnings
-        if not (_all_labelled(found) and text.startswith("No positives seen"))
+        one for one in found.warnings if not (_all_labelled(found) and one.code == "no-positives")
     ]
     if held is None or held.lists is None:
-        return warnings
+        return [said_in_flags(one) for one in warnings]
     if held.lists.open == held.lists.asked:
         return [
             f"No row of {held.flags.audit[-1]} is filled in yet: fill in its column "
@@ -178,8 +161,6 @@ def _record(found: Performance) -> dict[str, Any]:
 
 def said_in_flags(text: str) -> str:
     """Return a sentence of the library as it is said to someone who types flags."""
-    for words, here in HERE.items():
-        text = text.replace(words, here)
     return in_flags(text, verb_options())
 
 
@@ -216,21 +197,23 @@ def _for_further_rows(found: Performance, path: Path | None) -> str | None:
     return command_to_paste("evaluate", path, *more, leave=("score", "auc", "id"))
 
 
-def _with_lists(warnings: Sequence[str], found: Performance, lists: AuditLists) -> list[str]:
+def _with_lists(warnings: Sequence[Problem], found: Performance, lists: AuditLists) -> list[str]:
     """Return warnings without those that lists explain, and with what lists leave open."""
+    told = [said_in_flags(one) for one in (*lists.notes, *warnings)]
     if isinstance(found.threshold, tuple):
-        return [*lists.notes, *warnings]
+        return told
     earlier, filled, left_open = lists.certain(found.threshold)
     counts = found.counts
     if counts.labelled_below - counts.audited - counts.from_outside > earlier + filled:
-        return [*lists.notes, *warnings]  # labels that no list asked for are among them
-    kept = [*lists.notes, *(text for text in warnings if SCATTERED not in text)]
+        return told  # labels that no list asked for are among them
+    explained = [one for one in warnings if one.code == "scattered-labels"]
+    told = [said_in_flags(one) for one in (*lists.notes, *warnings) if one not in explained]
     if left_open:
-        kept.append(
+        told.append(
             f"{left_open:,} of {filled + left_open:,} rows that {lists.last} takes for certain are "
             "not filled in: they count as not checked."
         )
-    return kept
+    return told
 
 
 def _all_labelled(found: Performance) -> bool:
@@ -281,6 +264,7 @@ def leans_on(found: Performance) -> list[str]:
 
 def sentences(found: Performance) -> list[str]:
     """Say what was found and missed in a few sentences."""
+    from scarce.missed.rules import COUNTED, ONE_SIDED  # with numpy, which is heavy
     from scarce.results import short
 
     counts = found.counts
@@ -300,18 +284,17 @@ def sentences(found: Performance) -> list[str]:
     missed = _figure(found.missed)
     if math.isnan(found.missed.value):
         missed = f"at most {short(found.missed.high)}; there is no best guess"
-    elif found.missed.method.endswith("one-sided limit"):
+    elif found.missed.method == ONE_SIDED:
         missed = f"at most {short(found.missed.high)}; best guess {short(found.missed.value)}"
     below, one = "", counts.events_below == 1
     if counts.labelled_below:
         below = (
             f" Of {counts.labelled_below:,} rows checked below, {counts.audited:,} of them drawn "
-            f"by lot, {counts.events_below:,} {'was an event' if one else 'were events'}."
+            f"at random, {counts.events_below:,} {'was an event' if one else 'were events'}."
         )
     if counts.from_outside:
         below += f" {counts.from_outside:,} are known from outside."
-    counted = found.missed.method == "counted"
-    how = "counted" if counted else f"{level}, {found.missed.method}"
+    how = COUNTED if found.missed.method == COUNTED else f"{level}, {found.missed.method}"
     lines.append(f"Missed: {missed} ({how}).{below}")
     lines.append(_recall(found, level))
     nothing_below = _all_labelled(found) and not counts.events_below

@@ -38,7 +38,7 @@ from scarce.errors import DataError, UsageError
 if TYPE_CHECKING:
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
-    from scarce.missed.choice import LabelChoice
+    from scarce.missed.choose import LabelChoice
     from scarce.missed.plan import AuditPlan
 
 OF_POLICY = {

@@ -1,12 +1,12 @@
-"""Audit arithmetic: how many events lie among rows of which only a random part was checked?
+"""The audit: how many events are there among rows of which only a random part was checked?
 
     value   sum over checked events of 1 / probability       (Horvitz and Thompson 1952)
     limits  gamma quantiles with the mean and variance of that weighted count; for the high one, an
             event more is counted, of weight `extra`          (Fay and Feuer 1997, section 2)
 
-Assumes that each row's probability of being checked is the one it was drawn with, and that checked
-rows have the right label. No model of the scores is behind it. Does not draw the rows: see
-missed/choose.py. Does not make recall of it: see performance.py.
+Assumes that each row was checked with the stated probability and that labels are right. No model
+of the scores is involved. Does not draw the rows: see choose.py. Does not turn the count into
+recall: see rules.py.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammainccinv, gammaincinv
 
+from scarce.checks import column, is_number, read_labels, read_level, whole_number
 from scarce.engine.block import Array
-from scarce.errors import DataError, UsageError, refuse_word
+from scarce.errors import Argument, DataError, UsageError, refuse_word
 from scarce.results import Estimate, short, to_plain
 
 EXTRAS = ("mean", "max")
@@ -93,22 +94,19 @@ def gamma_limits(weights: ArrayLike, *, extra: float, level: float = 0.9) -> tup
     >>> print(f"at most {gamma_limits([], extra=50)[1]:.1f}")
     at most 149.8
     """
-    weight = np.asarray(weights, dtype=np.float64)
-    if weight.ndim != 1 or not ((weight > 0) & (weight < np.inf)).all():
+    weight = column(weights, "weights")
+    bad = np.flatnonzero(~((weight > 0) & (weight < np.inf)))
+    if len(bad):
         raise UsageError(
-            f"weights={weights!r} are not what events stand for: give one number above 0 for each "
-            "event found, such as 1 / probability."
+            "{argument} must be above 0 and finite, got {value:g} at position {row}: an event "
+            "stands for 1 / probability rows.",
+            code="weight-range",
+            argument=Argument("weights"),
+            value=float(weight[bad[0]]),
+            row=int(bad[0]),
         )
-    if not 0 < extra < math.inf:
-        raise UsageError(
-            f"extra={extra!r} is not what an unseen event would stand for: give a number above 0, "
-            "such as rows / rows checked."
-        )
-    if not 0 < level < 1:
-        raise UsageError(
-            f"level={level!r} is not a coverage: give a number between 0 and 1, such as 0.9."
-        )
-    miss = (1 - level) / 2
+    extra = _unseen_weight(extra, least=0.0)
+    miss = (1 - read_level(level)) / 2
     total, squares = math.fsum(weight), math.fsum(weight**2)
     low = squares / total * float(gammaincinv(total**2 / squares, miss)) if len(weight) else 0.0
     total, squares = total + extra, squares + extra**2
@@ -226,14 +224,20 @@ def count_missed(
     0 [0, 150] (90 %): 0 events among 100 checked of 5,000 rows
     """
     events, chance = _checked(label, probability)
+    level = read_level(level)
     drawn = chance < 1
     audited, found = int(drawn.sum()), int(events[drawn].sum())
     certain = int(events[~drawn].sum())
-    frame = int(frame_rows)
-    if frame != frame_rows or frame < audited:
+    whole = int(frame_rows) if frame_rows == frame_rows // 1 else frame_rows
+    frame = whole_number(whole, "frame_rows", least=0)
+    if frame < audited:
         raise UsageError(
-            f"frame_rows={frame_rows!r}, but {audited:,} rows were drawn with a probability below "
-            "1: count all rows that could have been drawn, checked or not."
+            "{argument} must be at least the number of rows drawn with a probability below 1, "
+            "{drawn:,}, got {value:,}: count all rows that could have been drawn.",
+            code="frame-rows",
+            argument=Argument("frame_rows"),
+            drawn=audited,
+            value=frame,
         )
     weights = _weights(chance[drawn & (events == 1)])
     heaviest, assumes = _extra(extra, chance[drawn], frame)
@@ -244,7 +248,6 @@ def count_missed(
         low, high = min(max(low, found) + certain, most), min(high + certain, most)
     else:
         # Nothing was drawn: what is known of the frame is its size.
-        gamma_limits([], extra=1.0, level=level)  # refuses a level that is none
         value = float("nan") if frame else float(certain)
         low, high = float(certain), most
         assumes = NOTHING_CHECKED if frame else "labels are right: every row was checked"
@@ -268,51 +271,59 @@ def _weights(probability: Array) -> Array:
 
 
 def _extra(extra: str | float, chance: Array, frame: int) -> tuple[float, str]:
-    """Weight of an unseen event, and what it takes for granted."""
+    """Weight of an unseen event, and what it assumes."""
     if isinstance(extra, str):
         refuse_word("extra", extra, EXTRAS)
         if len(chance) == 0:
             return math.nan, ASSUMES[extra]
         mean, heaviest = frame / len(chance), float(1.0 / chance.min())
         return mean if extra == "mean" else heaviest, ASSUMES[extra]
-    if not 1 <= extra < math.inf:
+    return _unseen_weight(extra, least=1.0), ASSUMES["given"]
+
+
+def _unseen_weight(extra: float, least: float) -> float:
+    if not is_number(extra) or not least <= extra < math.inf or extra <= 0:
         raise UsageError(
-            f"extra={extra!r} is not what an unseen event would stand for: a row stands for itself "
-            'at least. Give a number from 1 on, or "mean" or "max".'
+            "{argument} must be a finite number {least}, got {value!r}: it is the number of rows "
+            "that an event not found would stand for.",
+            code="extra-range",
+            argument=Argument("extra"),
+            least=f">= {least:g}" if least else "above 0",
+            value=extra,
+            remedy="Give rows / rows checked, for example.",
         )
-    return float(extra), ASSUMES["given"]
+    return float(extra)
 
 
 def _probability(values: ArrayLike, name: str) -> Array:
-    """Return draw probabilities as an array, or say which one is none."""
-    chance = np.asarray(values, dtype=np.float64)
-    if chance.ndim != 1:
-        raise UsageError(
-            f"{name} has shape {chance.shape}: give one probability for each row that was checked."
-        )
-    fine = (chance > 0) & (chance <= 1)
-    if not fine.all():
-        row = int(np.flatnonzero(~fine)[0])
+    """Return draw probabilities, in (0, 1]."""
+    chance = column(values, name)
+    bad = np.flatnonzero(~((chance > 0) & (chance <= 1)))
+    if len(bad):
         raise DataError(
-            f"{name} holds {chance[row]} at row {row:,}: a row that was drawn had a probability "
-            "above 0 and up to 1. Leave out rows that were not drawn."
+            "{argument} must be above 0 and up to 1, got {value:g} at row {row:,}.",
+            code="inclusion-range",
+            argument=Argument(name),
+            value=float(chance[bad[0]]),
+            row=int(bad[0]),
+            remedy="Leave out rows that were not drawn.",
         )
     return chance
 
 
 def _checked(label: ArrayLike, probability: ArrayLike) -> tuple[Array, Array]:
-    events = np.asarray(label, dtype=np.float64)
     chance = _probability(probability, "probability")
-    if events.shape != chance.shape:
-        raise UsageError(
-            f"label has shape {events.shape} and probability {chance.shape}: give one of each for "
-            "every row that was checked."
-        )
-    fine = np.isin(events, (0, 1))
-    if not fine.all():
-        row = int(np.flatnonzero(~fine)[0])
+    events = read_labels(label, len(chance), "label")
+    missing = np.flatnonzero(np.isnan(events))
+    if len(missing):
         raise DataError(
-            f"label holds {events[row]} at row {row:,}: a row that was checked is 1 (event) or 0. "
-            "Rows that were drawn and never checked make the count wrong: check them first."
+            "{argument} must not be missing, but {count:,} of {rows:,} rows drawn have no label "
+            "(first at row {row:,}): without them the count would be wrong.",
+            code="audit-unlabelled",
+            argument=Argument("label"),
+            count=len(missing),
+            rows=len(chance),
+            row=int(missing[0]),
+            remedy="Check these rows first.",
         )
     return events, chance

@@ -1,10 +1,10 @@
-"""What is counted, what is drawn from a model, and what an audit says, at one threshold.
+"""Counts at one threshold: what was counted, drawn from a model, and found by an audit.
 
     total events = seen above + open above + known below + missed and unknown below
 
-The first and third are counts; the others come as draws, one number of events per draw of a
-precision curve (the share of events at each score), so that every figure made of them keeps its
-spread. Assumes the curve; the counts assume nothing. Decides nothing: see rules.py.
+The first and third are counts. The others come as draws, one number of events per draw of a
+precision curve (the share of events at each score), which carry the uncertainty into every figure
+made of them. Assumes the curve; the counts assume nothing. Decides nothing: see rules.py.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 
 from scarce.engine.block import Array
 from scarce.missed.audit import AuditCount, count_missed
-from scarce.missed.provenance import Intake
-from scarce.missed.score_table import Ledger, grid_of, labelled_of
+from scarce.missed.provenance import ScoreBatch
+from scarce.missed.score_table import ScoreTable, grid_of, labelled_of
 
 DRAWS = 800
 
@@ -25,12 +25,12 @@ DRAWS = 800
 class CurveDraws(Protocol):
     """Draws of the share of events at any score, for each batch."""
 
-    def share_of_events(self, intake: Intake, index: int, score: Array, place: Array) -> Array:
+    def share_of_events(self, batch: ScoreBatch, index: int, score: Array, place: Array) -> Array:
         """Return (draws, scores)."""
         ...  # pragma: no cover
 
 
-class Tally(NamedTuple):
+class ThresholdCounts(NamedTuple):
     """Counts and draws at one threshold, over one or several batches."""
 
     rows: float
@@ -66,26 +66,24 @@ class Tally(NamedTuple):
         return self.known + self.outside
 
 
-def tally_at(
-    intakes: Sequence[Intake],
+def counts_at(
+    batches: Sequence[ScoreBatch],
     which: Sequence[int],
     thresholds: Sequence[float],
     curves: CurveDraws | None,
     rng: np.random.Generator,
     *,
     level: float,
-) -> Tally:
+) -> ThresholdCounts:
     """Count and draw over some of the batches, at a threshold for each of them."""
     parts = [
-        _one(intakes[index], mark, curves, index, rng)
+        _one(batches[index], mark, curves, index, rng)
         for index, mark in zip(which, thresholds, strict=True)
     ]
     labels = np.concatenate([part.labels for part in parts])
     chances = np.concatenate([part.chances for part in parts])
     frame = round(sum(part.frame for part in parts))
-    if frame == int(
-        (chances < 1.0).sum()
-    ):  # every row below has a label: nothing stands for others
+    if frame == int((chances < 1.0).sum()):  # every row below has a label: none stands for others
         chances, frame = np.ones(len(chances)), 0
     audit = count_missed(labels, chances, frame, level=level)
     drawn = chances[chances < 1.0]
@@ -96,7 +94,7 @@ def tally_at(
     )
     margin = sum(part.margin * part.counts[0] for part in parts) / rows
     band = (float(sum(p.band[0] for p in parts)), float(sum(p.band[1] for p in parts)))
-    return Tally(
+    return ThresholdCounts(
         rows,
         float(alerts),
         labelled,
@@ -138,49 +136,49 @@ class _Part(NamedTuple):
 
 
 def _one(
-    intake: Intake,
+    batch: ScoreBatch,
     threshold: float,
     curves: CurveDraws | None,
     index: int,
     rng: np.random.Generator,
 ) -> _Part:
-    ledger = intake.ledger
-    cut = ledger.above(threshold)
-    seen, known = float(ledger.events[:cut].sum()), float(ledger.events[cut:].sum())
-    below_labelled = float((ledger.events + ledger.others)[cut:].sum())
-    labelled = float((ledger.events + ledger.others)[:cut].sum())
-    here = intake.audited.score < threshold
-    labels, chances = intake.audited.label[here], intake.audited.probability[here]
+    table = batch.table
+    cut = table.above(threshold)
+    seen, known = float(table.events[:cut].sum()), float(table.events[cut:].sum())
+    below_labelled = float((table.events + table.others)[cut:].sum())
+    labelled = float((table.events + table.others)[:cut].sum())
+    here = batch.audited.score < threshold
+    labels, chances = batch.audited.label[here], batch.audited.probability[here]
     certain_events = known - float(labels.sum())
     certain = below_labelled - len(labels)
-    outside_below = float((intake.outside < threshold).sum())
-    outside_above = len(intake.outside) - outside_below
+    outside_below = float((batch.outside < threshold).sum())
+    outside_above = len(batch.outside) - outside_below
     none = np.zeros(1)
     open_above, missed, margin, best = none, none + known, none + np.nan, None
     if curves is not None:
-        grid = grid_of(ledger, intake.threshold, threshold)
-        share = curves.share_of_events(intake, index, grid.score, grid.place)
+        grid = grid_of(table, batch.threshold, threshold)
+        share = curves.share_of_events(batch, index, grid.score, grid.place)
         events = rng.binomial(np.round(grid.unlabelled).astype(np.int64), share)
         open_above = np.maximum(events[:, grid.beyond].sum(axis=1), outside_above) * 1.0
         # Events from outside are some of the unlabelled ones, not more of them.
         missed = known + np.maximum(events[:, ~grid.beyond].sum(axis=1), outside_below) * 1.0
         if hasattr(curves, "best_guess"):  # the single curve that figures are to be read off
-            expected = grid.unlabelled * curves.best_guess(intake, index, grid.score)
+            expected = grid.unlabelled * curves.best_guess(batch, index, grid.score)
             best = (
                 seen + float(expected[grid.beyond].sum()),
                 known + float(expected[~grid.beyond].sum()),
             )
-        place = np.array([ledger.place_at(threshold)])
-        margin = curves.share_of_events(intake, index, np.array([threshold]), place)[:, 0]
-    elif labelled < ledger.rows[:cut].sum():
+        place = np.array([table.place_at(threshold)])
+        margin = curves.share_of_events(batch, index, np.array([threshold]), place)[:, 0]
+    elif labelled < table.rows[:cut].sum():
         # No curve: alerts without a label are like the labelled ones (Jeffreys).
         share = rng.beta(seen + 0.5, labelled - seen + 0.5, DRAWS)
-        open_alerts = round(float(ledger.unlabelled[:cut].sum()))
+        open_alerts = round(float(table.unlabelled[:cut].sum()))
         open_above = np.maximum(rng.binomial(open_alerts, share), outside_above) * 1.0
     return _Part(
         (
-            ledger.n,
-            float(ledger.rows[:cut].sum()),
+            table.n,
+            float(table.rows[:cut].sum()),
             labelled,
             seen,
             known,
@@ -188,48 +186,48 @@ def _one(
         ),
         np.concatenate([np.ones(round(certain_events)), labels]),
         np.concatenate([np.ones(round(certain_events)), chances]),
-        ledger.n - float(ledger.rows[:cut].sum()) - certain,
+        table.n - float(table.rows[:cut].sum()) - certain,
         open_above,
         missed,
         margin,
         best,
-        _band(intake, cut),
+        _band(batch, cut),
     )
 
 
-def _band(intake: Intake, cut: int) -> tuple[float, float]:
+def _band(batch: ScoreBatch, cut: int) -> tuple[float, float]:
     """Events and rows of the stretch right below the threshold that is labelled without a gap."""
-    ledger = intake.ledger
-    end = band_end(ledger, cut)
-    events = float(ledger.events[cut:end].sum())
-    return events, events + float(ledger.others[cut:end].sum())
+    table = batch.table
+    end = band_end(table, cut)
+    events = float(table.events[cut:end].sum())
+    return events, events + float(table.others[cut:end].sum())
 
 
-def band_end(ledger: Ledger, cut: int) -> int:
+def band_end(table: ScoreTable, cut: int) -> int:
     """Return where the stretch below the threshold that is labelled without a gap ends."""
-    gaps = np.flatnonzero(ledger.unlabelled[cut:] > 0)
-    return cut + (int(gaps[0]) if len(gaps) else len(ledger.score) - cut)
+    gaps = np.flatnonzero(table.unlabelled[cut:] > 0)
+    return cut + (int(gaps[0]) if len(gaps) else len(table.score) - cut)
 
 
 def predicted_bands(
-    intake: Intake,
+    batch: ScoreBatch,
     index: int,
     curves: CurveDraws,
     rng: np.random.Generator,
 ) -> list[tuple[str, float, Array]]:
     """Observed events and draws of their number in four bands of labelled rows."""
-    ledger, cut = intake.ledger, intake.ledger.above(intake.threshold)
-    alerts = Ledger(*(part[:cut] for part in ledger))
+    table, cut = batch.table, batch.table.above(batch.threshold)
+    alerts = ScoreTable(*(part[:cut] for part in table))
     labelled = alerts.events + alerts.others
     half = int(np.searchsorted(np.cumsum(labelled), labelled.sum() / 2, side="right"))
-    events, others = ledger.events.copy(), ledger.others.copy()
-    if len(intake.audited.score):
-        spot = np.searchsorted(-ledger.score, -intake.audited.score)
+    events, others = table.events.copy(), table.others.copy()
+    if len(batch.audited.score):
+        spot = np.searchsorted(-table.score, -batch.audited.score)
         spot = np.minimum(spot, len(events) - 1)
-        np.subtract.at(events, spot, intake.audited.label)
-        np.subtract.at(others, spot, 1.0 - intake.audited.label)
-    audited = ledger._replace(events=ledger.events - events, others=ledger.others - others)
-    rest = ledger._replace(events=events, others=others)
+        np.subtract.at(events, spot, batch.audited.label)
+        np.subtract.at(others, spot, 1.0 - batch.audited.label)
+    audited = table._replace(events=table.events - events, others=table.others - others)
+    rest = table._replace(events=events, others=others)
     found = []
     for name, sheet, span in (
         ("the upper half of the alerts", rest, slice(0, half)),
@@ -247,7 +245,7 @@ def predicted_bands(
         tested = np.round(part.events + part.others).astype(np.int64)
         if tested.sum() == 0:
             continue
-        share = curves.share_of_events(intake, index, part.score, part.place)
+        share = curves.share_of_events(batch, index, part.score, part.place)
         drawn = rng.binomial(tested, share).sum(axis=1) * 1.0
         found.append((name, float(part.events.sum()), drawn))
     return found

@@ -1,29 +1,189 @@
-"""How does the share of events fall with the score, when only the top was ever investigated?
+"""The precision curve: how does the share of events fall with the score?
 
     odds(v) = exp(eta(v)) + blind,   g = odds / (1 + odds)
 
-v is the normal score of the row's rank (ledger.py). eta is piecewise linear with positive slopes:
-`slope` around the threshold, and each further segment multiplies the slope of the one before by a
-factor near 1. `blind` spreads a share of the events over all rows as if the score knew nothing of
-them. Several batches share slopes and blind share; each has its own level.
+v is the normal score of the row's rank (score_table.py). eta is piecewise linear with positive
+slopes: `slope` around the threshold, and each further segment multiplies the slope of the one
+before by a factor near 1. `blind` distributes a share of the events over all rows as if the score
+knew nothing of them. Several batches share slopes and blind share; each has its own level.
 
-Needs no law for the scores and no inclusion probabilities: the likelihood is Bernoulli on labelled
-rows. Assumes that a lower score is never more suspicious than a higher one, that few events are
-invisible to the score, and that rows were chosen for labelling by their score alone.
+The posterior is drawn without a chain:
+
+    mode (Newton) -> Laplace -> draws of a t with 6 degrees of freedom, weighted by
+    posterior / proposal; centre and covariance are fitted again to the weighted draws while their
+    effective number  (sum w)^2 / sum w^2  is small
+
+Needs no distribution of the scores and no inclusion probabilities: the likelihood is Bernoulli on
+labelled rows. Assumes that a lower score is never more suspicious than a higher one, that few
+events are invisible to the score, and that rows were chosen for labelling by their score alone. The
+sampler assumes one mode that matters and up to about thirty parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import expit, logsumexp, ndtri
 
 from scarce.engine.block import Array
-from scarce.missed.posterior import Draws, draw_posterior, find_mode
-from scarce.missed.score_table import Grid, Labelled, Ledger, grid_of, labelled_of
+from scarce.missed.provenance import ScoreBatch
+from scarce.missed.score_table import LabelledGroups, RankGrid, ScoreTable, grid_of, labelled_of
+
+# --- draws from a posterior -----------------------------------------------------------------------
+
+
+FREEDOM = 6.0
+Many = Callable[[Array], Array]
+Slopes = Callable[[Array], tuple[Array, Array]]
+
+
+class Mode(NamedTuple):
+    """Where a log density is highest."""
+
+    at: Array
+    value: float
+    curvature: Array  # minus the second derivatives, made positive definite
+    gradient: float  # largest entry that is left
+    rounds: int
+
+
+class PosteriorDraws(NamedTuple):
+    """A sample of the posterior, equally weighted."""
+
+    values: Array  # (draws, parameters)
+    effective_size: float  # of the weighted draws that it was taken from
+
+
+def find_mode(slopes: Slopes, start: Array, *, tol: float = 1e-6, rounds: int = 60) -> Mode:
+    """Climb to a mode by Newton's method with backtracking.
+
+    Parameters
+    ----------
+    slopes : callable
+        (m, k) points -> (m,) log densities and (m, k) gradients.
+    start : ndarray of shape (k,)
+    tol : float
+        Stops when the step would raise the log density by less than this.
+
+    Examples
+    --------
+    >>> def bell(x):
+    ...     return -0.5 * ((x - 3.0) ** 2).sum(axis=1), 3.0 - x
+    >>> find_mode(bell, np.zeros(2)).at.round(6)
+    array([3., 3.])
+    """
+    at = np.array(start, dtype=np.float64)
+    value, gradient, curvature = _look(slopes, at)
+    done = 0
+    while done < rounds:
+        done += 1
+        step = np.linalg.solve(curvature, gradient)
+        if float(step @ gradient) < 2 * tol:
+            break
+        size = min(1.0, 5.0 / float(np.abs(step).max()))
+        tried = size * 0.5 ** np.arange(10.0)
+        heights = slopes(at + tried[:, None] * step)[0]
+        heights = np.where(np.isnan(heights), -np.inf, heights)
+        better = np.flatnonzero(heights > value)
+        if len(better) == 0:
+            break
+        at = at + tried[better[np.argmax(heights[better])]] * step
+        value, gradient, curvature = _look(slopes, at)
+    return Mode(at, value, curvature, float(np.abs(gradient).max()), done)
+
+
+def _look(slopes: Slopes, at: Array) -> tuple[float, Array, Array]:
+    """Value, gradient and curvature, the last from differences of gradients."""
+    k = len(at)
+    reach = 1e-4 * np.maximum(1.0, np.abs(at))
+    steps = np.diag(reach)
+    values, gradients = slopes(np.concatenate([at[None], at + steps, at - steps]))
+    second = (gradients[1 : k + 1] - gradients[k + 1 :]) / (2 * reach[:, None])
+    lengths, axes = np.linalg.eigh(-(second + second.T) / 2)
+    floor = max(1e-3, 1e-10 * float(np.abs(lengths).max()))
+    # Where the density bends the wrong way, its size still says how far a step may go.
+    return (
+        float(values[0]),
+        gradients[0],
+        (axes * np.maximum(np.abs(lengths), floor)) @ axes.T,
+    )
+
+
+def draw_posterior(
+    log_density: Many,
+    mode: Mode,
+    rng: np.random.Generator,
+    *,
+    tries: int = 1500,
+    keep: int = 800,
+    enough: float = 400.0,
+) -> PosteriorDraws:
+    """Draw from a posterior around its mode.
+
+    Parameters
+    ----------
+    log_density : callable
+        (m, k) points -> (m,) log densities, up to a constant.
+    mode : Mode
+    rng : numpy.random.Generator
+    tries, keep : int
+        Weighted draws made, and equally weighted draws returned.
+    enough : float
+        Effective number of draws at which the proposal is good enough.
+
+    Examples
+    --------
+    >>> def bell(x):
+    ...     return -0.5 * (x**2).sum(axis=1)
+    >>> mode = Mode(np.zeros(2), 0.0, np.eye(2), 0.0, 1)
+    >>> draws = draw_posterior(bell, mode, np.random.default_rng(0))
+    >>> draws.values.shape, bool(np.abs(draws.values.std(axis=0) - 1).max() < 0.1)
+    ((800, 2), True)
+    """
+    centre: Array = mode.at
+    covariance: Array = np.asarray(np.linalg.inv(mode.curvature), dtype=np.float64)
+    points, share, size = _weighted(log_density, centre, covariance, tries, rng)
+    for _ in range(3):
+        if size >= enough:
+            break
+        centre = share @ points
+        apart = points - centre
+        # Some of the old covariance stays: a few heavy draws must not shrink the next proposal.
+        kept = min(1.0, size / 50.0)
+        covariance = kept * (apart.T * share) @ apart + (1 - kept) * covariance
+        covariance += 1e-10 * np.trace(covariance) * np.eye(len(centre))
+        points, share, size = _weighted(log_density, centre, covariance, tries, rng)
+    if size < enough / 2:
+        points, share, size = _weighted(log_density, centre, covariance, 6 * tries, rng)
+    marks = (np.arange(keep) + rng.random()) / keep
+    chosen = np.minimum(np.searchsorted(np.cumsum(share), marks), len(share) - 1)
+    return PosteriorDraws(points[chosen], size)
+
+
+def _weighted(
+    log_density: Many, centre: Array, covariance: Array, tries: int, rng: np.random.Generator
+) -> tuple[Array, Array, float]:
+    k = len(centre)
+    root = np.linalg.cholesky(covariance)
+    normal = rng.standard_normal((tries, k))
+    stretch = np.sqrt(FREEDOM / rng.chisquare(FREEDOM, tries))
+    points = centre + (normal @ root.T) * stretch[:, None]
+    length = (normal**2).sum(axis=1) * stretch**2
+    log_proposal = -0.5 * (FREEDOM + k) * np.log1p(length / FREEDOM)
+    log_weight = log_density(points) - log_proposal
+    log_weight = np.where(np.isnan(log_weight), -np.inf, log_weight)
+    if np.isneginf(log_weight).all():  # no draw is possible
+        return points, np.full(tries, 1.0 / tries), 0.0
+    share = np.exp(log_weight - logsumexp(log_weight))
+    return points, share, float(1.0 / (share**2).sum())
+
+
+# --- the monotone precision curve -----------------------------------------------------------------
+
 
 LOWER_ENDS = (-0.6, -1.2, -1.8, -2.6)  # where the segments below the threshold begin
 UPPER_END = 0.5
@@ -32,6 +192,7 @@ LEVEL_PRIOR = (-1.5, 2.5)
 BLIND_PRIOR = (-4.0, 2.0)
 SLOPE_PRIOR = (float(np.log(2.2)), 0.8)
 FACTOR = 0.8
+MOST_POOLED = 12  # with more parameters at once, importance draws are worth too little
 FEW_EVENTS = 20  # up to here a validation AUC says more about the slope than the batch does
 
 
@@ -39,7 +200,7 @@ class SlopePrior(NamedTuple):
     """What is believed of the slopes before any label is seen."""
 
     centre: float
-    spread: float
+    sd: float
     factor: float
 
 
@@ -48,7 +209,7 @@ def slope_prior(auc: float | None, events: float) -> SlopePrior:
 
     Examples
     --------
-    >>> slope_prior(None, 10).spread, slope_prior(0.9, 10).spread, slope_prior(0.9, 30).spread
+    >>> slope_prior(None, 10).sd, slope_prior(0.9, 10).sd, slope_prior(0.9, 30).sd
     (0.8, 0.3, 0.8)
     """
     if auc is None or events > FEW_EVENTS:
@@ -57,26 +218,30 @@ def slope_prior(auc: float | None, events: float) -> SlopePrior:
 
 
 class _Batch(NamedTuple):
-    grid: Grid
+    grid: RankGrid
     grid_basis: Array  # (6, groups)
     share: Array  # of the batch's rows, per group
-    labelled: Labelled
+    labelled: LabelledGroups
     basis: Array  # (6, labelled groups)
     anchor: float  # v at the threshold
 
 
 class Curves(NamedTuple):
-    """Draws of the precision curve given the labels."""
+    """PosteriorDraws of the precision curve given the labels."""
 
-    draws: Draws
+    draws: PosteriorDraws
     anchors: tuple[float, ...]
     batches: tuple[_Batch, ...]
     factor: float
 
     def some(self, count: int, rng: np.random.Generator) -> Curves:
-        """A few of the draws, by lot."""
+        """Some of the draws, at random with replacement."""
         chosen = rng.choice(len(self.draws.values), count)
         return self._replace(draws=self.draws._replace(values=self.draws.values[chosen]))
+
+    def one(self, draw: int) -> Curves:
+        """A single draw."""
+        return self._replace(draws=self.draws._replace(values=self.draws.values[draw : draw + 1]))
 
     def precision(self, place: Array, batch: int = 0) -> Array:
         """Share of events at these normal scores: (draws, places)."""
@@ -92,7 +257,7 @@ class Curves(NamedTuple):
 
 
 def fit_monotone(
-    ledgers: Sequence[Ledger],
+    tables: Sequence[ScoreTable],
     thresholds: Sequence[float],
     prior: SlopePrior,
     rng: np.random.Generator,
@@ -101,14 +266,14 @@ def fit_monotone(
 
     Parameters
     ----------
-    ledgers : sequence of Ledger
+    tables : sequence of ScoreTable
         One per batch.
     thresholds : sequence of float
         The threshold of each.
     prior : SlopePrior
     rng : numpy.random.Generator
     """
-    batches = tuple(_prepare(one, at) for one, at in zip(ledgers, thresholds, strict=True))
+    batches = tuple(_prepare(one, at) for one, at in zip(tables, thresholds, strict=True))
     start = np.zeros(len(batches) + SHARED)
     start[: len(batches)] = [_first_level(batch) for batch in batches]
     start[-SHARED] = prior.centre
@@ -125,9 +290,9 @@ def fit_monotone(
     return Curves(draws, tuple(batch.anchor for batch in batches), batches, prior.factor)
 
 
-def _prepare(ledger: Ledger, threshold: float) -> _Batch:
-    grid, labelled = grid_of(ledger, threshold), labelled_of(ledger)
-    anchor = anchor_of(ledger, threshold)
+def _prepare(table: ScoreTable, threshold: float) -> _Batch:
+    grid, labelled = grid_of(table, threshold), labelled_of(table)
+    anchor = anchor_of(table, threshold)
     return _Batch(
         grid,
         _basis(grid.place - anchor),
@@ -138,15 +303,15 @@ def _prepare(ledger: Ledger, threshold: float) -> _Batch:
     )
 
 
-def anchor_of(ledger: Ledger, threshold: float) -> float:
+def anchor_of(table: ScoreTable, threshold: float) -> float:
     """Return the normal score that the segments hang on: that of the last alert with a label.
 
     Where every alert is labelled that is the threshold. Where only the top of the alerts was looked
     at, the curve must be free to bend where its labels end, and not at a threshold further down.
     """
-    cut = ledger.above(threshold)
-    labelled = np.flatnonzero(ledger.events[:cut] + ledger.others[:cut])
-    return float(ledger.place[labelled[-1] if len(labelled) else max(0, cut - 1)])
+    cut = table.above(threshold)
+    labelled = np.flatnonzero(table.events[:cut] + table.others[:cut])
+    return float(table.place[labelled[-1] if len(labelled) else max(0, cut - 1)])
 
 
 def _first_level(batch: _Batch) -> float:
@@ -189,10 +354,10 @@ def _log_posterior(
     b = len(batches)
     shared = theta[:, -SHARED:]
     centre = np.array([LEVEL_PRIOR[0]] * b + [prior.centre] + [0.0] * 5 + [BLIND_PRIOR[0]])
-    spread = np.array([LEVEL_PRIOR[1]] * b + [prior.spread] + [1.0] * 5 + [BLIND_PRIOR[1]])
-    standard = (theta - centre) / spread
+    sd = np.array([LEVEL_PRIOR[1]] * b + [prior.sd] + [1.0] * 5 + [BLIND_PRIOR[1]])
+    standard = (theta - centre) / sd
     value = -0.5 * (standard**2).sum(axis=1)
-    gradient = -standard / spread
+    gradient = -standard / sd
     slope = _slopes(shared, prior.factor)
     odds_blind = np.exp(np.minimum(shared[:, -1], 50.0))
     for index, batch in enumerate(batches):
@@ -221,3 +386,46 @@ def _log_posterior(
         gradient[:, -2] += prior.factor * by_slope[:, 5]
         gradient[:, -1] += by_blind * blind
     return value, gradient
+
+
+@dataclass(frozen=True, slots=True)
+class PooledCurves:
+    """Curves of several batches, which share their shape within groups of neighbours."""
+
+    groups: tuple[Curves, ...]
+    spot: tuple[tuple[int, int], ...]  # group and place in it of each batch
+
+    @classmethod
+    def fit(
+        cls, batches: Sequence[ScoreBatch], auc: float | None, rng: np.random.Generator
+    ) -> PooledCurves:
+        """Fit curves to groups of neighbouring batches, as large as draws allow."""
+        parts = np.array_split(np.arange(len(batches)), -(-len(batches) // MOST_POOLED))
+        groups = []
+        for part in parts:
+            here = [batches[index] for index in part]
+            seen = sum(_events_seen(batch) for batch in here) / len(here)
+            groups.append(
+                fit_monotone(
+                    [one.table for one in here],
+                    [one.threshold for one in here],
+                    slope_prior(auc, seen),
+                    rng,
+                )
+            )
+        spot = tuple((group, at) for group, part in enumerate(parts) for at in range(len(part)))
+        return cls(tuple(groups), spot)
+
+    @property
+    def effective_size(self) -> float:
+        """The least of the groups'."""
+        return min(one.draws.effective_size for one in self.groups)
+
+    def share_of_events(self, batch: ScoreBatch, index: int, score: Array, place: Array) -> Array:
+        """Return draws of the share of events at normal scores of a batch: (draws, places)."""
+        group, at = self.spot[index]
+        return self.groups[group].precision(place, at)
+
+
+def _events_seen(batch: ScoreBatch) -> float:
+    return float(batch.table.events[: batch.table.above(batch.threshold)].sum())

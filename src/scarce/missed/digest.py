@@ -1,4 +1,4 @@
-"""What must be kept of a hundred million scores, so that a fit cannot tell the difference?
+"""The digest of a hundred million scores: a few thousand bins that fit as well as all rows.
 
     count, mean, sum of squared deviations of each bin; a bin holds at most the share of rows
     pi / bins * sqrt(q (1 - q)) about the quantile q                 (Dunning and Ertl, k_1)
@@ -17,32 +17,246 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
 
 from scarce.checks import column as read_column
-from scarce.checks import refuse_length
+from scarce.checks import is_number, read_weight, refuse_length, whole_number
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine, executor_for
 from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows
-from scarce.errors import DataError, UsageError, refuse_word
-from scarce.io.schema import check_weights
-from scarce.missed.digest_kernels import (
-    Points,
-    bins_of,
-    joined,
-    split_states,
-    squeeze,
-)
+from scarce.errors import Argument, DataError, UsageError, refuse_word
 
-__all__ = ["ScoreDigest", "Points", "Counts", "STATES", "squeeze"]
+# --- bins -----------------------------------------------------------------------------------------
+#
+#   split by label -> sort -> cut at equal steps of k(q) = 2 / pi asin(sqrt(q)) -> sums of each bin
+#
+# NumPy sorts a block in the time that looking up each score in a table of edges would take, and
+# with the order known the bins are exact: equal scores share a bin, cuts are met, a score that
+# repeats a lot is a bin by itself. Weighted scores must be sorted together with their weights,
+# which costs six times as much. NaN is sorted last: `digest_block` looks there for faults. Bins of
+# parts are joined by the same scale, Dunning and Ertl's k_1 from 0 to 1, without cancellation.
+
+
+class Points(NamedTuple):
+    """Sorted bins of scores: how many, their mean, and the sum of squared deviations from it."""
+
+    count: Array  # type: ignore[assignment]  # a tuple's own count is of no use here
+    mean: Array
+    squares: Array
+
+
+def scale(q: Array) -> Array:
+    """Return k(q), which runs from 0 to 1 and is steep at both ends: equal steps of it are bins."""
+    return np.asarray((2.0 / np.pi) * np.arcsin(np.sqrt(np.clip(q, 0.0, 1.0))))
+
+
+def bins_of(scores: Array, weight: Array | None, bins: int, cuts: Array) -> Points:
+    """Return about `bins` bins of finite scores, or each score by itself if no more are different.
+
+    Sorts `scores` in place. No bin holds scores from both sides of a cut.
+
+    Examples
+    --------
+    >>> bins_of(np.array([2.0, 1.0, 2.0]), None, 4096, np.empty(0))
+    Points(count=array([1., 2.]), mean=array([1., 2.]), squares=array([0., 0.]))
+    """
+    if weight is None:
+        scores.sort()
+    else:
+        order = np.argsort(scores)
+        scores[:], weight = scores[order], weight[order]
+    first = _first_of_each(scores, bins)
+    if len(first) > bins:
+        first = _first_of_bins(scores, weight, bins, cuts)
+    points = Points(*np.empty((3, len(first))))
+    if weight is None:
+        sum_bins(scores, np.append(first, len(scores)), *points)
+    else:
+        sum_weighted_bins(scores, weight, np.append(first, len(scores)), *points)
+    return points
+
+
+def _first_of_each(ordered: Array, most: int) -> NDArray[np.intp]:
+    """Where each different score begins; stops looking soon after `most`."""
+    found = [np.zeros(min(1, len(ordered)), dtype=np.intp)]
+    n_found = 0
+    for begin in range(0, len(ordered) - 1, 65_536):
+        part = ordered[begin : begin + 65_537]
+        found.append(np.flatnonzero(part[1:] != part[:-1]) + (begin + 1))
+        n_found += len(found[-1])
+        if n_found > most:
+            break
+    return np.concatenate(found)
+
+
+def _first_of_bins(
+    ordered: Array, weight: Array | None, bins: int, cuts: Array
+) -> NDArray[np.intp]:
+    """Where each bin begins: at equal steps of the scale, at cuts, and around long ties."""
+    share = np.sin(np.arange(1, bins) * (0.5 * np.pi / bins)) ** 2
+    if weight is None:
+        rank = np.ceil(share * len(ordered) - 0.5).astype(np.intp)
+    else:
+        running = np.cumsum(weight)
+        rank = np.searchsorted(running - 0.5 * weight, share * running[-1])
+    at = ordered[np.clip(rank, 0, len(ordered) - 1)]
+    begin = np.searchsorted(ordered, at, side="left")
+    # A step that falls into a run of equal scores makes the run a bin: begin and end of it.
+    end = np.searchsorted(ordered, at[begin < rank], side="right")
+    first = np.concatenate([[0], begin, end, np.searchsorted(ordered, cuts, side="left")])
+    return np.unique(first[first < len(ordered)])
+
+
+def joined(left: Points, right: Points, bins: int, cuts: Array) -> Points:
+    """Merge two sets of sorted bins; equal means become one bin, then as `squeeze`."""
+    if len(left.count) == 0 or len(right.count) == 0:
+        return squeeze(left if len(right.count) == 0 else right, bins, cuts)
+    together = Points(*map(np.concatenate, zip(left, right, strict=True)))
+    order = np.argsort(together.mean, kind="stable")
+    together = Points(*(part[order] for part in together))
+    first = np.flatnonzero(np.diff(together.mean, prepend=-np.inf))
+    return squeeze(_grouped(together, first), bins, cuts)
+
+
+def squeeze(points: Points, bins: int, cuts: Array) -> Points:
+    """Join neighbouring bins until at most `bins` remain, and as many more as there are cuts.
+
+    The scale is cut into `bins` equal cells; bins whose middle falls into one cell are joined.
+
+    Examples
+    --------
+    >>> one = np.ones(1000)
+    >>> squeeze(Points(one, np.arange(1000.0), 0 * one), 16, np.empty(0)).count[:4]
+    array([10., 28., 46., 62.])
+    """
+    if len(points.count) <= bins + len(cuts):
+        return points
+    running = np.cumsum(points.count)
+    cell = np.floor(bins * scale((running - 0.5 * points.count) / running[-1]))
+    side = np.searchsorted(cuts, points.mean, side="right")
+    first = np.flatnonzero((np.diff(cell, prepend=-1.0) != 0) | (np.diff(side, prepend=-1) != 0))
+    return _grouped(points, first)
+
+
+def _grouped(points: Points, first: Any) -> Points:
+    """Join the bins from each `first` to the next."""
+    n = len(points.count)
+    if len(first) == n:
+        return points
+    size = np.diff(first, append=n)
+    count = np.add.reduceat(points.count, first)
+    lowest, highest = points.mean[first], points.mean[first + size - 1]
+    away = points.mean - np.repeat(lowest, size)
+    mean = lowest + np.add.reduceat(points.count * away, first) / count
+    mean = np.clip(mean, lowest, highest)  # rounding must not carry it over a cut
+    away = points.mean - np.repeat(mean, size)
+    squares = np.add.reduceat(points.squares + points.count * away**2, first)
+    return Points(count, mean, squares)
+
+
+# --- compiled loops -------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def split_states(
+    X: Any, column: int, y: Any, weight: Any, scores: Any, weights: Any
+) -> Any:  # pragma: no cover
+    """Copy scores: not labelled from 0 up, positive from n + 1 up, negative from the end down.
+
+    Every score is written to all three places and stays where its label is: no branch to foresee.
+    `scores` has 2 n + 3 places, so that what does not stay overwrites nothing; few are touched
+    where few rows are labelled. Returns the three places that would be next.
+    """
+    weighted = len(weight) > 0
+    n = len(X)
+    a, b, c = 0, n + 1, 2 * n + 2
+    for i in range(n):
+        s = X[i, column]
+        label = y[i]
+        scores[a] = s
+        scores[b] = s
+        scores[c] = s
+        if weighted:
+            if weight[i] == 0.0:
+                continue
+            weights[a] = weight[i]
+            weights[b] = weight[i]
+            weights[c] = weight[i]
+        a += label != label
+        b += label == 1.0
+        c -= label == 0.0
+    return a, b, c
+
+
+@njit(cache=True, nogil=True)
+def sum_bins(
+    scores: Any, first: Any, count: Any, mean: Any, squares: Any
+) -> None:  # pragma: no cover
+    """Count, mean and squares of each stretch of sorted scores, in two walks while it is in cache.
+
+    Four sums side by side: the processor need not wait for one addition to begin the next.
+    """
+    for k in range(len(count)):
+        begin, end = first[k], first[k + 1]
+        n = end - begin
+        origin = scores[begin]
+        even = begin + n - n % 4
+        s0 = s1 = s2 = s3 = 0.0
+        for i in range(begin, even, 4):
+            s0 += scores[i] - origin
+            s1 += scores[i + 1] - origin
+            s2 += scores[i + 2] - origin
+            s3 += scores[i + 3] - origin
+        for i in range(even, end):
+            s0 += scores[i] - origin
+        middle = origin + ((s0 + s1) + (s2 + s3)) / n
+        s0 = s1 = s2 = s3 = 0.0
+        for i in range(begin, even, 4):
+            s0 += (scores[i] - middle) ** 2
+            s1 += (scores[i + 1] - middle) ** 2
+            s2 += (scores[i + 2] - middle) ** 2
+            s3 += (scores[i + 3] - middle) ** 2
+        for i in range(even, end):
+            s0 += (scores[i] - middle) ** 2
+        count[k] = n
+        mean[k] = middle
+        squares[k] = (s0 + s1) + (s2 + s3)
+
+
+@njit(cache=True, nogil=True)
+def sum_weighted_bins(
+    scores: Any, weight: Any, first: Any, count: Any, mean: Any, squares: Any
+) -> None:  # pragma: no cover
+    """The same, every score with its weight."""
+    for k in range(len(count)):
+        begin, end = first[k], first[k + 1]
+        origin = scores[begin]
+        total = away = 0.0
+        for i in range(begin, end):
+            total += weight[i]
+            away += weight[i] * (scores[i] - origin)
+        # Rounding must not carry a mean beyond its scores, where a cut may lie. Without weights it
+        # cannot: the lowest score draws the mean down by more than that.
+        middle = min(max(origin + away / total, origin), scores[end - 1])
+        rest = 0.0
+        for i in range(begin, end):
+            rest += weight[i] * (scores[i] - middle) ** 2
+        count[k] = total
+        mean[k] = middle
+        squares[k] = rest
+
+
+# --- the digest -----------------------------------------------------------------------------------
+
 
 STATES = ("unlabelled", "positive", "negative")
 LARGEST = 1e150  # score whose square is still a number
 FEWEST_BINS = 16
 
 
-class Counts(NamedTuple):
+class StateCounts(NamedTuple):
     """Rows, or their weight, in each state of labelling."""
 
     unlabelled: float
@@ -90,7 +304,7 @@ class ScoreDigest:
     >>> digest.unlabelled
     Points(count=array([2.]), mean=array([0.2]), squares=array([0.]))
     >>> digest.above(0.7)
-    Counts(unlabelled=0.0, positive=1.0, negative=1.0)
+    StateCounts(unlabelled=0.0, positive=1.0, negative=1.0)
     >>> (digest + digest).count("positive")
     2.0
     """
@@ -138,15 +352,13 @@ class ScoreDigest:
         """
         values = read_column(scores, "scores")
         if len(values) == 0:
-            raise DataError("There are no scores to digest. Check the filter that left none.")
+            raise DataError("{argument} is empty.", code="no-rows", argument=Argument("scores"))
         known, counts = None, None
         if labels is not None:
             refuse_length(labels, len(values), "labels", "NaN where a row was not labelled")
             known = read_column(labels, "labels")
         if weight is not None:
-            refuse_length(weight, len(values), "weight", "0 for a row that should not count")
-            counts = read_column(weight, "weight")
-            check_weights(counts)
+            counts = read_weight(weight, len(values))
         rows = ArrayRows(values[:, None], known, weight=counts, names=["scores"], check=False)
         return cls.from_rows(rows, bins=bins, cuts=cuts, engine=engine)
 
@@ -180,27 +392,39 @@ class ScoreDigest:
         """
         if len(rows.classes) > 2:
             raise UsageError(
-                f"Labels of {len(rows.classes)} classes were given, and scores are digested as one "
-                "event against the rest: name the event with open_rows(..., positive=...)."
+                "The labels have {count} classes, but a digest needs two: the event and the rest.",
+                code="not-binary",
+                count=len(rows.classes),
+                positive=Argument("positive", ..., call="open_rows"),
+                remedy="Name the event with {positive}.",
             )
         if not 0 <= column < rows.n_columns:
             raise UsageError(
-                f"column={column} does not exist: the rows have {rows.n_columns} columns, counted "
-                "from 0."
+                "{argument} must be from 0 to {most}, got {value}.",
+                code="unknown-column",
+                argument=Argument("column"),
+                most=rows.n_columns - 1,
+                value=column,
             )
         name = rows.names[column]
         if rows.schema.columns[column].kind != "number":
             raise DataError(
-                f"Column {name!r} holds categories, whose codes are no scores: name the column "
-                "with the scores."
+                "Column {column!r} holds categories, but {role} must be numbers.",
+                code="text-column",
+                column=name,
+                role="scores",
             )
-        if not isinstance(bins, (int, np.integer)) or bins < FEWEST_BINS:
-            raise UsageError(f"bins={bins!r}: give a whole number of at least {FEWEST_BINS}.")
+        most = whole_number(bins, "bins", least=FEWEST_BINS)
         at = np.unique(read_column(np.atleast_1d(np.asarray(cuts)), "cuts"))
         if not np.isfinite(at).all():
-            raise UsageError(f"cuts={at.tolist()} are not all finite. Give plain thresholds.")
-        executor_for(engine)  # a word that is no engine is refused however few the rows are
-        digest, faults = rows.fold(digest_block, (column, int(bins), at), engine=engine)
+            raise UsageError(
+                "{argument} must be finite, got {value}.",
+                code="not-finite",
+                argument=Argument("cuts"),
+                value=at.tolist(),
+            )
+        executor_for(engine)  # an unknown engine is refused however few the rows are
+        digest, faults = rows.fold(digest_block, (column, most, at), engine=engine)
         refuse_faults(faults, name, len(rows))
         return cls(**{name: getattr(digest, name) for name in digest.__dataclass_fields__})
 
@@ -217,8 +441,10 @@ class ScoreDigest:
         lacking = {*STATES, "about", "cuts"} - set(arrays)
         if lacking:
             raise DataError(
-                f"These are not the arrays of a digest: {', '.join(sorted(lacking))} not found. "
-                "Pass what to_arrays() gave."
+                "These are not the arrays of a digest: {lacking} not found.",
+                code="not-a-digest",
+                lacking=", ".join(sorted(lacking)),
+                remedy="Pass what to_arrays() gave.",
             )
         states = {s: Points(*np.asarray(arrays[s], dtype=np.float64)) for s in STATES}
         minimum, maximum, rows, bins = np.asarray(arrays["about"], dtype=np.float64).tolist()
@@ -241,14 +467,19 @@ class ScoreDigest:
         """Return the rows of a state, or their weight."""
         return float(self._of(state).count.sum())
 
-    def above(self, threshold: float) -> Counts:
+    def above(self, threshold: float) -> StateCounts:
         """Return how many rows of each state score at or above a threshold.
 
         Exact at a cut, and everywhere while bins are single scores. Elsewhere the one bin that the
         threshold falls into is counted as its two points.
         """
-        if not isinstance(threshold, (int, float, np.number)) or np.isnan(threshold):
-            raise UsageError(f"threshold={threshold!r} divides no scores: give a number.")
+        if not is_number(threshold) or np.isnan(threshold):
+            raise UsageError(
+                "{argument} must be a number, got {value!r}.",
+                code="threshold-value",
+                argument=Argument("threshold"),
+                value=threshold,
+            )
         counts = []
         for state in STATES:
             if np.any(self.cuts == threshold):
@@ -257,7 +488,7 @@ class ScoreDigest:
             else:
                 score, weight = self.points(state)
                 counts.append(float(weight[score >= threshold].sum()))
-        return Counts(*counts)
+        return StateCounts(*counts)
 
     def points(self, state: str | None = None) -> tuple[Array, Array]:
         """Return scores and weights that stand for a state, or for all rows. Not sorted.
@@ -266,7 +497,7 @@ class ScoreDigest:
         squares: `mean +- sqrt(squares / count)` with half the count each. Where that would reach
         beyond the neighbour on one side only, as in the long tail of a lognormal, the point on that
         side comes nearer, the other goes farther, and the nearer one weighs more. No point lies
-        below the lowest score, so that positive scores stay positive.
+        below the lowest score, so positive scores stay positive.
 
         Examples
         --------
@@ -281,12 +512,12 @@ class ScoreDigest:
         left = np.diff(mean, prepend=self.minimum)[wide]
         right = np.diff(mean, append=self.maximum)[wide]
         middle, n, variance = mean[wide], count[wide], squares[wide] / count[wide]
-        spread = np.sqrt(variance)
-        down = spread.copy()
-        short = (spread > left) & (spread <= right)
-        down[short] = np.maximum(left, 0.5 * spread)[short]
-        short = (spread > right) & (spread <= left)
-        down[short] = (variance / np.maximum(right, 0.5 * spread))[short]
+        sd = np.sqrt(variance)
+        down = sd.copy()
+        short = (sd > left) & (sd <= right)
+        down[short] = np.maximum(left, 0.5 * sd)[short]
+        short = (sd > right) & (sd <= left)
+        down[short] = (variance / np.maximum(right, 0.5 * sd))[short]
         down = np.where(middle - down < self.minimum, left, down)
         with np.errstate(divide="ignore", invalid="ignore"):
             up = np.where(down > 0, variance / down, 0.0)
@@ -299,13 +530,17 @@ class ScoreDigest:
         """Return the digest of the rows of both; the bins of the coarser one hold."""
         if not isinstance(other, ScoreDigest):
             raise UsageError(
-                f"A digest cannot be joined with {other!r}: give another ScoreDigest, such as "
-                "ScoreDigest.of(scores)."
+                "A digest can only be merged with another ScoreDigest, got a {kind}.",
+                code="not-a-digest",
+                kind=type(other).__name__,
             )
         if not np.array_equal(self.cuts, other.cuts):
             raise UsageError(
-                f"Digests with cuts {self.cuts.tolist()} and {other.cuts.tolist()} cannot be "
-                "joined: counts at a cut would no longer be exact. Make both with the same cuts."
+                "Digests can only be merged if they have the same cuts, got {these} and {those}: "
+                "counts at a cut would no longer be exact.",
+                code="other-cuts",
+                these=self.cuts.tolist(),
+                those=other.cuts.tolist(),
             )
         bins = min(self.bins, other.bins)
         return ScoreDigest(
@@ -410,24 +645,34 @@ digest_block.merge = merge_blocks  # type: ignore[attr-defined]
 
 
 def refuse_faults(faults: Faults, name: str, n_rows: int) -> None:
-    """Refuse rows that cannot be digested, with the number of them and the first."""
+    """Refuse rows that cannot be digested, with their number and the first of them."""
     missing, large, labels = faults
-    for (count, first), seen, way_out in (
-        (missing, "no score", "Score these rows, or leave them out"),
+    for (count, first), seen, remedy in (
+        (missing, "no score", "Score these rows, or leave them out."),
         (
             large,
             f"a score that is infinite or beyond {LARGEST:g}",
-            "Cap such scores, or leave them out",
+            "Cap such scores, or leave them out.",
         ),
     ):
         if count:
             raise DataError(
-                f"Column {name!r}: {count:,} of {n_rows:,} rows have {seen} (first at row "
-                f"{first:,}), so that they lie in no place on the scale. {way_out}."
+                "Column {column!r}: {count:,} of {rows:,} rows have {seen} (first at row {row:,}).",
+                code="not-finite",
+                column=name,
+                count=count,
+                rows=n_rows,
+                seen=seen,
+                row=first,
+                remedy=remedy,
             )
     if labels[0]:
         raise DataError(
-            f"{labels[0]:,} label{'s are' if labels[0] > 1 else ' is'} neither 1, 0 nor missing "
-            f"(first at row {labels[1]:,}): code events as 1, others as 0 and rows "
-            "that are not labelled as NaN."
+            "{argument} must be 1 (event), 0 (no event) or missing (not labelled), but {count:,} "
+            "{are} not (first at row {row:,}).",
+            code="unknown-label",
+            argument=Argument("labels"),
+            count=labels[0],
+            are="are" if labels[0] > 1 else "is",
+            row=labels[1],
         )

@@ -14,16 +14,21 @@ from __future__ import annotations
 import math
 import reprlib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scarce.checks import read_scores, read_threshold
-from scarce.errors import DataError, UsageError
-from scarce.missed.information import Information, information, label_scores
-from scarce.missed.mixture.score_family import Array, quiet
-from scarce.missed.score_axis import KnownMixture, score_axis
+from scarce.checks import is_number, read_scores, read_threshold
+from scarce.errors import Argument, DataError, Problem, UsageError
+from scarce.missed.information import (
+    Information,
+    KnownMixture,
+    MixtureLike,
+    information,
+    label_scores,
+    score_axis,
+)
+from scarce.missed.mixture.families import Array, quiet
 from scarce.results import short
 
 FEWEST = 2.0**-20  # share of rows of the smallest region, wherever labels begin
@@ -50,8 +55,8 @@ class LabelValue:
     recall_sd : float
         Standard error of recall at present.
     threshold : float
-    warnings : tuple of str
-        Why the ranking may not be believed.
+    warnings : tuple of Problem
+        Why the ranking cannot be trusted.
     """
 
     low: Array
@@ -63,7 +68,7 @@ class LabelValue:
     posterior: Array
     recall_sd: float
     threshold: float
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Problem, ...] = ()
 
     @property
     def best(self) -> int:
@@ -94,7 +99,7 @@ def _percent(share: float) -> str:
 
 
 def label_value(
-    mixture: Any,
+    mixture: MixtureLike,
     *,
     threshold: float,
     n_rows: float | None = None,
@@ -103,7 +108,7 @@ def label_value(
     present: Information | None = None,
     edges: ArrayLike | None = None,
 ) -> LabelValue:
-    """Say for regions of the score axis what one more label there is worth.
+    """Say for each region of the score axis what one more label there is worth.
 
     Parameters
     ----------
@@ -133,7 +138,7 @@ def label_value(
 
     Examples
     --------
-    >>> from scarce.missed.score_axis import KnownMixture
+    >>> from scarce.missed.information import KnownMixture
     >>> mixture = KnownMixture(0.008, "normal", [6.56, 0.0], "normal", [8.44, 0.0])
     >>> print(label_value(mixture, threshold=9.11, n_rows=5000, labelled_from=8.4))
     Recall at threshold 9.11 has a standard error of 0.226. One more label lowers it by:
@@ -148,26 +153,28 @@ def label_value(
     (threshold,) = read_threshold(threshold, [None])
     top = threshold if present is None else math.inf
     if labelled_from is not None:
-        top = _number(labelled_from, "labelled_from", "the score from which rows are labelled")
+        top = _number(labelled_from, "labelled_from")
     if present is None:
         if n_rows is None:
             raise UsageError(
-                "What a label adds depends on what is known: give n_rows=, the number of rows in "
-                "the batch, or present=, an Information."
+                "What a label adds depends on what is known: give {n_rows}, the number of rows in "
+                "the batch, or {present}, an Information.",
+                code="nothing-known",
+                n_rows=Argument("n_rows"),
+                present=Argument("present"),
             )
-        rows = _number(n_rows, "n_rows", "how many rows the batch has, labelled or not")
-        if rows <= 0:
-            raise UsageError(
-                f"n_rows={n_rows!r} is no number of rows: give how many the batch has, labelled or "
-                "not."
-            )
+        rows = _number(n_rows, "n_rows", above=0.0)
         known = information(own, rows, design="tail", threshold=top)
     elif isinstance(present, Information) and len(present.names) == len(own.names):
         known = present
     else:
         raise UsageError(
-            f"present is of the type {type(present).__name__} and not the Information of this "
-            "mixture: pass mixture.fisher_information(), or n_rows= instead."
+            "{argument} must be the Information of this mixture, got a {kind}.",
+            code="other-information",
+            argument=Argument("present"),
+            kind=type(present).__name__,
+            n_rows=Argument("n_rows"),
+            remedy="Pass mixture.fisher_information(), or {n_rows} instead.",
         )
     pool = None if scores is None else read_scores(scores)
     ends = _edges(own, top, pool, edges)
@@ -175,21 +182,30 @@ def label_value(
     filled = np.array([float(mass.sum()) > 0 for _, mass, _ in regions])
     if not filled.any():
         raise DataError(
-            f"No row without a label lies in the regions from {ends[-1]:g} to {ends[0]:g}. Give "
-            "scores= of rows without a label, or other edges=."
+            "No row without a label lies in the regions from {low:g} to {high:g}.",
+            code="no-rows",
+            low=float(ends[-1]),
+            high=float(ends[0]),
+            scores=Argument("scores"),
+            edges=Argument("edges"),
+            remedy="Give {scores} of rows without a label, or other {edges}.",
         )
     gradients = np.vstack([known.recall_gradient(threshold), np.eye(len(known.names))])
     sds = np.sqrt([known.variance(one) for one in gradients])
     if not math.isfinite(sds[0]):
         raise DataError(
-            "Recall cannot be told from these rows and labels at all (its standard error is "
-            "infinite), so no label can be ranked by how much it lowers it. Label some rows at "
-            "random, or the highest scores, first."
+            "Recall is not identified by these rows and labels: its standard error is infinite, so "
+            "labels cannot be ranked by how much they lower it.",
+            code="not-identified",
+            remedy="Label some rows at random, or the highest scores, first.",
         )
     if sds[0] == 0.0:
         raise DataError(
-            f"Under this mixture no event scores at or above threshold={threshold:g}, so recall is "
-            "0 there whatever is labelled: give a threshold among the scores."
+            "Under this mixture no event scores at or above the threshold, {threshold:g}: recall "
+            "is 0 there whatever is labelled.",
+            code="recall-zero",
+            threshold=threshold,
+            remedy="Give a threshold among the scores.",
         )
     share = np.array([mass.sum() for _, mass, _ in regions if mass.sum() > 0])
     kept = [one for one in regions if one[1].sum() > 0]
@@ -208,29 +224,41 @@ def label_value(
     )
 
 
-def _own(mixture: Any) -> KnownMixture:
-    """The mixture's parameters, or why it has none."""
+def _own(mixture: MixtureLike) -> KnownMixture:
+    """Return the mixture's parameters."""
     if getattr(mixture, "background_", None) == "":  # fitted, and nothing came of it
         raise DataError(
-            f"This mixture has no parameters ({mixture.why_}), so no label can be ranked by it: "
-            "label some of the highest scores first, or fit it to other scores."
+            "This mixture has no parameters ({why}), so labels cannot be ranked by it.",
+            code="not-identified",
+            why=getattr(mixture, "why_", ""),
+            remedy="Label some of the highest scores first, or fit it to other scores.",
         )
     return KnownMixture.of(mixture)
 
 
-def _warnings(mixture: Any) -> tuple[str, ...]:
+def _warnings(mixture: MixtureLike) -> tuple[Problem, ...]:
     if getattr(mixture, "identified_", True):
         return ()
     return (
-        f"The mixture is not to be believed yet ({mixture.why_}), nor is this ranking: label "
-        "some of the highest scores first, or take choose_labels(policy='audit').",
+        Problem(
+            "The mixture cannot be trusted yet ({why}), nor can this ranking.",
+            code="not-identified",
+            why=getattr(mixture, "why_", ""),
+            audit=Argument("policy", "audit", call="choose_labels"),
+            remedy="Label some of the highest scores first, or use {audit}.",
+        ),
     )
 
 
-def _number(value: Any, name: str, what: str) -> float:
-    plain = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not plain or not math.isfinite(value):
-        raise UsageError(f"{name}={value!r} is not a finite number: give {what}.")
+def _number(value: float, name: str, above: float = -math.inf) -> float:
+    if not is_number(value) or not above < value < math.inf:
+        raise UsageError(
+            "{argument} must be a finite number{above}, got {value!r}.",
+            code="not-finite",
+            argument=Argument(name),
+            above=f" above {above:g}" if above > -math.inf else "",
+            value=value,
+        )
     return float(value)
 
 
@@ -255,8 +283,11 @@ def _edges(own: KnownMixture, top: float, pool: Array | None, edges: ArrayLike |
             given = np.empty(0)
         if given.ndim != 1 or np.isnan(given).any() or len(np.unique(given)) < max(len(given), 2):
             raise UsageError(
-                f"edges={reprlib.repr(edges)} make no regions: give at least two different scores, "
-                "such as [6, 7, 8, 9]."
+                "{argument} must hold at least two different scores, such as [6, 7, 8, 9], got "
+                "{value}.",
+                code="edges-value",
+                argument=Argument("edges"),
+                value=reprlib.repr(edges),
             )
         return np.sort(given)[::-1]
     if pool is not None:

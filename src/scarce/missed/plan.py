@@ -1,10 +1,10 @@
-"""How many checks below the threshold would settle it?
+"""How many checks below the threshold are enough?
 
     width(n) = mean over worlds of the width of recall's interval after an audit of n rows
 
-A world is one draw of the curve fitted to the labels so far, and of labels from that curve: an
-audit of each size is drawn in it and estimated. Assumes that curve for the plan; the audit itself,
-once done, does not. Labels nothing: see labels.py.
+A world is one draw of the curve fitted to the labels so far, and of labels from that curve: in each
+world an audit of each size is drawn and estimated. The plan assumes that curve; the audit itself,
+once done, does not. Chooses no rows: see choose.py.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from scarce.checks import (
+    is_number,
     read_auc,
     read_inclusion,
     read_labels,
@@ -28,14 +29,11 @@ from scarce.checks import (
 )
 from scarce.engine.block import Array
 from scarce.engine.executors import one_blas_thread
-from scarce.errors import DataError, UsageError
-from scarce.missed.answers import Performance
+from scarce.errors import Argument, DataError, Phrase, Problem, UsageError
 from scarce.missed.choose import choose_labels
-from scarce.missed.curve import Curves
-from scarce.missed.gather import gather
-from scarce.missed.performance import performance_of
-from scarce.missed.provenance import Intake
-from scarce.missed.score_table import ledger_of
+from scarce.missed.performance import Performance, PerformanceSettings, fit_performance
+from scarce.missed.provenance import HasInclusion, read_batches
+from scarce.missed.score_table import score_table_of
 from scarce.results import in_rows, short, to_plain
 
 FEW = 5  # events seen, below which the curve is mostly its prior
@@ -64,7 +62,7 @@ class AuditPlan:
     rows_below : int
         Rows that can be drawn.
     level : float
-    remarks : tuple of str
+    remarks : tuple of Problem
         What the reader should know, most important first.
 
     Examples
@@ -88,18 +86,19 @@ class AuditPlan:
     none_found: Array
     rows_below: int
     level: float
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Problem, ...] = ()
 
     def needed(self, width: float) -> float:
         """Return how many checks would bring the interval of recall to this width, on average.
 
         Read off between the sizes that were tried; infinite where the largest does not reach it.
         """
-        number = isinstance(width, (int, float, np.number)) and not isinstance(width, bool)
-        if not number or not 0 < width < 1:
+        if not is_number(width) or not 0 < width < 1:
             raise UsageError(
-                f"width={width!r} is no width of recall: give a number between 0 and 1, such as "
-                "0.2."
+                "{argument} must be between 0 and 1, such as 0.2, got {value!r}.",
+                code="width-range",
+                argument=Argument("width"),
+                value=width,
             )
         tried = self.n > 0
         size, reached = np.log(self.n[tried]), self.width[tried]
@@ -118,11 +117,11 @@ class AuditPlan:
         lines = [f"Audits of {in_rows(self.rows_below)} below the threshold:", head]
         for at, n in enumerate(self.n):
             low, high = self.width_low[at], self.width_high[at]
-            spread = f"{self.width[at]:.2f} ({low:.2f} to {high:.2f})"
-            spread = spread if self.width[at] == self.width[at] else "no interval"
+            width = f"{self.width[at]:.2f} ({low:.2f} to {high:.2f})"
+            width = width if self.width[at] == self.width[at] else "no interval"
             most = short(float(self.most_missed[at]))
             hits = f"{self.found[at]:.1f}, none in {100 * self.none_found[at]:.0f} %" if n else ""
-            lines.append(f"{n:>8,}  {spread:>22}  {most:>14}  {hits}".rstrip())
+            lines.append(f"{n:>8,}  {width:>22}  {most:>14}  {hits}".rstrip())
         return "\n".join([*lines, *(f"remark: {remark}" for remark in self.remarks)])
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,16 +136,16 @@ class AuditPlan:
 
 
 def plan_audit(
-    scores: Any,
-    labels: Any = None,
+    scores: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
     threshold: float,
     n: int | Sequence[int] = (25, 50, 100, 200, 400),
-    inclusion: Any = None,
+    inclusion: ArrayLike | HasInclusion | None = None,
     auc: float | None = None,
     level: float = 0.9,
     repeats: int = 20,
-    random_state: Any = 0,
+    random_state: int | np.random.Generator | None = 0,
     progress: Progress | None = None,
 ) -> AuditPlan:
     """Say what audits of several sizes would be worth, before any of their labels is bought.
@@ -158,7 +157,7 @@ def plan_audit(
     n : int or sequence of int
         Sizes of audit to try, as `choose_labels(..., policy="audit", n=...)` would draw them.
     repeats : int
-        Audits of each size that are played through; each costs one estimate.
+        Simulated audits of each size; each costs one estimate.
     random_state : int, Generator or None
     progress : callable (done, total), optional
 
@@ -166,8 +165,8 @@ def plan_audit(
     -------
     AuditPlan
 
-    **Assumes** the monotone curve fitted to the labels so far, as a picture of what an audit may
-    find; with few events seen it is mostly the prior's.
+    **Assumes** the monotone curve fitted to the labels so far; with few events seen that is mostly
+    the prior.
 
     Examples
     --------
@@ -182,12 +181,20 @@ def plan_audit(
     drawn = read_inclusion(inclusion, len(values))
     mark = read_threshold(threshold, [None])[0]
     asked, times = _sizes(n), whole_number(repeats, "repeats")
-    area, coverage, seed = read_auc(auc), read_level(level), read_seed(random_state)
+    settings = PerformanceSettings(
+        auc=read_auc(auc),
+        level=read_level(level),
+        check=False,
+        random_state=read_seed(random_state),
+    )
     rows_below = int(np.count_nonzero(np.isnan(known) & (values < mark)))
     if rows_below == 0:
         raise DataError(
-            f"No row below threshold={mark:g} is without a label, so there is nothing to audit: "
-            "estimate_performance tells what is known."
+            "Every row below the threshold, {threshold:g}, has a label: there is nothing to audit.",
+            code="nothing-to-audit",
+            threshold=mark,
+            estimate=Phrase("estimate_performance(...)", "`scarce estimate`"),
+            remedy="{estimate} says what is known.",
         )
     sizes = sorted({min(size, rows_below) for size in asked})
     # Sorted once: every later sort meets rows in order and costs one look at them.
@@ -195,32 +202,32 @@ def plan_audit(
     values, known = values[order], known[order]
     drawn = None if drawn is None else drawn[order]
 
-    def estimate(labels: Array, chance: Array | None) -> tuple[Performance, Curves]:
-        (intake,) = gather(values, labels, mark, inclusion=chance)
+    def estimate(labels: Array, chance: Array | None) -> Performance:
+        batches = read_batches(values, labels, mark, inclusion=chance)
         with one_blas_thread:  # matrices this small only wait for a second thread
-            return _estimate(intake, area, coverage, seed)
+            return fit_performance(batches, settings)
 
-    now, curves = estimate(known, drawn)
-    place = ledger_of(values, known)
-    rng = np.random.default_rng([seed, 2])  # not the numbers that the curve was drawn with
-    worlds = curves.some(times, rng).draws.values
+    now = estimate(known, drawn)
+    table = score_table_of(values, known)
+    rng = np.random.default_rng([settings.random_state, 2])  # not the curve's own numbers
+    worlds = now.curve_draws(times, rng)
     notes = np.full((1 + len(sizes), times, 3), np.nan)
     notes[0] = now.recall.width, now.missed.high, 0.0
     for world in range(times):
-        one = curves._replace(draws=curves.draws._replace(values=worlds[world : world + 1]))
-        lots = rng.random(len(values))  # the same world for every size
+        curve = worlds.one(world)
+        uniform = rng.random(len(values))  # the same world for every size
         for row, size in enumerate(sizes, start=1):
             choice = choose_labels(
                 values, known, policy="audit", n=size, threshold=mark, random_state=rng
             )
-            share = one.precision(place.place_of(values[choice.rows]))[0]
+            share = curve.precision(table.place_of(values[choice.rows]))[0]
             bought = known.copy()
-            bought[choice.rows] = lots[choice.rows] < share
+            bought[choice.rows] = uniform[choice.rows] < share
             chance = choice.inclusion(len(values))
             if drawn is not None:
-                # Rows of an earlier audit speak for themselves once a new one speaks for the rest.
+                # Rows of an earlier audit count for themselves once a new one stands for the rest.
                 chance = np.where(np.isnan(chance) & ~np.isnan(drawn), 1.0, chance)
-            found, _ = estimate(bought, chance)
+            found = estimate(bought, chance)
             events = float(bought[choice.rows].sum())
             notes[row, world] = found.recall.width, found.missed.high, events
             if progress is not None:
@@ -238,35 +245,22 @@ def plan_audit(
         notes[:, :, 2].mean(axis=1),
         none,
         rows_below,
-        coverage,
+        settings.level,
         tuple(_remarks(now, asked, rows_below, tried, most, none)),
     )
 
 
-def _sizes(n: Any) -> list[int]:
-    given = [n] if np.ndim(n) == 0 else list(n)
+def _sizes(n: int | Sequence[int]) -> list[int]:
+    given = list(n) if isinstance(n, Sequence | np.ndarray) and np.ndim(n) else [n]
     if not given:
         raise UsageError(
-            f"n={n!r} names no size of audit: give one or several whole numbers, such as "
-            "n=(50, 200)."
+            "{argument} is empty: it must hold at least one size of audit.",
+            code="no-sizes",
+            argument=Argument("n"),
+            example=Argument("n", (50, 200)),
+            remedy="Give one or several integers, such as {example}.",
         )
     return [whole_number(one, "n") for one in given]
-
-
-def _estimate(
-    intake: Intake, auc: float | None, level: float, seed: int
-) -> tuple[Performance, Curves]:
-    """What estimate_performance says, and the curves behind it."""
-    found = performance_of(
-        [intake],
-        method="auto",
-        auc=auc,
-        level=level,
-        families=(None, None),
-        check=False,
-        random_state=seed,
-    )
-    return found, found._question.curves.curves
 
 
 def _always_zero(now: Performance) -> bool:
@@ -282,35 +276,55 @@ def _remarks(
     tried: NDArray[np.int64],
     most: Array,
     none: Array,
-) -> list[str]:
+) -> list[Problem]:
     remarks, counts = [], now.counts
     if _always_zero(now):
-        seen = "No row is an alert" if counts.alerts == 0 else "No alert is an event"
         remarks.append(
-            f"{seen}, so recall is 0 if there is any event at all: no audit changes that, and only "
-            "the limit on missed events can be bought."
+            Problem(
+                "{seen}, so recall is 0 if there is any event at all. No audit changes that: it "
+                "can only lower the limit on missed events.",
+                code="recall-zero",
+                seen="No row is an alert" if counts.alerts == 0 else "No alert is an event",
+            )
         )
     elif counts.events_seen < FEW:
-        were = "event was" if counts.events_seen == 1 else "events were"
         remarks.append(
-            f"Only {counts.events_seen} {were} seen above the threshold: what an audit would find "
-            "is mostly a guess made before any label."
+            Problem(
+                "Only {seen} {were} seen above the threshold: what an audit would find is mostly "
+                "taken from the prior.",
+                code="few-events",
+                seen=counts.events_seen,
+                were="event was" if counts.events_seen == 1 else "events were",
+            )
         )
     if max(asked) > rows_below:
         remarks.append(
-            f"n={max(asked):,} is more than the {in_rows(rows_below)} below the threshold without "
-            "a label: such sizes were cut to all of them."
+            Problem(
+                "{n} is more than the {rows} below the threshold without a label: such sizes were "
+                "cut to all of them.",
+                code="too-few-rows",
+                n=Argument("n", max(asked)),
+                rows=in_rows(rows_below),
+            )
         )
     weaker = tried[most > most[0]]
     if len(weaker) and counts.events_seen < FEW:
         remarks.append(
-            f"Audits of up to {weaker[-1]:,} would give a weaker limit on missed events than no "
-            "audit: theirs rests on rows drawn by lot alone, the other on a curve that nobody has "
-            "checked."
+            Problem(
+                "Audits of up to {n:,} rows would give a weaker limit on missed events than no "
+                "audit: their limit uses rows drawn at random alone, the other one a curve that "
+                "nobody has checked.",
+                code="weaker-limit",
+                n=int(weaker[-1]),
+            )
         )
     if none[-1] > 0.5 and tried[-1] < rows_below:
         remarks.append(
-            f"Events are so rare down there that {tried[-1]:,} checks would mostly find none: only "
-            "an upper limit, about 3 x rows / checks, can come of it."
+            Problem(
+                "Events are so rare below the threshold that {n:,} checks would mostly find none: "
+                "they would give an upper limit only, about 3 x rows / checks.",
+                code="rare-below",
+                n=int(tried[-1]),
+            )
         )
     return remarks

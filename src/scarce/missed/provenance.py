@@ -1,4 +1,4 @@
-"""Which labels may be used for what? Scores, labels and where each label came from, sorted out.
+"""Label provenance: which labels may be used for what?
 
     alert     the row scored at or above the threshold of its time and was investigated
     audit     it was drawn with a known probability below 1
@@ -6,23 +6,51 @@
     outside   anything else: a complaint, a chargeback. Nobody knows how many like it stayed silent,
               so an event from outside is a lower bound on what was missed and never a sample
 
-Assumes one score and one label (1, 0 or missing) per row. Fits nothing.
+`read_batches` takes arrays or `Rows` and returns batches whose labels are sorted by provenance. Up
+to 262,144 rows are kept row by row. Longer data are read once into a digest of each batch: exact
+counts at the threshold, at most 4,096 bins per label state elsewhere, and the audited rows and
+outside events one by one. Assumes that those are few. Estimates nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from scarce.engine.block import Array
-from scarce.errors import DataError
-from scarce.missed.score_table import Flags, Ledger, ledger_of
+from scarce.checks import (
+    column,
+    is_missing,
+    read_inclusion,
+    read_labels,
+    read_scores,
+    read_threshold,
+    refuse_length,
+    strange_probability,
+)
+from scarce.engine.block import Array, Block
+from scarce.engine.executors import Engine
+from scarce.engine.rows import Rows
+from scarce.errors import Argument, DataError, Phrase, Problem, UsageError, suggest
+from scarce.missed.score_table import Flags, ScoreTable, score_table_of, score_table_of_digest
 
+ROW_BY_ROW = 262_144
+BINS = 4096
 ALERT_WORDS = {"alert", "alerts", "alarm", "tail", "investigated", "investigation"}
 AUDIT_WORDS = {"audit", "audited", "random", "sample", "stratified"}
 CHOSEN_WORDS = {"band", "adaptive", "uncertainty"}
+
+Kinds = NDArray[np.object_]  # "alert", "audit", "chosen", "outside", or "" where it is not said
+
+
+class HasInclusion(Protocol):
+    """A choice of rows that knows how likely each was to be drawn, such as `LabelChoice`."""
+
+    def inclusion(self, n_rows: int) -> Array:
+        """Return one probability per row, NaN where a row was not drawn."""
 
 
 class Audited(NamedTuple):
@@ -33,24 +61,27 @@ class Audited(NamedTuple):
     probability: Array
 
 
-class Intake(NamedTuple):
-    """One batch, ready for an estimate."""
+class ScoreBatch(NamedTuple):
+    """One batch of scores, its labels sorted by provenance."""
 
     name: Any
-    ledger: Ledger
+    table: ScoreTable
     threshold: float
     audited: Audited
     outside: Array  # scores of events that are known from outside
-    notes: tuple[str, ...]
+    notes: tuple[Problem, ...]
 
 
-def sort_out(
+# --- one batch ------------------------------------------------------------------------------------
+
+
+def label_roles(
     scores: Array,
     labels: Array,
     threshold: float,
     *,
     inclusion: Array | None = None,
-    sources: Any = None,
+    sources: Kinds | None = None,
     at_time: Array | None = None,
 ) -> tuple[Array, Flags, Flags]:
     """Return labels that may enter a likelihood, which rows are audits, and which are outside.
@@ -62,7 +93,7 @@ def sort_out(
 
     Examples
     --------
-    >>> usable, audit, outside = sort_out(np.array([3.0, 1.0, 0.5]), np.array([1.0, 1.0, 0.0]),
+    >>> usable, audit, outside = label_roles(np.array([3.0, 1.0, 0.5]), np.array([1.0, 1.0, 0.0]),
     ...     2.0, inclusion=np.array([1.0, np.nan, 0.1]), at_time=np.full(3, 2.0))
     >>> usable, audit, outside
     (array([ 1., nan,  0.]), array([False, False,  True]), array([False,  True, False]))
@@ -83,28 +114,23 @@ def sort_out(
         if sources is not None:
             late &= (sources != "chosen") & (sources != "audit")
         outside |= late
-    # What scored above the threshold of its time was investigated whoever spoke first.
+    # What scored above the threshold of its time was investigated, whoever spoke first.
     outside &= ~(scores >= limit)
     return np.where(outside, np.nan, labels), drawn & ~outside, outside
 
 
-def source_kinds(label_source: Any, labels: Array) -> tuple[Any, list[str]]:
-    """Return the kind of each row's label source, and what was made of words without a meaning."""
+def source_kinds(label_source: ArrayLike, labels: Array) -> tuple[Kinds, list[Problem]]:
+    """Return the kind of each row's label source, and a note on words without a meaning."""
     words = np.array(
-        ["" if _absent(word) else str(word).strip().lower() for word in np.ravel(label_source)],
+        ["" if is_missing(word) else str(word).strip().lower() for word in np.ravel(label_source)],
         dtype=object,
     )
-    if words.shape != labels.shape:
-        raise DataError(
-            f"There are {len(labels):,} scores and {len(words):,} values of label_source: give one "
-            "per row, or leave it out."
-        )
+    refuse_length(words, len(labels), "label_source", "None where it is not known")
     kinds = np.full(len(words), "", dtype=object)
     strangers = []
     for word in sorted(set(words.tolist())):
-        chosen = words == word
         kind = kind_of(word)
-        kinds[chosen] = kind
+        kinds[words == word] = kind
         if kind == "outside" and word != "outside":
             strangers.append(word)
     return kinds, outside_notes(strangers)
@@ -124,62 +150,64 @@ def kind_of(word: str) -> str:
     return "outside"
 
 
-def outside_notes(words: Sequence[str]) -> list[str]:
+def outside_notes(words: Sequence[str]) -> list[Problem]:
     """Say which words were taken to mean that a label came from outside."""
     if not words:
         return []
-    shown = ", ".join(repr(word) for word in words[:3])
-    more = f" and {len(words) - 3:,} other words are" if len(words) > 3 else ""
-    are = more or (" is" if len(words) == 1 else " are")
     return [
-        f"label_source {shown}{are} taken as arrived from outside: events below the threshold are "
-        "then a lower bound on what was missed. Known words are alert, audit, band, tail, random, "
-        "stratified, adaptive, uncertainty and outside."
+        Problem(
+            "{argument}: {words}{more} {are} not known, and taken to mean that the label came from "
+            "outside. Such events below the threshold are a lower bound on what was missed. Known "
+            "words are alert, audit, band, tail, random, stratified, adaptive, uncertainty and "
+            "outside.",
+            code="unknown-source",
+            argument=Argument("label_source"),
+            words=", ".join(repr(word) for word in words[:3]),
+            more=f" and {len(words) - 3:,} other words" if len(words) > 3 else "",
+            are="is" if len(words) == 1 else "are",
+            count=len(words),
+        )
     ]
 
 
-def _absent(word: Any) -> bool:
-    return word is None or type(word).__name__ == "NAType" or word != word
-
-
-def intake_of(
+def batch_of(
     name: Any,
     scores: Array,
     labels: Array,
     threshold: float,
     *,
     inclusion: Array | None = None,
-    kinds: Any = None,
+    kinds: Kinds | None = None,
     at_time: Array | None = None,
-    ledger_of: Callable[[Array, Array], Ledger] = ledger_of,
-) -> Intake:
-    """Return one batch of arrays, sorted out."""
+    table_of: Callable[[Array, Array], ScoreTable] = score_table_of,
+) -> ScoreBatch:
+    """Return one batch of arrays, its labels sorted by provenance."""
     if kinds is not None:
         lost = (kinds == "audit") & ~np.isnan(labels) & (scores < threshold)
         if inclusion is not None:
             lost &= np.isnan(inclusion)
         if lost.any():
-            raise lost_audits(int(lost.sum()), int(np.flatnonzero(lost)[0]))
+            raise audits_without_probability(int(lost.sum()), int(np.flatnonzero(lost)[0]))
     if inclusion is None and kinds is None and at_time is None:
-        ledger = ledger_of(scores, labels)
+        table = table_of(scores, labels)
         none = np.empty(0)
-        notes = scattered_note(ledger, threshold, none)
-        return Intake(name, ledger, threshold, Audited(none, none, none), none, tuple(notes))
-    usable, audit, outside = sort_out(
+        notes = scattered_notes(table, threshold, none)
+        return ScoreBatch(name, table, threshold, Audited(none, none, none), none, tuple(notes))
+    usable, audit, outside = label_roles(
         scores, labels, threshold, inclusion=inclusion, sources=kinds, at_time=at_time
     )
     chance = np.ones(len(scores)) if inclusion is None else inclusion
     below = scores < threshold
-    audited, notes = answered(
+    audited, notes = adjust_for_unlabelled(
         Audited(scores[audit], labels[audit], chance[audit]),
         int((np.isnan(labels) & below & (chance < 1.0)).sum()),
         int((np.isnan(chance) & below).sum()),
     )
-    ledger = ledger_of(scores, usable)
-    notes += scattered_note(ledger, threshold, audited.score)
-    return Intake(
+    table = table_of(scores, usable)
+    notes += scattered_notes(table, threshold, audited.score)
+    return ScoreBatch(
         name,
-        ledger,
+        table,
         threshold,
         audited,
         scores[outside & (labels == 1.0)],
@@ -187,49 +215,75 @@ def intake_of(
     )
 
 
-def lost_audits(count: int, row: int) -> DataError:
-    """Audits without the probability of their draw cannot be counted for other rows."""
+def audits_without_probability(count: int, row: int) -> DataError:
+    """Audits without the probability of their draw cannot stand for other rows."""
     return DataError(
-        f"label_source says audit for {count:,} labelled rows below the threshold that have no "
-        f"inclusion probability (first at row {row:,}): pass inclusion= with the probability that "
-        "choose_labels returned for each row."
+        "{source} says audit for {count:,} labelled rows below the threshold that have no "
+        "inclusion probability (first at row {row:,}).",
+        code="audit-without-probability",
+        source=Argument("label_source"),
+        count=count,
+        row=row,
+        cure=Phrase(
+            "Pass inclusion= with the probability that choose_labels returned for each row",
+            "Name the column of probabilities with --inclusion, or give the list with --audit",
+        ),
+        remedy="{cure}.",
     )
 
 
-def answered(audited: Audited, silent: int, not_drawn: int) -> tuple[Audited, list[str]]:
-    """Return the audited rows, their probabilities lowered where some that were drawn stayed open.
+def adjust_for_unlabelled(
+    audited: Audited, unlabelled: int, not_drawn: int
+) -> tuple[Audited, list[Problem]]:
+    """Return the audited rows, their probabilities lowered where some drawn rows have no label.
 
     Where inclusion is missing for rows that were not drawn, a row with a probability and no label
     was drawn and never labelled. The labelled ones are then taken as a draw from those drawn.
     """
     if (audited.probability == 0.0).any():
         raise DataError(
-            f"inclusion is 0 for {int((audited.probability == 0).sum()):,} labelled rows below the "
-            "threshold: a row that was drawn had a probability above 0. Pass NaN for rows that "
-            "were not drawn."
+            "{argument} is 0 for {count:,} labelled rows below the threshold: a row that was drawn "
+            "had a probability above 0.",
+            code="inclusion-range",
+            argument=Argument("inclusion"),
+            count=int((audited.probability == 0).sum()),
+            remedy="Use a missing value for rows that were not drawn.",
         )
-    if silent == 0 or not_drawn == 0:
+    if unlabelled == 0 or not_drawn == 0:
         return audited, []
-    drawn = silent + len(audited.score)
+    drawn = unlabelled + len(audited.score)
     if len(audited.score) == 0:
-        return audited, [
-            f"None of the {drawn:,} rows drawn for the audit has a label: it says nothing yet. "
-            "Label them."
-        ]
+        note = Problem(
+            "None of the {drawn:,} rows drawn for the audit has a label, so it says nothing yet.",
+            code="audit-unlabelled",
+            count=unlabelled,
+            drawn=drawn,
+            remedy="Label them.",
+        )
+        return audited, [note]
     lowered = audited.probability * (len(audited.score) / drawn)
-    return audited._replace(probability=lowered), [
-        f"{silent:,} of {drawn:,} rows drawn for the audit have no label: they are taken to be "
-        "like the others. Label them, or use choose_labels(...).first(n) if work stopped early."
-    ]
+    note = Problem(
+        "{count:,} of {drawn:,} rows drawn for the audit have no label: they are taken to be like "
+        "the others.",
+        code="audit-unlabelled",
+        count=unlabelled,
+        drawn=drawn,
+        cure=Phrase(
+            "Label them, or use choose_labels(...).first(n) if work stopped early",
+            "Fill them in; if work went from the top down and stopped early, that is in order",
+        ),
+        remedy="{cure}.",
+    )
+    return audited._replace(probability=lowered), [note]
 
 
-def scattered_note(ledger: Ledger, threshold: float, audited: Array) -> list[str]:
+def scattered_notes(table: ScoreTable, threshold: float, audited: Array) -> list[Problem]:
     """Ask about labels below the threshold that are neither a band nor drawn with a probability."""
-    cut = ledger.above(threshold)
-    below = ledger.events[cut:] + ledger.others[cut:]
-    gap = ledger.unlabelled[cut:] > 0
+    cut = table.above(threshold)
+    below = table.events[cut:] + table.others[cut:]
+    gap = table.unlabelled[cut:] > 0
     if len(audited):
-        spot = np.searchsorted(-ledger.score[cut:], -audited)
+        spot = np.searchsorted(-table.score[cut:], -audited)
         spot = np.minimum(spot, len(below) - 1)
         np.subtract.at(below, spot, 1.0)
         gap[spot] = True
@@ -237,10 +291,334 @@ def scattered_note(ledger: Ledger, threshold: float, audited: Array) -> list[str
     scattered = float(below[gaps[0] :].sum()) if len(gaps) else 0.0
     if scattered < 1:
         return []
-    cure = "If they were drawn at random, pass their inclusion=."
-    if float(ledger.others[cut:][gaps[0] :].sum()) == 0:
-        cure = "All are events: if they arrived from outside, say so with label_source=."
+    cure = Phrase(
+        "If they were drawn at random, pass their inclusion=",
+        "Rows of earlier lists are meant to; for others that were drawn at random give the list "
+        "with --audit, or a column with --inclusion",
+    )
+    if float(table.others[cut:][gaps[0] :].sum()) == 0:
+        cure = Phrase(
+            "All are events: if they arrived from outside, say so with label_source=",
+            "All are events: if they arrived from outside, say so with --label-source",
+        )
     return [
-        f"{scattered:,.0f} labels lie scattered below the threshold without a probability below 1: "
-        f"they count as they are and stand for no other row. {cure}"
+        Problem(
+            "{count:,} labels are scattered below the threshold without an inclusion probability "
+            "below 1: each counts for itself and stands for no other row.",
+            code="scattered-labels",
+            count=round(scattered),
+            cure=cure,
+            remedy="{cure}.",
+        )
     ]
+
+
+# --- arrays or rows -------------------------------------------------------------------------------
+
+
+def read_batches(
+    scores: ArrayLike | Rows,
+    labels: ArrayLike | None,
+    threshold: float | Mapping[Any, float],
+    *,
+    inclusion: ArrayLike | HasInclusion | None = None,
+    batch: ArrayLike | None = None,
+    label_source: ArrayLike | None = None,
+    threshold_at_time: ArrayLike | None = None,
+    engine: Engine = None,
+) -> list[ScoreBatch]:
+    """Return the batches of some scores; arguments as of `estimate_performance`."""
+    if isinstance(scores, Rows):
+        if labels is not None:
+            raise rows_have_labels()
+        if batch is not None:
+            raise UsageError(
+                "{argument} needs the rows in memory.",
+                code="batch-of-rows",
+                argument=Argument("batch"),
+                remedy="Pass arrays, or open each batch by itself.",
+            )
+        names = {
+            "inclusion": inclusion,
+            "label_source": label_source,
+            "threshold_at_time": threshold_at_time,
+        }
+        return [_from_rows(scores, threshold, names, engine)]
+    values = read_scores(scores)
+    known = read_labels(labels, len(values))
+    chance = read_inclusion(inclusion, len(values))
+    kinds, notes = (None, []) if label_source is None else source_kinds(label_source, known)
+    at_time = None
+    if threshold_at_time is not None:
+        refuse_length(
+            threshold_at_time, len(values), "threshold_at_time", "NaN where it is not known"
+        )
+        at_time = column(threshold_at_time, "threshold_at_time")
+    batches = []
+    which = _rows_by_batch(batch, len(values))
+    marks = read_threshold(threshold, list(which))
+    for (name, rows), mark in zip(which.items(), marks, strict=True):
+        one = batch_of(
+            name,
+            values[rows],
+            known[rows],
+            mark,
+            inclusion=None if chance is None else chance[rows],
+            kinds=None if kinds is None else kinds[rows],
+            at_time=None if at_time is None else at_time[rows],
+            table_of=partial(_table_of, threshold=mark, engine=engine),
+        )
+        batches.append(one._replace(notes=(*notes, *one.notes)))
+        notes = []
+    return batches
+
+
+def rows_have_labels() -> UsageError:
+    """Labels may be given once: in the rows or beside them."""
+    return UsageError(
+        "{argument} must be left out: Rows carry their own labels.",
+        code="labels-in-rows",
+        argument=Argument("labels"),
+        remedy="Name their column with open_rows(..., label=...).",
+    )
+
+
+def _table_of(scores: Array, labels: Array, *, threshold: float, engine: Engine) -> ScoreTable:
+    if len(scores) <= ROW_BY_ROW:
+        return score_table_of(scores, labels)
+    from scarce.missed.digest import ScoreDigest  # compiled loops: only for long data
+
+    digest = ScoreDigest.of(scores, labels, bins=BINS, cuts=[threshold], engine=engine)
+    return score_table_of_digest(digest)
+
+
+def _rows_by_batch(batch: ArrayLike | None, n_rows: int) -> dict[Any, slice | NDArray[np.intp]]:
+    """Return the rows of each batch by its name; without names, all rows are one batch."""
+    if batch is None:
+        return {None: slice(None)}
+    marks = np.asarray(batch.to_numpy() if hasattr(batch, "to_numpy") else batch)
+    refuse_length(marks, n_rows, "batch", "such as the week")
+    missing = np.zeros(n_rows, bool)
+    if marks.dtype.kind in "fMm":
+        missing = marks != marks
+    elif marks.dtype == object:
+        missing = np.array([is_missing(mark) for mark in marks], bool)
+    if missing.any():
+        raise DataError(
+            "{argument} must not be missing: every row belongs to one batch (first at row "
+            "{row:,}).",
+            code="batch-missing",
+            argument=Argument("batch"),
+            row=int(np.flatnonzero(missing)[0]),
+        )
+    try:
+        names, codes = np.unique(marks, return_inverse=True)
+    except TypeError:
+        raise DataError(
+            "{argument} must hold names of one type, got {types}.",
+            code="mixed-types",
+            argument=Argument("batch"),
+            types=" and ".join(sorted({type(mark).__name__ for mark in marks})),
+        ) from None
+    return {name: np.flatnonzero(codes == code) for code, name in enumerate(names.tolist())}
+
+
+class _Columns(NamedTuple):
+    """Where the columns of some rows are (-1: nowhere), and what each word of label_source means"""
+
+    score: int
+    inclusion: int
+    source: int
+    at_time: int
+    kinds: tuple[str, ...]
+    threshold: float
+
+
+class _BlockResult(NamedTuple):
+    """What a block of rows adds to a batch."""
+
+    digest: Any  # a ScoreDigest, and what was wrong with some rows
+    audited: Array  # (rows, 3): score, label, probability
+    outside: Array
+    unlabelled: tuple[int, int]  # rows drawn and not labelled, rows not drawn; all below
+    lost: tuple[int, int]  # audits without a probability: how many, and the first row
+
+
+def _from_rows(
+    rows: Rows,
+    threshold: float | Mapping[Any, float],
+    names: Mapping[str, object],
+    engine: Engine,
+) -> ScoreBatch:
+    columns, notes = _find_columns(rows, read_threshold(threshold, [None])[0], names)
+    if len(rows) <= ROW_BY_ROW:
+        return _row_by_row(rows, columns, notes, engine)
+    from scarce.missed.digest import refuse_faults
+
+    found: _BlockResult = rows.fold(_sort_block, columns, merge=_merge, engine=engine)
+    if found.lost[0]:
+        raise audits_without_probability(*found.lost)
+    digest, faults = found.digest
+    refuse_faults(faults, rows.names[columns.score], len(rows))
+    table = score_table_of_digest(digest)
+    audited, more = adjust_for_unlabelled(Audited(*found.audited.T), *found.unlabelled)
+    notes += [*more, *scattered_notes(table, columns.threshold, audited.score)]
+    return ScoreBatch(None, table, columns.threshold, audited, found.outside, tuple(notes))
+
+
+def _find_columns(
+    rows: Rows, threshold: float, names: Mapping[str, object]
+) -> tuple[_Columns, list[Problem]]:
+    """Return where the named columns are; the one that is left is the score."""
+    schema = rows.schema
+    if schema.weight is not None:
+        raise UsageError(
+            "These rows have weights ({column!r}), but alerts are counted one by one.",
+            code="weights-in-rows",
+            column=schema.weight,
+            weight=Argument("weight"),
+            inclusion=Argument("inclusion"),
+            remedy=[
+                "Open them without {weight}.",
+                "For rows drawn with a known probability name {inclusion}.",
+            ],
+        )
+    inclusion, source, at_time = (
+        _column(rows, names[argument], argument)
+        for argument in ("inclusion", "label_source", "threshold_at_time")
+    )
+    left = [at for at in range(rows.n_columns) if at not in (inclusion, source, at_time)]
+    if len(left) != 1:
+        raise UsageError(
+            "These rows have the columns {columns}; apart from those named here, one must be left "
+            "for the score.",
+            code="score-column",
+            columns=list(rows.names),
+            remedy="Open them with open_rows(..., columns=['score', ...]).",
+        )
+    for at, role in ((left[0], "scores"), (inclusion, "inclusion"), (at_time, "thresholds")):
+        if at >= 0 and schema.columns[at].kind == "category":
+            raise DataError(
+                "Column {column!r} holds categories, but {role} must be numbers.",
+                code="text-column",
+                column=rows.names[at],
+                role=role,
+            )
+    if source >= 0 and schema.columns[source].kind != "category":
+        raise DataError(
+            "Column {column!r} holds numbers, but {argument} must be words.",
+            code="number-column",
+            column=rows.names[source],
+            argument=Argument("label_source"),
+            categories=Argument("categories", [rows.names[source]], call="open_rows"),
+            remedy="Read it as categories with {categories}, or name another column.",
+        )
+    levels = () if source < 0 else schema.columns[source].levels
+    words = [str(word).strip().lower() for word in levels]
+    kinds = tuple(kind_of(word) for word in words)
+    strangers = [
+        str(level)
+        for level, word, kind in zip(levels, words, kinds, strict=True)
+        if kind == "outside" and word != "outside"
+    ]
+    return (
+        _Columns(left[0], inclusion, source, at_time, kinds, threshold),
+        outside_notes(strangers),
+    )
+
+
+def _column(rows: Rows, name: object, argument: str) -> int:
+    if name is None:
+        return -1
+    if not isinstance(name, str) or name not in rows.names:
+        raise UsageError(
+            "{argument} must name one of the columns {columns}.{hint}",
+            code="unknown-column",
+            argument=Argument(argument, name),
+            columns=list(rows.names),
+            hint=suggest(str(name), rows.names),
+        )
+    return rows.names.index(name)
+
+
+def _row_by_row(rows: Rows, columns: _Columns, notes: list[Problem], engine: Engine) -> ScoreBatch:
+    """Keep rows that fit into memory one by one, as arrays are."""
+    values = rows.map(_read_block, columns, engine=engine)
+    scores, labels, inclusion, codes, at_time = values.T
+    one = batch_of(
+        None,
+        read_scores(scores, rows.names[columns.score]),
+        labels,
+        columns.threshold,
+        inclusion=None if columns.inclusion < 0 else read_inclusion(inclusion, len(scores)),
+        kinds=None if columns.source < 0 else _kinds(codes, columns),
+        at_time=None if columns.at_time < 0 else at_time,
+    )
+    return one._replace(notes=(*notes, *one.notes))
+
+
+def _read_block(block: Block, columns: _Columns) -> Array:
+    """Kernel: score, label, inclusion probability, code of the source, threshold at the time."""
+    out = np.full((len(block), 5), np.nan)
+    out[:, 0] = block.X[:, columns.score]
+    if block.y is not None:
+        out[:, 1] = block.y
+    for at, place in enumerate(columns[1:4], start=2):
+        if place >= 0:
+            out[:, at] = block.X[:, place]
+    return out
+
+
+def _kinds(codes: Array, columns: _Columns) -> Kinds:
+    place = np.where(np.isnan(codes), len(columns.kinds), codes).astype(np.int64)
+    return np.array([*columns.kinds, ""], dtype=object)[place]
+
+
+def _sort_block(block: Block, columns: _Columns) -> _BlockResult:
+    """Kernel: the digest of a block with usable labels, and the rows that are kept one by one."""
+    from scarce.missed.digest import digest_block
+
+    scores = block.X[:, columns.score]
+    labels = np.full(len(block), np.nan) if block.y is None else block.y
+    if columns.inclusion < 0 and columns.source < 0 and columns.at_time < 0:
+        digest = digest_block(block, (columns.score, BINS, np.array([columns.threshold])))
+        return _BlockResult(digest, np.empty((0, 3)), np.empty(0), (0, 0), (0, 0))
+    inclusion = None if columns.inclusion < 0 else block.X[:, columns.inclusion]
+    at_time = None if columns.at_time < 0 else block.X[:, columns.at_time]
+    kinds, lost = None, np.empty(0, np.int64)
+    if columns.source >= 0:
+        kinds = _kinds(block.X[:, columns.source], columns)
+        audits = (kinds == "audit") & ~np.isnan(labels) & (scores < columns.threshold)
+        lost = np.flatnonzero(audits if inclusion is None else audits & np.isnan(inclusion))
+    usable, audit, outside = label_roles(
+        scores, labels, columns.threshold, inclusion=inclusion, sources=kinds, at_time=at_time
+    )
+    sorted_out = Block(scores[:, None].copy(), usable, None, block.start, block.index)
+    digest = digest_block(sorted_out, (0, BINS, np.array([columns.threshold])))
+    chance = np.ones(len(scores)) if inclusion is None else inclusion
+    strange = np.flatnonzero((chance < 0) | (chance > 1))
+    if len(strange):
+        raise strange_probability(float(chance[strange[0]]), block.start + int(strange[0]))
+    below = scores < columns.threshold
+    unlabelled = (
+        int((np.isnan(labels) & below & (chance < 1.0)).sum()),
+        int((np.isnan(chance) & below).sum()),
+    )
+    kept = np.stack([scores[audit], labels[audit], chance[audit]], axis=1)
+    first = (len(lost), block.start + int(lost[0]) if len(lost) else 0)
+    return _BlockResult(digest, kept, scores[outside & (labels == 1.0)].copy(), unlabelled, first)
+
+
+def _merge(total: _BlockResult, more: _BlockResult) -> _BlockResult:
+    from scarce.missed.digest import merge_blocks
+
+    return _BlockResult(
+        merge_blocks(total.digest, more.digest),
+        np.concatenate([total.audited, more.audited]),
+        np.concatenate([total.outside, more.outside]),
+        (
+            total.unlabelled[0] + more.unlabelled[0],
+            total.unlabelled[1] + more.unlabelled[1],
+        ),
+        (total.lost[0] + more.lost[0], (total if total.lost[0] else more).lost[1]),
+    )

@@ -2,13 +2,13 @@
 
     round k: rows chosen with the labels of rounds 1 .. k-1     (002 section 3.1; 003 section 0.7)
 
-Assumes that answers do not change. Such labels are no random sample: a likelihood may use them, a
-count must not let them stand for other rows. Chooses with labels.py.
+Assumes that answers do not change. Such labels are not a random sample: a likelihood may use them,
+but they must not stand for other rows in a count. Chooses with choose.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from scarce.checks import column, read_labels, refuse_length, whole_number
 from scarce.engine.block import Array
-from scarce.errors import DataError, UsageError, refuse_word
-from scarce.missed.choice import LabelChoice, join_rounds
-from scarce.missed.choose import POLICIES, choose_labels, seeded
-from scarce.missed.draws import Positions
+from scarce.errors import Argument, DataError, UsageError, refuse_word
+from scarce.missed.choose import (
+    POLICIES,
+    LabelChoice,
+    Positions,
+    choose_labels,
+    join_rounds,
+    seeded,
+)
 from scarce.results import in_rows
 
 IN_ROUNDS = ("adaptive", "uncertainty", "tail")
@@ -53,8 +58,8 @@ def label_in_rounds(
     rounds : int
         In how many rounds of about equal size; the paper's adaptive design takes a few.
     policy : {"adaptive", "uncertainty", "tail"}
-        The other draws by lot are refused: in rounds they have no probability that could be
-        stored. Uncertainty with explore= has one for each round.
+        Random policies are refused: in rounds they have no probability that could be stored.
+        Uncertainty with explore= has one for each round.
     labels : array-like of shape (n_rows,), optional
         Labels known before. Needed where `scores` is a function, to say how many rows there are.
     random_state : int, Generator or None
@@ -76,7 +81,7 @@ def label_in_rounds(
     choice : LabelChoice
         All rows asked about, with their `round`. Rows chosen by rule have probability 1: they stand
         for themselves, never for rows nobody looked at. With policy="uncertainty" and explore= they
-        are drawn by lot, and `choice.weights()` makes sums over all rows unbiased.
+        are drawn at random, and `choice.weights()` makes sums over all rows unbiased.
 
     Examples
     --------
@@ -99,20 +104,29 @@ def label_in_rounds(
     refuse_word("policy", policy, POLICIES)
     if policy not in IN_ROUNDS:
         raise UsageError(
-            f"policy={policy!r} in rounds has no probability that could be stored, for later draws "
-            f"leave out rows of earlier ones: draw all at once with choose_labels(..., n={n})."
+            "{policy} in rounds has no inclusion probability, because later draws leave out rows "
+            "of earlier ones.",
+            code="policy-in-rounds",
+            policy=Argument("policy", policy),
+            once=Argument("n", n, call="choose_labels"),
+            remedy="Draw all rows at once with {once}.",
         )
     wanted, parts = whole_number(n, "n"), whole_number(rounds, "rounds")
     generator = seeded(random_state)
     if callable(scores) and labels is None:
         raise UsageError(
-            "scores is a function and labels is None, so the number of rows is not known: pass "
-            "labels=, NaN for every row without one."
+            "scores is a function and labels is None, so the number of rows is not known.",
+            code="unknown-length",
+            labels=Argument("labels"),
+            remedy="Pass {labels}, NaN for every row without one.",
         )
     if not callable(ask):
         raise UsageError(
-            f"ask is of the type {type(ask).__name__}: pass a function that takes the positions to "
-            "be labelled and returns their labels, such as lambda rows: truth[rows]."
+            "{argument} must be a function that takes the positions to be labelled and returns "
+            "their labels, got a {kind}.",
+            code="not-callable",
+            argument=Argument("ask"),
+            kind=type(ask).__name__,
         )
     n_rows = _length(labels, "labels") if callable(scores) else _length(scores, "scores")
     known = _known(labels, n_rows, policy).copy()
@@ -146,17 +160,20 @@ def label_in_rounds(
     return known, join_rounds(choices, wanted)
 
 
-def _length(values: Any, name: str) -> int:
-    """Number of rows of scores or labels, which are looked at later."""
+def _length(values: ArrayLike | None, name: str) -> int:
+    """Number of rows of scores or labels, which are read later."""
     try:
-        return len(values)
+        return len(values)  # type: ignore[arg-type]
     except TypeError:
         raise UsageError(
-            f"{name} is {values!r}, which has no rows: give one value per row."
+            "{argument} must have one value per row, got {value!r}.",
+            code="not-a-column",
+            argument=Argument(name),
+            value=values,
         ) from None
 
 
-def _known(labels: Any, n_rows: int, policy: str) -> Array:
+def _known(labels: ArrayLike | None, n_rows: int, policy: str) -> Array:
     """Labels so far: classes of any number for uncertainty, else 1, 0 and NaN."""
     if policy != "uncertainty" or labels is None:
         return read_labels(labels, n_rows)
@@ -164,30 +181,38 @@ def _known(labels: Any, n_rows: int, policy: str) -> Array:
     return column(labels, "labels")
 
 
-def _labels_of(answers: Any, rows: Positions, policy: str, part: int) -> Array:
-    """Read what was answered, or say what is wrong with it."""
+def _labels_of(answers: ArrayLike, rows: Positions, policy: str, part: int) -> Array:
+    """Read the answers of one round."""
     if np.shape(answers) != rows.shape:
         raise DataError(
-            f"ask returned shape {np.shape(answers)} for {in_rows(len(rows))} in round {part}: "
-            "return one label for each, NaN for what could not be labelled."
+            "ask must return one label for each of {rows} in round {round}, NaN for what could not "
+            "be labelled, got shape {shape}.",
+            code="length-mismatch",
+            rows=in_rows(len(rows)),
+            round=part,
+            shape=np.shape(answers),
         )
     try:
         return _known(answers, len(rows), policy)
     except DataError as error:
         raise DataError(
-            f"What ask returned in round {part} cannot be used (rows are counted among the "
-            f"{len(rows):,} it was asked about): {error}"
+            "The answers of round {round} cannot be used (row numbers are positions among the "
+            "{count:,} rows asked about): {reason}",
+            code=error.code,
+            round=part,
+            count=len(rows),
+            reason=str(error),
         ) from None
 
 
 def _choose_unasked(
-    scores: Any,
+    scores: ArrayLike,
     known: Array,
     asked: NDArray[np.bool_],
     n: int,
     policy: str,
     generator: np.random.Generator,
-    options: dict[str, Any],
+    options: Mapping[str, Any],
 ) -> LabelChoice:
     """One round, without the rows that were asked about and could not be labelled."""
     refused = int(np.count_nonzero(asked & np.isnan(known)))

@@ -1,22 +1,24 @@
-"""Scores in order, with what is known of each: the sheet that every estimate is read from.
+"""The score table: distinct scores in order, with counts of rows and labels at each.
 
     v = Phi^-1((N - r + 1/2) / N)          normal score of the row with rank r, 1 = greatest score
 
-A ledger holds distinct scores from the greatest down, and how many rows, labelled events and
-labelled other rows each has. Ranks take the place of scores, so that any monotone rescaling of the
-scores gives the same answers; equal scores share their middle rank. Assumes finite scores and
-labels 0, 1 or NaN. Does not know where labels came from: see intake.py.
+Every estimate is read from this table. Ranks take the place of scores, so any monotone rescaling of
+the scores gives the same answers; equal scores share their middle rank. Assumes finite scores and
+labels 0, 1 or NaN. Does not know where labels came from: see provenance.py.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from scarce.engine.block import Array
+
+if TYPE_CHECKING:
+    from scarce.missed.digest import ScoreDigest
 
 Flags = NDArray[np.bool_]
 
@@ -25,7 +27,7 @@ GROUPS_ABOVE = 40
 GROUPS_LABELLED = 250
 
 
-class Ledger(NamedTuple):
+class ScoreTable(NamedTuple):
     """Distinct scores from the greatest down, with counts."""
 
     score: Array
@@ -50,7 +52,7 @@ class Ledger(NamedTuple):
         return np.asarray(ndtri(1.0 - middle / self.n))
 
     def place_of(self, scores: Array) -> Array:
-        """Normal score of rows of this ledger, or of those next below."""
+        """Normal scores of rows of this table; for other scores, of the row next below."""
         spot = np.minimum(np.searchsorted(-self.score, -scores), len(self.score) - 1)
         return np.asarray(self.place[spot])
 
@@ -65,22 +67,22 @@ class Ledger(NamedTuple):
         return int(np.searchsorted(-self.score, -threshold, side="right"))
 
 
-def ledger_of(scores: Array, labels: Array) -> Ledger:
-    """Return the ledger of some rows.
+def score_table_of(scores: Array, labels: Array) -> ScoreTable:
+    """Return the score table of some rows.
 
     Examples
     --------
-    >>> sheet = ledger_of(np.array([1.0, 3.0, 1.0, 2.0]), np.array([0.0, 1.0, np.nan, 0.0]))
-    >>> sheet.score, sheet.rows, sheet.events
+    >>> table = score_table_of(np.array([1.0, 3.0, 1.0, 2.0]), np.array([0.0, 1.0, np.nan, 0.0]))
+    >>> table.score, table.rows, table.events
     (array([3., 2., 1.]), array([1., 1., 2.]), array([1., 0., 0.]))
-    >>> sheet.above(2.0)
+    >>> table.above(2.0)
     2
     """
     order = np.argsort(-scores, kind="stable")
     ordered, known = scores[order], labels[order]
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     rows = np.diff(np.append(first, len(ordered))).astype(np.float64)
-    return Ledger(
+    return ScoreTable(
         ordered[first],
         rows,
         np.add.reduceat((known == 1.0).astype(np.float64), first),
@@ -88,8 +90,24 @@ def ledger_of(scores: Array, labels: Array) -> Ledger:
     )
 
 
-class Grid(NamedTuple):
-    """A ledger in few groups: rows whose labels are open, at places that never cross a cut."""
+def score_table_of_digest(digest: ScoreDigest) -> ScoreTable:
+    """Return the score table of a digest: the means of its bins, which never cross its cuts."""
+    states = (digest.unlabelled, digest.positive, digest.negative)
+    score = np.concatenate([part.mean for part in states])
+    counts = np.zeros((3, len(score)))
+    at = 0
+    for row, part in enumerate(states):
+        counts[row, at : at + len(part.mean)] = part.count
+        at += len(part.mean)
+    order = np.argsort(-score, kind="stable")
+    score, counts = score[order], counts[:, order]
+    first = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
+    joined = np.add.reduceat(counts, first, axis=1)
+    return ScoreTable(score[first], joined.sum(axis=0), joined[1], joined[2])
+
+
+class RankGrid(NamedTuple):
+    """A score table in few groups of neighbouring ranks that never cross a cut."""
 
     place: Array  # normal score, mean over the group
     score: Array  # score, mean over the group
@@ -99,7 +117,7 @@ class Grid(NamedTuple):
     beyond: Flags  # above the second cut, the other threshold that is asked for
 
 
-class Labelled(NamedTuple):
+class LabelledGroups(NamedTuple):
     """The labelled rows in few groups."""
 
     place: Array
@@ -108,12 +126,12 @@ class Labelled(NamedTuple):
     others: Array
 
 
-def grid_of(ledger: Ledger, threshold: float, other: float | None = None) -> Grid:
+def grid_of(table: ScoreTable, threshold: float, other: float | None = None) -> RankGrid:
     """Return groups that grow geometrically with the distance in rank from the threshold."""
-    cut = ledger.above(threshold)
-    second = cut if other is None else ledger.above(other)
-    count = np.cumsum(ledger.rows)
-    before = count - ledger.rows / 2
+    cut = table.above(threshold)
+    second = cut if other is None else table.above(other)
+    count = np.cumsum(table.rows)
+    before = count - table.rows / 2
     at = float(count[cut - 1]) if cut else 0.0
     group = np.empty(len(count))
     group[:cut] = -1.0 - _steps(at - before[:cut], at, GROUPS_ABOVE)
@@ -121,12 +139,12 @@ def grid_of(ledger: Ledger, threshold: float, other: float | None = None) -> Gri
     group *= 2.0
     group[second:] += 1.0
     first = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-    rows = np.add.reduceat(ledger.rows, first)
-    return Grid(
-        np.add.reduceat(ledger.place * ledger.rows, first) / rows,
-        np.add.reduceat(ledger.score * _share(ledger.rows, rows, first), first),
+    rows = np.add.reduceat(table.rows, first)
+    return RankGrid(
+        np.add.reduceat(table.place * table.rows, first) / rows,
+        np.add.reduceat(table.score * _share(table.rows, rows, first), first),
         rows,
-        np.add.reduceat(ledger.unlabelled, first),
+        np.add.reduceat(table.unlabelled, first),
         first < cut,
         first < second,
     )
@@ -137,24 +155,24 @@ def _share(part: Array, total: Array, first: NDArray[np.int64]) -> Array:
     return np.asarray(part / np.repeat(total, np.diff(np.append(first, len(part)))))
 
 
-def labelled_of(ledger: Ledger) -> Labelled:
+def labelled_of(table: ScoreTable) -> LabelledGroups:
     """Return the labelled rows, neighbours joined while their places differ little."""
-    held = np.flatnonzero(ledger.events + ledger.others)
-    sheet = Labelled(
-        ledger.place[held], ledger.score[held], ledger.events[held], ledger.others[held]
+    held = np.flatnonzero(table.events + table.others)
+    groups = LabelledGroups(
+        table.place[held], table.score[held], table.events[held], table.others[held]
     )
     if len(held) <= GROUPS_LABELLED:
-        return sheet
-    reach = sheet.place[0] - sheet.place[-1]
-    group = np.floor((sheet.place[0] - sheet.place) / reach * (GROUPS_LABELLED - 1))
+        return groups
+    reach = groups.place[0] - groups.place[-1]
+    group = np.floor((groups.place[0] - groups.place) / reach * (GROUPS_LABELLED - 1))
     first = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-    weight = sheet.events + sheet.others
+    weight = groups.events + groups.others
     total = np.add.reduceat(weight, first)
-    return Labelled(
-        np.add.reduceat(sheet.place * weight, first) / total,
-        np.add.reduceat(sheet.score * _share(weight, total, first), first),
-        np.add.reduceat(sheet.events, first),
-        np.add.reduceat(sheet.others, first),
+    return LabelledGroups(
+        np.add.reduceat(groups.place * weight, first) / total,
+        np.add.reduceat(groups.score * _share(weight, total, first), first),
+        np.add.reduceat(groups.events, first),
+        np.add.reduceat(groups.others, first),
     )
 
 

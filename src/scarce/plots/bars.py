@@ -210,7 +210,7 @@ class LabelValueDisplay:
     --------
     >>> import matplotlib
     >>> matplotlib.use("Agg")
-    >>> from scarce.missed.score_axis import KnownMixture
+    >>> from scarce.missed.information import KnownMixture
     >>> mixture = KnownMixture(0.008, "normal", [6.56, 0.0], "normal", [8.44, 0.0])
     >>> display = LabelValueDisplay.from_estimator(
     ...     mixture, threshold=9.11, n_rows=5000, labelled_from=8.4)

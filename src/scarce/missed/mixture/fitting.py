@@ -1,40 +1,38 @@
-"""Which pair of families, and can it be believed? Fits of every candidate, ranked.
+"""Which pair of families, and can it be trusted? Fits of every candidate, ranked.
 
     likelihood   AIC / 2 = number of parameters - log likelihood
     ks           the greatest distance between fitted and observed distribution  (002 section 3)
 
-The whole ranking is kept. A fit that puts the events below the others, makes them the majority,
-or has nothing to hold on to is *not identified*, with the reason. Assumes the evidence is sorted
-into label states. Climbs nothing itself: see partial_em.py.
+The whole ranking is kept. A fit that puts the events below the others, makes them the majority, or
+has no labelled event is *not identified*, with the reason. Assumes that the evidence is sorted into
+label states. Maximises no likelihood itself: see em.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from scarce.engine.block import Array
-from scarce.errors import DataError, UsageError
-from scarce.missed.digest import STATES, ScoreDigest
-from scarce.missed.digest_kernels import Points, squeeze
-from scarce.missed.information import Information
-from scarce.missed.mixture.families import family
-from scarce.missed.mixture.partial_em import (
+from scarce.errors import Argument, DataError, Problem, UsageError
+from scarce.missed.digest import STATES, Points, ScoreDigest, squeeze
+from scarce.missed.information import Information, KnownMixture, MixtureLike
+from scarce.missed.mixture.em import (
     FLOOR,
     Evidence,
-    Fitted,
+    FittedPair,
     Pair,
-    climb_by_em,
     curvature_of,
     fit_pair,
     paper_start,
+    run_em,
     spread_of,
 )
-from scarce.missed.mixture.score_family import Family
-from scarce.missed.score_axis import KnownMixture
-from scarce.missed.score_table import Ledger
+from scarce.missed.mixture.families import NOT_POSITIVE_ONLY, Family, family
+from scarce.missed.score_table import ScoreTable
 from scarce.results import RankedFit
 
 BACKGROUNDS = ("normal", "lognormal", "gamma")
@@ -47,7 +45,7 @@ class Ranked(NamedTuple):
     """A record and the fit behind it."""
 
     record: RankedFit
-    fitted: Fitted
+    fitted: FittedPair
     converged: bool
 
 
@@ -60,60 +58,70 @@ def evidence_of(digest: ScoreDigest, bins: int = FIT_BINS) -> Evidence:
     )
 
 
-def digest_of_ledger(ledger: Ledger, bins: int) -> ScoreDigest:
-    """Return the digest of scores that are sorted out already."""
+def digest_of_table(table: ScoreTable, bins: int) -> ScoreDigest:
+    """Return the digest of a score table."""
     states = []
-    for count in (ledger.unlabelled, ledger.events, ledger.others):
+    for count in (table.unlabelled, table.events, table.others):
         held = np.flatnonzero(count > 0)[::-1]
-        points = Points(count[held], ledger.score[held], np.zeros(len(held)))
+        points = Points(count[held], table.score[held], np.zeros(len(held)))
         states.append(squeeze(points, bins, np.empty(0)))
-    low, high = float(ledger.score[-1]), float(ledger.score[0])
+    low, high = float(table.score[-1]), float(table.score[0])
     unlabelled, positive, negative = states
-    return ScoreDigest(
-        unlabelled, positive, negative, low, high, round(ledger.n), bins, np.empty(0)
-    )
+    return ScoreDigest(unlabelled, positive, negative, low, high, round(table.n), bins, np.empty(0))
 
 
 def candidates(
-    background: Any, foreground: Any, digest: ScoreDigest
-) -> tuple[list[tuple[Family, Family]], list[str]]:
+    background: str | Family | Sequence[str | Family],
+    foreground: str | Family | Sequence[str | Family],
+    digest: ScoreDigest,
+) -> tuple[list[tuple[Family, Family]], list[Problem]]:
     """Return the pairs to fit, and what was left out and why."""
     wanted = BACKGROUNDS if isinstance(background, str) and background == "auto" else background
     behind = [family(one) for one in _listed(wanted)]
     front = [family(one) for one in _listed(foreground)]
     for part, word in ((behind, "background"), (front, "foreground")):
         if not part:
-            raise UsageError(f"{word}= names no family: give one, such as 'normal'.")
+            raise UsageError(
+                "{argument} must name at least one family, such as 'normal'.",
+                code="no-family",
+                argument=Argument(word),
+            )
         names = [one.name for one in part]
         if len(set(names)) < len(names):
             raise UsageError(
-                f"{word}= holds two families named {max(names, key=names.count)!r}: give each its "
-                "own name."
+                "{argument} holds two families named {name!r}: give each its own name.",
+                code="same-family",
+                argument=Argument(word),
+                name=max(names, key=names.count),
             )
     left_out: list[str] = []
     if digest.minimum <= 0:
-        kept = []
-        for one in behind + front:
-            if one.positive_only and one.name not in left_out:
-                left_out.append(one.name)
+        left_out = list(dict.fromkeys(one.name for one in behind + front if one.positive_only))
         behind, front = ([one for one in part if not one.positive_only] for part in (behind, front))
-        kept = behind and front
-        if not kept:
+        if not (behind and front):
             raise DataError(
-                f"The least score is {digest.minimum:g}; {' and '.join(left_out)} can have none at "
-                "or below 0. Use 'normal', 'student-t' or 'skew-normal', or scores above 0; "
-                "they are never shifted silently."
+                "The {family} family needs scores above 0, got {least:g}; scores are never shifted "
+                "silently.",
+                code="family-range",
+                family=" and ".join(left_out),
+                least=digest.minimum,
+                remedy=NOT_POSITIVE_ONLY,
             )
-    words = [
-        f"The {name} family was left out: the least score is {digest.minimum:g}, and it has none "
-        "at or below 0."
+    notes = [
+        Problem(
+            "The {family} family was left out: it needs scores above 0, and the least is "
+            "{least:g}.",
+            code="family-left-out",
+            family=name,
+            least=digest.minimum,
+        )
         for name in left_out
     ]
-    return [(b, f) for b in behind for f in front], words
+    return [(b, f) for b in behind for f in front], notes
 
 
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+def _listed(value: str | Family | Sequence[str | Family]) -> list[str | Family]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]  # type: ignore[list-item]
 
 
 def rank_fits(
@@ -156,7 +164,7 @@ def rank_fits(
     return ranked
 
 
-def _best(fits: list[Fitted]) -> Fitted | None:
+def _best(fits: list[FittedPair]) -> FittedPair | None:
     """Prefer the best fit whose events are the minority and score higher; else the best."""
     sane = [one for one in fits if _fault(one.pair) == ""]
     return next(iter(sane or fits), None)
@@ -164,12 +172,12 @@ def _best(fits: list[Fitted]) -> Fitted | None:
 
 def _as_printed(
     data: Evidence, behind: Family, front: Family, max_iter: int, keep_path: bool
-) -> Fitted | None:
+) -> FittedPair | None:
     """EM from the labelled rows alone, as 002 section 5 says."""
     start = paper_start(data, behind, front)
     if start is None:
         return None
-    return climb_by_em(
+    return run_em(
         start,
         data,
         steps=max_iter,
@@ -195,7 +203,7 @@ def _fault(pair: Pair) -> str:
 
 
 def why_not_identified(best: Ranked | None, data: Evidence) -> tuple[bool, str]:
-    """Say whether the fit can be believed, and why not."""
+    """Say whether the fit can be trusted, and why not."""
     if best is None:
         score = data.everything[0]
         if len(score) and score.min() == score.max():
@@ -239,7 +247,7 @@ def fitted_tail(pair: Pair, score: Array) -> Array:
     )
 
 
-def observed_information(pair: Pair, data: Evidence, mixture: Any) -> Information:
+def observed_information(pair: Pair, data: Evidence, mixture: MixtureLike) -> Information:
     """Return the observed information with the share itself as first parameter."""
     known = KnownMixture.of(mixture)
     matrix = curvature_of(pair, data, None)

@@ -9,14 +9,12 @@ from scipy.special import expit
 from scipy.stats import norm
 from sklearn.mixture import GaussianMixture
 
-from scarce.missed.mixture.families import FAMILIES
-from scarce.missed.mixture.partial_em import (
+from scarce.missed.mixture.em import (
     FLOOR,
     Evidence,
-    Fitted,
+    FittedPair,
     Pair,
     _terms,
-    climb_by_em,
     curvature_of,
     em_step,
     fit_pair,
@@ -24,11 +22,13 @@ from scarce.missed.mixture.partial_em import (
     paper_start,
     polish,
     prior_of_ratio,
+    run_em,
     slope_at,
     spread_of,
     starts_for,
     whitening,
 )
+from scarce.missed.mixture.families import FAMILIES
 
 PARAMS = {
     "normal": ([2.0, 0.1], [4.0, -0.1]),
@@ -230,10 +230,8 @@ def test_oracle_polish_ends_where_long_em_does(background, foreground):
     data = evidence(400, seed=5)
     families = FAMILIES[background], FAMILIES[foreground]
     fitted = fit_pair(data, *families, spread_prior=None)
-    slow = climb_by_em(fitted[0].pair, data, steps=4000, stop=1e-15, floor=0.0)
-    from_start = climb_by_em(
-        starts_for(data, *families)[0], data, steps=8000, stop=1e-16, floor=0.0
-    )
+    slow = run_em(fitted[0].pair, data, steps=4000, stop=1e-15, floor=0.0)
+    from_start = run_em(starts_for(data, *families)[0], data, steps=8000, stop=1e-16, floor=0.0)
     for other in (slow, from_start):
         assert fitted[0].log_likelihood >= other.log_likelihood - 1e-5
         np.testing.assert_allclose(fitted[0].pair.theta, other.pair.theta, atol=2e-3)
@@ -319,7 +317,7 @@ def test_a_spread_does_not_fall_below_its_floor():
     start = Pair(
         FAMILIES["normal"], FAMILIES["normal"], 0.1, np.array([0.0, 0.0]), np.array([6.0, 0.0])
     )
-    climbed = climb_by_em(start, data, steps=5, stop=0.0, floor=floor)
+    climbed = run_em(start, data, steps=5, stop=0.0, floor=floor)
     assert np.exp(climbed.pair.foreground_params[1]) == pytest.approx(floor)
     for one in fit_pair(data, FAMILIES["normal"], FAMILIES["normal"], spread_prior=None):
         assert np.exp(one.pair.foreground_params[1]) >= floor * (1 - 1e-9)
@@ -327,14 +325,14 @@ def test_a_spread_does_not_fall_below_its_floor():
 
 def test_climbing_keeps_its_path_and_counts_its_steps():
     data, pair = evidence(), pair_of("normal", "normal")
-    climbed = climb_by_em(pair, data, steps=7, stop=0.0, floor=0.0, keep_path=True)
-    assert isinstance(climbed, Fitted)
+    climbed = run_em(pair, data, steps=7, stop=0.0, floor=0.0, keep_path=True)
+    assert isinstance(climbed, FittedPair)
     assert climbed.steps == 7
     assert len(climbed.path) == 8
     np.testing.assert_array_equal(climbed.path[0], pair.theta)
     np.testing.assert_array_equal(climbed.path[-1], climbed.pair.theta)
-    stopped = climb_by_em(pair, data, steps=5000, stop=1e-6, floor=0.0)
-    more = climb_by_em(stopped.pair, data, steps=1, stop=0.0, floor=0.0)
+    stopped = run_em(pair, data, steps=5000, stop=1e-6, floor=0.0)
+    more = run_em(stopped.pair, data, steps=1, stop=0.0, floor=0.0)
     assert stopped.steps < 5000
     assert stopped.certificate < 1e-6
     assert more.log_likelihood - stopped.log_likelihood < 1e-6 * data.total
@@ -342,8 +340,8 @@ def test_climbing_keeps_its_path_and_counts_its_steps():
 
 def test_a_step_that_a_floor_makes_worse_is_not_taken():
     data = evidence()
-    best = climb_by_em(pair_of("normal", "normal"), data, steps=50, stop=0.0, floor=0.0)
-    still = climb_by_em(best.pair, data, steps=50, stop=0.0, floor=5.0)
+    best = run_em(pair_of("normal", "normal"), data, steps=50, stop=0.0, floor=0.0)
+    still = run_em(best.pair, data, steps=50, stop=0.0, floor=5.0)
     assert still.pair is best.pair
     assert still.log_likelihood == best.log_likelihood
     assert still.steps == 1
@@ -351,7 +349,7 @@ def test_a_step_that_a_floor_makes_worse_is_not_taken():
 
 def test_polish_never_returns_something_worse():
     data = evidence(60)
-    start = climb_by_em(pair_of("normal", "normal"), data, steps=2, stop=0.0, floor=0.0)
+    start = run_em(pair_of("normal", "normal"), data, steps=2, stop=0.0, floor=0.0)
     start = start._replace(objective=start.log_likelihood + prior_of_ratio(start.pair, 0.5))
     better = polish(start, data, 0.5, floor=0.0)
     assert better.objective > start.objective

@@ -2,11 +2,11 @@
 
     unlabelled: log((1 - b) p0 + b p1);   labelled: log(b p1) or log((1 - b) p0)     (002 eq 1)
 
-EM with labels held fixed (002 eq 6 to 12) climbs from several starts, and each step is checked to
-climb; the best of them go on with a quasi-Newton method in coordinates whitened by the information.
-A weak prior on the ratio of the two spreads keeps a few labelled events from closing on a spike.
-Works on weighted points, so bins of a digest serve as well as rows. Assumes that rows were chosen
-for labelling by their scores, or at random. Selects no family: see mixture.py.
+EM with labels held fixed (002 eq 6 to 12) runs from several starts, and each step is checked to
+raise the likelihood; the best go on with BFGS in coordinates whitened by the information. A weak
+prior on the ratio of the two standard deviations keeps a few labelled events from closing on a
+spike. Works on weighted points, so bins of a digest serve as well as rows. Assumes that rows were
+chosen for labelling by their scores, or at random. Selects no family: see fitting.py.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from scarce.engine.block import Array
-from scarce.missed.mixture.score_family import Family
+from scarce.missed.mixture.families import Family
 
-FLOOR = 1e-3  # least spread of either part, as a share of the spread of all scores
+FLOOR = 1e-3  # least standard deviation of either part, as a share of that of all scores
 EM_STEPS = 12
 
 
@@ -81,8 +81,8 @@ class Pair(NamedTuple):
         return np.asarray(np.where(np.isnan(apart), 0.0, apart) + self.theta[0])
 
 
-class Fitted(NamedTuple):
-    """A pair that was climbed to."""
+class FittedPair(NamedTuple):
+    """A pair that EM or BFGS ended at."""
 
     pair: Pair
     log_likelihood: float  # without the prior
@@ -142,13 +142,13 @@ def _floored(family: Family, params: Array, floor: float) -> Array:
     return family.with_spread(params, floor) if spread < floor else params
 
 
-def climb_by_em(
+def run_em(
     pair: Pair, data: Evidence, *, steps: int, stop: float, floor: float, keep_path: bool = False
-) -> Fitted:
+) -> FittedPair:
     """Take EM steps until the log likelihood gains less than `stop` per row.
 
     A step that lowers the likelihood by more than rounding is not taken: for the families here it
-    only happens where the floor under a spread was in force.
+    only happens where the floor under a standard deviation was in force.
     """
     value, posterior = _terms(pair, data)
     path = [pair.theta] if keep_path else []
@@ -165,11 +165,11 @@ def climb_by_em(
             path.append(pair.theta)
         if gain < stop:
             break
-    return Fitted(pair, value, value, max(float(gain), 0.0), taken, tuple(path))
+    return FittedPair(pair, value, value, max(float(gain), 0.0), taken, tuple(path))
 
 
 def prior_of_ratio(pair: Pair, spread_prior: float | None) -> float:
-    """Log prior of the ratio of spreads: normal in its logarithm."""
+    """Log prior of the ratio of standard deviations: normal in its logarithm."""
     if spread_prior is None:
         return 0.0
     ratio = pair.foreground.spread(pair.foreground_params) / pair.background.spread(
@@ -218,8 +218,10 @@ def slope_at(
     return objective, gradient, squares, value
 
 
-def polish(fitted: Fitted, data: Evidence, spread_prior: float | None, floor: float) -> Fitted:
-    """Climb on from where EM stands, by BFGS in whitened coordinates, to a certificate."""
+def polish(
+    fitted: FittedPair, data: Evidence, spread_prior: float | None, floor: float
+) -> FittedPair:
+    """Go on from where EM stopped, by BFGS in whitened coordinates, to a certificate."""
     start, total = fitted.pair, data.total
     root = whitening(slope_at(start, data, spread_prior)[2])
     origin = start.theta
@@ -230,7 +232,7 @@ def polish(fitted: Fitted, data: Evidence, spread_prior: float | None, floor: fl
             return 1e300, np.zeros_like(white)
         try:
             value, gradient, _, _ = slope_at(start.at(theta), data, spread_prior)
-        except (OverflowError, ZeroDivisionError):  # a spread beyond all numbers
+        except (OverflowError, ZeroDivisionError):  # a standard deviation beyond all numbers
             return 1e300, np.zeros_like(white)
         if not np.isfinite(value):
             return 1e300, np.zeros_like(white)
@@ -251,7 +253,7 @@ def polish(fitted: Fitted, data: Evidence, spread_prior: float | None, floor: fl
         return fitted
     objective, gradient, squares, value = slope_at(pair, data, spread_prior)
     certificate = float(np.abs(whitening(squares).T @ gradient).max())
-    return Fitted(pair, value, objective, certificate, fitted.steps + int(found.nit))
+    return FittedPair(pair, value, objective, certificate, fitted.steps + int(found.nit))
 
 
 def whitening(squares: Array) -> Array:
@@ -343,11 +345,11 @@ def spread_of(data: Evidence) -> float:
 
 def fit_pair(
     data: Evidence, background: Family, foreground: Family, *, spread_prior: float | None
-) -> list[Fitted]:
-    """Climb from every start; return what was reached, best first."""
+) -> list[FittedPair]:
+    """Fit from every start; return the results, best first."""
     floor = FLOOR * spread_of(data)
     rough = [
-        climb_by_em(pair, data, steps=EM_STEPS, stop=1e-9, floor=floor)
+        run_em(pair, data, steps=EM_STEPS, stop=1e-9, floor=floor)
         for pair in starts_for(data, background, foreground)
     ]
     rough = [
@@ -361,9 +363,9 @@ def fit_pair(
     return sorted(fitted, key=lambda one: -one.objective)
 
 
-def _apart(rough: list[Fitted]) -> list[Fitted]:
+def _apart(rough: list[FittedPair]) -> list[FittedPair]:
     """Leave out starts that EM has brought to the same place."""
-    kept: list[Fitted] = []
+    kept: list[FittedPair] = []
     for one in rough:
         if all(np.abs(one.pair.theta - other.pair.theta).max() > 0.02 for other in kept):
             kept.append(one)
