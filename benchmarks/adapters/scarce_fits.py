@@ -110,24 +110,33 @@ def _in_turn(X: Array, y: Array) -> Answer:
     from scarce import RareClassifier
     from scarce.engine.memory import ArrayRows
     from scarce.linear.losses import loss_of
-    from scarce.linear.regress import Setting, regress
-    from scarce.linear.selection import FLOORS, PAPER_RIDGES, PAPER_SHAPES, Plan, folds_of, mixed
-    from scarce.linear.sums import look
+    from scarce.linear.regress import Formulation, regress
+    from scarce.linear.selection import (
+        FLOORS,
+        PAPER_RIDGES,
+        PAPER_SHAPES,
+        CrossValidation,
+        make_splits,
+        mix_with_prevalence,
+    )
+    from scarce.linear.sums import summarise_columns
 
     whole = ArrayRows(X, y, classes=(0.0, 1.0), check=False)
-    seen = look(whole)
-    ids, part = folds_of(whole, seen, Plan("brier", 0.3, FLOORS[0], 0), None).folds[0]
+    seen = summarise_columns(whole)
+    validation = CrossValidation("brier", 0.3, FLOORS[0], 0)
+    ids, part = make_splits(whole, seen, validation, None).folds[0]
     rows = ArrayRows(X[ids != part], y[ids != part], classes=(0.0, 1.0), check=False)
     held, truth = X[ids == part], y[ids == part]
-    own = look(rows)
+    own = summarise_columns(rows)
     scores = np.empty((len(PAPER_SHAPES), len(PAPER_RIDGES)))
     for i, shape in enumerate(PAPER_SHAPES):
         loss, start = loss_of("gev-canonical", shape), None
         for j in np.argsort(PAPER_RIDGES)[::-1]:
-            found = regress(rows, own, loss, PAPER_RIDGES[j], Setting(tol=CERTIFICATE), start=start)
-            start = found.coef
+            problem = Formulation(tol=CERTIFICATE)
+            start = regress(rows, own, loss, PAPER_RIDGES[j], problem, start=start).coef
             prob = loss.link.inverse(held @ start[:-1] + start[-1])
-            scores[i, j] = np.mean((mixed(prob, FLOORS[0], seen.prevalence) - truth) ** 2)
+            prob = mix_with_prevalence(prob, FLOORS[0], seen.prevalence)
+            scores[i, j] = np.mean((prob - truth) ** 2)
     best, ridge = np.unravel_index(int(np.argmin(scores)), scores.shape)
     RareClassifier(
         "gev-canonical",

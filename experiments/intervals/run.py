@@ -21,7 +21,7 @@ from scipy.special import expit
 from experiments.frame import Comparison, Progress, over_repeats
 from scarce.engine.memory import ArrayRows
 from scarce.linear.firth import FirthFit, fit_firth, flic_intercept
-from scarce.linear.intervals import laplace_interval, profile_interval, wald_interval
+from scarce.linear.inference import laplace_interval, profile_interval, wald_interval
 
 Array = NDArray[np.float64]
 

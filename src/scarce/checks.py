@@ -546,6 +546,32 @@ class Number:
 
 
 @dataclass(frozen=True)
+class NumberList:
+    """One or more numbers, each of them as `Number` says.
+
+    Examples
+    --------
+    >>> str(NumberList(0, open_low=True)), NumberList(0).allows([1, 2.5]), NumberList(0).allows([])
+    ('a list of numbers > 0', True, False)
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+
+    def allows(self, value: object) -> bool:
+        """Whether the value is a list of such numbers, with at least one."""
+        if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)):
+            return False
+        number = Number(self.low, self.high, self.open_low)
+        return len(value) > 0 and all(number.allows(one) for one in value)
+
+    def __str__(self) -> str:
+        words = str(Number(self.low, self.high, self.open_low))
+        return words.replace("a number", "a list of numbers", 1)
+
+
+@dataclass(frozen=True)
 class Word:
     """One of a few words.
 

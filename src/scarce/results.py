@@ -462,7 +462,9 @@ class Selection(Record):
             )
             if self.inside_noise:
                 lines.append(
-                    f"that is inside the noise: plain {self.reference} regression is as good here"
+                    f"that is inside the noise: {self.reference} regression was chosen"
+                    if self.loss == self.reference
+                    else f"that is inside the noise: {self.reference} regression is as good here"
                 )
         return "\n".join(lines)
 

@@ -15,7 +15,7 @@ from experiments.paper_001 import figures, jobs, methods, page, reasons, run, ta
 from experiments.paper_001.jobs import Job
 from experiments.paper_001.printed import METHODS, SETS, printed
 from scarce.datasets import load_uci, make_rare
-from scarce.linear.extreme import GEV
+from scarce.linear.gev import GEV
 from tests.experiments.stored import assert_page, assert_rows
 
 HERE = FOLDER / "paper_001"

@@ -84,15 +84,15 @@ def standardised_gradient(coef, X, y, loss, penalty, weight=1.0, offset=0.0):
     """
     weight = weight + 0.0 * y
     mean = np.average(X, axis=0, weights=weight)
-    spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    std = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
     centre = mean if penalty[-1] == 0 else 0.0
-    own = np.where(spread > 0, spread, 1.0)
+    own = np.where(std > 0, std, 1.0)
     score = (X - mean) @ coef[:-1] + (coef[-1] + mean @ coef[:-1]) + offset
     slope = weight * loss.slope(y, score)
     parts = ((X - centre) / own).T @ slope
     parts += (penalty * coef)[:-1] / own
     last = slope.sum() + penalty[-1] * coef[-1]
-    return max(np.abs(parts[spread > 0]).max(initial=0.0), abs(last)) / weight.sum()
+    return max(np.abs(parts[std > 0]).max(initial=0.0), abs(last)) / weight.sum()
 
 
 def all_losses():

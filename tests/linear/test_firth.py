@@ -13,8 +13,16 @@ from scarce import DataError, UsageError
 from scarce.engine.block import Block
 from scarce.engine.memory import ArrayRows
 from scarce.linear import firth
-from scarce.linear.batch import Problem, _direction, climb, firth_pull, likelihood
-from scarce.linear.firth import fit_firth, flic_intercept
+from scarce.linear.firth import (
+    BatchObjective,
+    _direction,
+    firth_gradient,
+    fit_firth,
+    flic_intercept,
+    likelihood,
+    maximise_batch,
+)
+from tests.problems import refused
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "firth.json").read_text())["cases"]
 
@@ -105,7 +113,7 @@ def test_derivatives_are_those_of_the_objective(rng):
         return 0.5 * np.linalg.slogdet(likelihood(block, (scaling, (b,)))[2])[1]
 
     _, score, information = likelihood(block, (scaling, (coef,)))
-    pull = firth_pull(block, (scaling, (coef, np.linalg.inv(np.linalg.cholesky(information)))))
+    pull = firth_gradient(block, (scaling, (coef, np.linalg.inv(np.linalg.cholesky(information)))))
     for j in range(4):
         step = 1e-5 * np.eye(4)[j]
         up, down = (likelihood(block, (scaling, (coef + s,))) for s in (step, -step))
@@ -159,7 +167,7 @@ def test_invariant_blocks_engines_row_order_and_weights(rng, monkeypatch, penalt
     shuffled = ArrayRows(X[order], y[order], weight=weight[order], classes=[0, 1])
     times = weight.astype(int)
     repeated = ArrayRows(np.repeat(X, times, axis=0), np.repeat(y, times), classes=[0, 1])
-    monkeypatch.setattr("scarce.linear.batch.CELLS", 100)  # pieces of 64 rows
+    monkeypatch.setattr("scarce.linear.firth.CELLS", 100)  # pieces of 64 rows
     others = [fit_firth(rows, penalty=penalty) for rows in (shuffled, repeated)]
     for fit in (*parts, *others):
         np.testing.assert_allclose(fit.coef, whole.coef, rtol=1e-9, atol=1e-10)
@@ -210,7 +218,7 @@ def test_offset_and_held_coefficients(rng):
     one = fit_firth(with_offset, offset=2, penalty="none")
     other = fit_firth(rows, fixed={1: 0.7}, penalty="none")
     np.testing.assert_allclose(one.coef, other.coef[[0, 2, 3]], rtol=1e-9)
-    with pytest.raises(UsageError, match="coefficient 4 cannot be held"):
+    with refused("unknown-coefficient", UsageError, position=4):
         fit_firth(rows, fixed={4: 1.0})
 
 
@@ -281,15 +289,17 @@ def test_one_class_alone_has_a_firth_fit_and_no_other(rng):
     assert fit_firth(rows, penalty="normal").separated
 
 
-def test_a_lane_that_cannot_stand_is_left_alone(rng):
+def test_a_member_without_information_is_left_alone(rng):
     X, y = rare(rng, 100, 1)
     rows = ArrayRows(X, y, classes=[0, 1])
-    problem = Problem(rows, None, slice(None), np.zeros(1), np.ones(1), None, True, np.zeros(2))
+    objective = BatchObjective(
+        rows, None, slice(None), np.zeros(1), np.ones(1), None, True, np.zeros(2)
+    )
     start = np.array([[0.0, 0.0], [1e6, 0.0]])  # no information at the second
-    lanes = climb(problem, start, np.tile(np.eye(2), (2, 1, 1)), tol=1e-10)
-    assert lanes.certificate[0] <= 1e-10
-    assert np.isinf(lanes.certificate[1])
-    np.testing.assert_allclose(lanes.coef[0], fit_firth(rows).coef, rtol=1e-8)
+    batch = maximise_batch(objective, start, np.tile(np.eye(2), (2, 1, 1)), tol=1e-10)
+    assert batch.certificate[0] <= 1e-10
+    assert np.isinf(batch.certificate[1])
+    np.testing.assert_allclose(batch.coef[0], fit_firth(rows).coef, rtol=1e-8)
 
 
 def test_flic_of_maximum_likelihood_is_itself_and_fits_are_picklable(rng):
@@ -312,24 +322,30 @@ def test_flic_keeps_slopes_and_lowers_small_probabilities(rng):
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "words"),
+    ("change", "error", "problem"),
     [
-        ({"penalty": "frith"}, UsageError, "Did you mean 'firth'"),
-        ({"scale": 0.0, "penalty": "normal"}, UsageError, "scale=0.0"),
-        ({"columns": [0, 7]}, UsageError, "Column 7 is asked for"),
-        ({"offset": 9}, UsageError, "Column 9 is asked for"),
-        ({"coef": [0.0]}, UsageError, r"coef has shape \(1,\), and 4 numbers"),
-        ({"y": np.full(300, np.nan)}, DataError, "None of the 300 rows is labelled"),
-        ({"y": np.arange(300) % 3}, DataError, "Labels hold 3 classes"),
-        ({"hole": True}, DataError, "Column 'x1': 1 labelled rows have no value"),
+        ({"penalty": "frith"}, UsageError, ("unknown-word", {"argument": "penalty"})),
+        (
+            {"scale": 0.0, "penalty": "normal"},
+            UsageError,
+            ("invalid-parameter", {"argument": "scale", "value": 0.0}),
+        ),
+        ({"tol": 0.0}, UsageError, ("invalid-parameter", {"argument": "tol"})),
+        ({"columns": [0, 7]}, UsageError, ("unknown-column", {"position": 7})),
+        ({"offset": 9}, UsageError, ("unknown-column", {"position": 9})),
+        ({"coef": [0.0]}, UsageError, ("length-mismatch", {"shape": (1,), "expected": 4})),
+        ({"y": np.full(300, np.nan)}, DataError, ("no-labels", {"rows": 300})),
+        ({"y": np.arange(300) % 3}, DataError, ("too-many-classes", {"count": 3})),
+        ({"missing": True}, DataError, ("missing-value", {"column": "x1", "count": 1})),
     ],
 )
-def test_what_cannot_work_is_refused(rng, change, error, words):
+def test_what_cannot_work_is_refused(rng, change, error, problem):
     X, y = rare(rng)
-    if change.pop("hole", False):
+    if change.pop("missing", False):
         X[3, 1] = np.nan
     rows = ArrayRows(X, change.pop("y", y), classes=[0, 1])
-    with pytest.raises(error, match=words):
+    code, fields = problem
+    with refused(code, error, **fields):
         fit_firth(rows, change.pop("columns", None), **change)
 
 
@@ -341,7 +357,7 @@ def test_a_constant_is_seen_with_a_margin_whatever_the_order_of_sums(size, n, rn
     y = (rng.random(n) < 0.2).astype(float)
     for weight in (None, rng.uniform(0.1, 3.0, size=n)):
         rows = ArrayRows(X, y, weight=weight, classes=[0, 1], starts=(0, n // 3, n))
-        found = rows.fold(firth.moments, (np.array([0, 1]), None))
+        found = rows.fold(firth.design_moments, (np.array([0, 1]), None))
         share = np.sqrt(found.products[1, 1] / found.weight) / abs(size)
         assert share < 0.02 * firth.CONSTANT
         assert fit_firth(rows).dropped == ("x1",)

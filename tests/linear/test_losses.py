@@ -4,12 +4,13 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from scarce.errors import UsageError
-from scarce.linear.extreme import GEV, CLogLog, LogLog
+from scarce.errors import Argument, UsageError
+from scarce.linear.gev import GEV, CLogLog, LogLog
 from scarce.linear.links import Logit, Probit
 from scarce.linear.losses import LOSSES, CanonicalLoss, LogLoss, loss_of
 from tests.linear.link_properties import check_loss
 from tests.linear.test_links import Cauchit
+from tests.problems import refused
 
 LINKS = [
     Cauchit(),
@@ -167,9 +168,9 @@ def test_loss_of_knows_every_name_and_says_what_is_wrong():
         assert isinstance(loss, CanonicalLoss if name == "gev-canonical" else LogLoss)
     assert loss_of("gev-log", 0.25) == LogLoss(GEV(0.25))
     assert loss_of("cloglog") == LogLoss(CLogLog())
-    with pytest.raises(UsageError, match="Did you mean 'logistic'"):
+    with refused("unknown-word", UsageError, argument="loss"):
         loss_of("logistc")
-    with pytest.raises(UsageError, match=r"needs a shape\. Give shape="):
+    with refused("shape-needed", UsageError, loss=Argument("loss", "gev-log")):
         loss_of("gev-log")
-    with pytest.raises(UsageError, match=r"'probit' has no shape, and shape=0\.2 was given"):
+    with refused("shape-not-used", UsageError, shape=Argument("shape", 0.2)):
         loss_of("probit", 0.2)

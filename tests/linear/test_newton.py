@@ -6,21 +6,28 @@ import pytest
 from scarce.engine.memory import ArrayRows
 from scarce.linear import newton
 from scarce.linear.losses import loss_of
-from scarce.linear.newton import Curvature, Frame, Task, independent, minimise, take_every
-from scarce.linear.sums import look
+from scarce.linear.newton import (
+    Curvature,
+    Objective,
+    StandardCoordinates,
+    independent_columns,
+    minimise,
+    systematic_sample,
+)
+from scarce.linear.sums import summarise_columns
 from tests.linear import plain
 
 
-def task_of(X, y, loss, ridge=1.0, weight=None, intercept=True, **rest):
+def objective_of(X, y, loss, ridge=1.0, weight=None, intercept=True, **rest):
     rows = ArrayRows(X, y, weight=weight, classes=[0, 1], **rest)
-    seen = look(rows)
+    seen = summarise_columns(rows)
     k = X.shape[1]
     penalty = np.append(np.full(k, ridge), 0.0)
     free = np.append(np.ones(k, dtype=bool), intercept)
     start = np.zeros(k + 1)
     if intercept:
         start[-1] = loss.link.forward(np.array([seen.prevalence]))[0]
-    return rows, Task(loss, penalty, free, seen), start
+    return rows, Objective(loss, penalty, free, seen), start
 
 
 @pytest.mark.parametrize(("name", "loss"), plain.all_losses(), ids=lambda p: str(p))
@@ -28,11 +35,11 @@ def task_of(X, y, loss, ridge=1.0, weight=None, intercept=True, **rest):
 def test_oracle_minimum_is_that_of_plain_newton(name, loss, ridge, rng):
     X, y = plain.rare(n=300)
     weight = rng.random(300) + 0.5
-    rows, task, start = task_of(X, y, loss, ridge, weight)
-    found = minimise(rows, task, start, tol=1e-10)
+    rows, objective, start = objective_of(X, y, loss, ridge, weight)
+    found = minimise(rows, objective, start, tol=1e-10)
     assert found.converged
     assert found.certificate <= 1e-10
-    args = (X, y, loss, task.penalty, weight)
+    args = (X, y, loss, objective.penalty, weight)
     # The certificate is what it says, measured anew by plain formulas.
     assert plain.standardised_gradient(found.coef, *args) <= 1e-10 + 1e-13
     wanted = plain.fit(*args)
@@ -56,8 +63,8 @@ def test_wild_columns_converge_as_well(which, ridge, name, shape):
     scale, shift = (np.array(part) for part in SCALES[which])
     Z, y = plain.rare(n=400)
     loss = loss_of(name, shape)
-    rows, task, start = task_of(Z * scale + shift, y, loss, ridge)
-    found = minimise(rows, task, start, tol=1e-10)
+    rows, objective, start = objective_of(Z * scale + shift, y, loss, ridge)
+    found = minimise(rows, objective, start, tol=1e-10)
     assert found.converged
     assert found.passes < 40
     # The same problem where nothing is wild: columns Z, with the penalty in their units.
@@ -70,8 +77,8 @@ def test_without_intercept_nothing_is_centred():
     X, y = plain.rare(n=300)
     X = X + 1.0
     loss = loss_of("logistic")
-    rows, task, start = task_of(X, y, loss, 1.0, intercept=False)
-    found = minimise(rows, task, start, tol=1e-11)
+    rows, objective, start = objective_of(X, y, loss, 1.0, intercept=False)
+    found = minimise(rows, objective, start, tol=1e-11)
     design_gradient = X.T @ loss.slope(y, X @ found.coef[:-1]) + found.coef[:-1]
     assert found.coef[-1] == 0.0
     assert np.abs(design_gradient).max() <= 1e-11 * 300 * 2
@@ -84,13 +91,15 @@ def test_invariant_a_start_on_a_part_of_the_rows_changes_no_answer(name, shape, 
     X, y = plain.rare(n=12_000, shift=-3.5)
     y[::17] = np.nan
     weight = rng.random(12_000)
-    rows, task, start = task_of(X, y, loss_of(name, shape), 1.0, weight, starts=(0, 5000, 12_000))
+    rows, objective, start = objective_of(
+        X, y, loss_of(name, shape), 1.0, weight, starts=(0, 5000, 12_000)
+    )
     called = []
-    part = newton._on_a_part
-    monkeypatch.setattr(newton, "_on_a_part", lambda *a: called.append(1) or part(*a))
-    fast = minimise(rows, task, start, tol=1e-11)
+    part = newton._fit_sample
+    monkeypatch.setattr(newton, "_fit_sample", lambda *a: called.append(1) or part(*a))
+    fast = minimise(rows, objective, start, tol=1e-11)
     assert called
-    slow = minimise(rows, task, start, tol=1e-11, sample=False)
+    slow = minimise(rows, objective, start, tol=1e-11, sample=False)
     assert len(called) == 1
     np.testing.assert_allclose(fast.coef, slow.coef, atol=2e-9)
     assert fast.converged
@@ -100,11 +109,11 @@ def test_invariant_a_start_on_a_part_of_the_rows_changes_no_answer(name, shape, 
 
 def test_invariant_the_wide_path_finds_the_same(monkeypatch):
     X, y = plain.rare(n=500, k=12)
-    rows, task, start = task_of(X, y, loss_of("logistic"), 1.0)
-    narrow = minimise(rows, task, start, tol=1e-10)
+    rows, objective, start = objective_of(X, y, loss_of("logistic"), 1.0)
+    narrow = minimise(rows, objective, start, tol=1e-10)
     monkeypatch.setattr(newton, "GRAM_COLUMNS", 4)
     monkeypatch.setattr(newton, "GRAM_WORK", 0)
-    wide = minimise(rows, task, start, tol=1e-10)
+    wide = minimise(rows, objective, start, tol=1e-10)
     assert wide.converged
     assert wide.grams == 0
     assert narrow.grams > 0
@@ -113,10 +122,10 @@ def test_invariant_the_wide_path_finds_the_same(monkeypatch):
 
 def test_invariant_kept_gram_matrices_find_the_same(monkeypatch):
     X, y = plain.rare(n=3000, k=6)
-    rows, task, start = task_of(X, y, loss_of("gev-canonical", 0.3), 0.1)
-    always = minimise(rows, task, start, tol=1e-11)
+    rows, objective, start = objective_of(X, y, loss_of("gev-canonical", 0.3), 0.1)
+    always = minimise(rows, objective, start, tol=1e-11)
     monkeypatch.setattr(newton, "CHEAP", 0)
-    kept = minimise(rows, task, start, tol=1e-11)
+    kept = minimise(rows, objective, start, tol=1e-11)
     assert kept.grams < always.grams
     assert kept.converged
     np.testing.assert_allclose(kept.coef, always.coef, atol=1e-9)
@@ -124,8 +133,8 @@ def test_invariant_kept_gram_matrices_find_the_same(monkeypatch):
 
 def test_giving_up_is_said():
     X, y = plain.rare(n=300)
-    rows, task, start = task_of(X, y, loss_of("logistic"))
-    found = minimise(rows, task, start, tol=1e-12, max_passes=3)
+    rows, objective, start = objective_of(X, y, loss_of("logistic"))
+    found = minimise(rows, objective, start, tol=1e-12, max_passes=3)
     assert not found.converged
     assert found.passes == 3
     assert found.certificate > 1e-12
@@ -133,16 +142,16 @@ def test_giving_up_is_said():
 
 def test_a_good_start_is_recognised_in_one_pass():
     X, y = plain.rare(n=300)
-    rows, task, start = task_of(X, y, loss_of("logistic"))
-    found = minimise(rows, task, start, tol=1e-10)
-    again = minimise(rows, task, found.coef, tol=1e-10)
+    rows, objective, start = objective_of(X, y, loss_of("logistic"))
+    found = minimise(rows, objective, start, tol=1e-10)
+    again = minimise(rows, objective, found.coef, tol=1e-10)
     assert again.passes == 1
     np.testing.assert_array_equal(again.coef, found.coef)
 
 
 def test_watch_sees_every_step_and_may_stop_the_search():
     X, y = plain.rare(n=300)
-    rows, task, start = task_of(X, y, loss_of("logistic"))
+    rows, objective, start = objective_of(X, y, loss_of("logistic"))
     seen = []
 
     def watch(coef, step):
@@ -151,8 +160,8 @@ def test_watch_sees_every_step_and_may_stop_the_search():
             raise KeyError("enough")
 
     with pytest.raises(KeyError):
-        minimise(rows, task, start, tol=1e-10, watch=watch)
-    frame = Frame(task, start)
+        minimise(rows, objective, start, tol=1e-10, watch=watch)
+    frame = StandardCoordinates(objective, start)
     np.testing.assert_allclose(seen[1][0] - seen[0][0], frame.T @ seen[1][1], atol=1e-12)
 
 
@@ -204,33 +213,33 @@ def test_derivative_frame(intercept):
     X, y = plain.rare(n=60)
     X = X * [2.0, 0.1, 30.0] + [1.0, 2.0, -50.0]
     loss = loss_of("logistic")
-    rows, task, start = task_of(X, y, loss, 0.7, intercept=intercept)
-    frame = Frame(task, start)
+    rows, objective, start = objective_of(X, y, loss, 0.7, intercept=intercept)
+    frame = StandardCoordinates(objective, start)
     theta = np.array([0.3, -0.2, 0.1, -1.0])[: len(frame.free)]
     coef = frame.coef(theta)
     np.testing.assert_allclose(frame.theta(coef), theta, atol=1e-12)
 
     def value(t):
-        return plain.objective(frame.coef(t), X, y, loss, task.penalty)
+        return plain.objective(frame.coef(t), X, y, loss, objective.penalty)
 
     def slope(t):
-        return frame.gradient(frame.coef(t), task.sums(rows, frame.coef(t), False, None))
+        return frame.gradient(frame.coef(t), objective.sums(rows, frame.coef(t), False, None))
 
     steps = 1e-5 * np.eye(len(theta))
     by_value = [(value(theta + h) - value(theta - h)) / 2e-5 for h in steps]
     np.testing.assert_allclose(slope(theta), by_value, rtol=1e-6, atol=1e-6)
     by_slope = [(slope(theta + h) - slope(theta - h)) / 2e-5 for h in steps]
-    gram = task.sums(rows, coef, True, None).gram
+    gram = objective.sums(rows, coef, True, None).gram
     np.testing.assert_allclose(frame.hessian(gram), by_slope, rtol=1e-7, atol=1e-6)
 
 
-def test_take_every_stands_for_all_rows_of_each_class():
+def test_a_systematic_sample_stands_for_all_rows_of_each_class():
     y = np.array([0.0] * 10 + [1.0] * 4 + [np.nan])
     weight = np.append(np.arange(1.0, 15.0), 100.0)
     weight[0] = 0.0
     X = np.arange(15.0)[:, None]
     block = next(ArrayRows(X, y, weight=weight, classes=[0, 1]).blocks())
-    some, labels, heavy = take_every(block, (3, 2))
+    some, labels, heavy = systematic_sample(block, (3, 2))
     assert some[:, 0].tolist() == [1, 4, 7, 10, 12]
     assert labels.tolist() == [0, 0, 0, 1, 1]
     assert heavy.tolist() == [6, 15, 24, 22, 26]
@@ -239,5 +248,5 @@ def test_take_every_stands_for_all_rows_of_each_class():
 def test_oracle_independent_columns_are_those_that_raise_the_rank(rng):
     X = rng.normal(size=(30, 3)) * [1.0, 1e-6, 1e6]
     X = np.column_stack([X[:, 0], X[:, 1], X[:, 0] + 1e6 * X[:, 1], X[:, 2], 2 * X[:, 2]])
-    assert independent(X.T @ X).tolist() == [True, True, False, True, False]
-    assert independent(np.zeros((1, 1))).tolist() == [False]
+    assert independent_columns(X.T @ X).tolist() == [True, True, False, True, False]
+    assert independent_columns(np.zeros((1, 1))).tolist() == [False]

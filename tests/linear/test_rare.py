@@ -19,12 +19,16 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 
-from scarce import DataError, RareClassifier, load, open_rows, save
+from scarce import DataError, RareClassifier, UsageError, load, open_rows, save
 from scarce.engine.memory import ArrayRows
 from scarce.linear import newton
 from scarce.linear import rare as module
 from scarce.linear.losses import loss_of
+from scarce.linear.rare import append_offset
+from scarce.linear.selection import FLOORS, PAPER_RIDGES, PAPER_SHAPES, Selected
+from scarce.linear.sums import ColumnSummary
 from tests.linear import plain
+from tests.problems import codes, refused
 from tests.properties.store_properties import check_round_trip
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "glm.json").read_text())
@@ -266,7 +270,7 @@ def test_swapped_labels_turn_a_symmetric_link_around():
     X, y = plain.rare()
     one, other = fitted("probit", X, y), fitted("probit", X, 1 - y)
     np.testing.assert_allclose(coef_of(one), -coef_of(other), atol=1e-9)
-    assert "is the more frequent one" in other.report_.warnings[-1]
+    assert len(other.report_.warnings) == 1  # the positive class is the more frequent one
     assert not one.report_.warnings
 
 
@@ -326,8 +330,8 @@ def test_more_columns_than_rows(rng):
     for standardize in (False, True):
         model = fitted("gev-canonical", X, y, standardize=standardize)
         assert model.report_.converged
-        spread = X.std(axis=0) if standardize else np.ones(100)
-        penalty = np.append(spread**2, 0.0)
+        std = X.std(axis=0) if standardize else np.ones(100)
+        penalty = np.append(std**2, 0.0)
         slopes = plain.gradient(coef_of(model), X, y, loss_of("gev-canonical", 0.4), penalty)
         assert np.abs(slopes).max() <= 1e-8
         assert model.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=1e-10)
@@ -402,7 +406,7 @@ def test_values_too_small_to_square_are_refused_by_name():
             RareClassifier(),
             RareClassifier("logistic", ridge=0, bias_reduction="firth"),
         ):
-            with pytest.raises(DataError, match=r"Column 'x1': .* Multiply it"):
+            with refused("values-too-small", DataError, column="x1"):
                 model.fit(X * [1.0, scale, 1.0], y)
     tiny = np.column_stack([X, np.full(200, 1e-200)])  # constant: nothing to square
     assert RareClassifier("logistic", ridge=1.0).fit(tiny, y).report_.converged
@@ -431,7 +435,8 @@ def test_no_gev_probability_is_zero_or_one_and_the_mean_is_kept():
             model.predict_proba(X)[:, 1], 0.999 * raw + 0.001 * y.mean(), rtol=1e-12
         )
     assert bare.floored_rows_ > 0
-    assert f"{bare.floored_rows_:,} training rows lie outside" in model.report_.warnings[0]
+    assert codes(model.report_.warnings) == ["floored-rows"]
+    assert model.report_.warnings[0].fields["count"] == bare.floored_rows_
 
 
 @pytest.mark.parametrize("shape", [-1.0, -0.6, 0.8])
@@ -541,10 +546,11 @@ def test_columns_of_a_frame_are_named_in_remarks_and_refusals():
     x = np.repeat([-1.0, 1.0], 30)
     frame = pd.DataFrame({"income": x, "always": 1.0})
     y = (x > 0).astype(int)
-    with pytest.raises(DataError, match="separated by 'income'"):
+    with refused("separated-classes", DataError, columns=["income"]):
         RareClassifier("logistic", ridge=0).fit(frame, y)
     report = RareClassifier("logistic", ridge=1).fit(frame, y).report_
-    assert report.warnings == ("Constant, so their coefficient is 0: 'always'.",)
+    assert codes(report.warnings) == ["constant-columns"]
+    assert report.warnings[0].fields["columns"] == ["always"]
 
 
 def test_a_column_may_be_called_offset():
@@ -575,7 +581,7 @@ def test_report_counts_what_was_done():
     assert full.selection_ is None
     short = fitted(max_passes=2)
     assert not short.report_.converged
-    assert "raise max_passes" in short.report_.warnings[0]
+    assert codes(short.report_.warnings) == ["not-converged"]
     args = (X, y, loss_of("gev-canonical", 0.4), np.array([1.0, 1.0, 1.0, 0.0]))
     assert full.report_.objective == pytest.approx(plain.objective(coef_of(full), *args), rel=1e-12)
     assert np.isnan(fitted("logistic").shape_)
@@ -596,53 +602,57 @@ def test_refusals_of_data(rng):
     bad[7, 1] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         model.fit(bad, y)
-    with pytest.raises(DataError, match=r"Column 'x1': a missing value at row 7\. RareClassifier"):
+    with refused("missing-value", DataError, column="x1", row=7, model="RareClassifier"):
         model.fit(ArrayRows(bad, y, classes=[0, 1]))
     with pytest.raises(ValueError, match="infinity"):
         model.fit(np.where(np.isnan(bad), np.inf, bad), y)
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         model.fit(csr_array(X), y)
-    with pytest.raises(DataError, match="only one class with weight above 0: 1"):
+    with refused("one-class", DataError, present="1.0"):
         model.fit(X, np.ones(60))
-    with pytest.raises(DataError, match=r"Only binary .* 3 classes .*OneVsRestClassifier"):
+    with refused("too-many-classes", DataError, count=3):
         model.fit(X, np.arange(60) % 3)
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         model.fit(X, y, -np.ones(60))
     with pytest.raises(DataError, match="y to be passed"):
         model.fit(X)
-    with pytest.raises(DataError, match="offset has shape"):
+    with refused("length-mismatch", DataError, argument="offset"):
         model.fit(X, y, offset=np.ones(59))
-    with pytest.raises(DataError, match="not finite: give one finite"):
+    with refused("not-finite", DataError, argument="offset", row=0):
         model.fit(X, y, offset=np.full(60, np.inf))
     with pytest.raises(NotFittedError):
         RareClassifier().predict_proba(X)
     model.fit(X, y)
     with pytest.raises(ValueError, match="NaN"):
         model.predict_proba(bad)
-    with pytest.raises(DataError, match=r"Row 7 has a missing value, and RareClassifier"):
+    with refused("missing-value", DataError, row=7):
         model.predict_proba(ArrayRows(bad, names=["x0", "x1", "x2"]))
-    with pytest.raises(DataError, match="offset has shape"):
+    with refused("length-mismatch", DataError, argument="offset"):
         model.predict_proba(X, offset=[1.0])
     table = pa.table({"city": ["Ulm", "Bonn"] * 30, "y": y})
-    with pytest.raises(DataError, match="Column 'city' is a category of 2 levels"):
+    with pytest.raises(DataError, match="city"):
         model.fit(open_rows(table, label="y"))
 
 
 def test_a_damaged_model_is_refused(tmp_path):
     X, y = plain.rare(n=60)
     good = RareClassifier("gev-canonical", shape=0.3, ridge=1.0).fit(X, y)
-    for name, value, words in (
-        ("coef_", np.zeros((1, 2)), "coef_ has shape"),
-        ("intercept_", np.zeros(2), "intercept_ has shape"),
-        ("coef_", np.zeros((1, 3), dtype=int), "coef_ has shape"),
-        ("floor_", 1.5, "out of range"),
-        ("prevalence_", 0.0, "out of range"),
-        ("shape_", 7.0, "shape"),
-        ("loss", "gev", "loss='gev' is not known"),
+    for name, value, code in (
+        ("coef_", np.zeros((1, 2)), "wrong-array"),
+        ("intercept_", np.zeros(2), "wrong-array"),
+        ("coef_", np.zeros((1, 3), dtype=int), "wrong-array"),
+        ("floor_", 1.5, "damaged-model"),
+        ("prevalence_", 0.0, "damaged-model"),
+        ("classes_", np.arange(3), "damaged-model"),
+        ("rows_", {"X": X}, "damaged-model"),
+        ("ridge_", "auto", "damaged-model"),
+        ("shape_", 7.0, "shape-range"),
+        ("loss", "gev", "unknown-word"),
+        ("loss_", "gev", "unknown-word"),
     ):
         copy = pickle.loads(pickle.dumps(good))
         setattr(copy, name, value)
-        with pytest.raises(ValueError, match=words):
+        with refused(code):
             copy._check_loaded()
     good._check_loaded()
     RareClassifier()._check_loaded()
@@ -658,3 +668,178 @@ def test_a_warm_start_saves_passes_on_large_data_too(rng):
     warm = model.fit(X, y).report_.passes
     assert warm == 2 < cold  # one look at the columns, one pass that finds nothing to do
     np.testing.assert_allclose(model.coef_, coef, rtol=1e-12)
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+PARAMETER, WORD, FOLDS = "invalid-parameter", "unknown-word", "invalid-folds"
+REFUSED = [
+    ({"loss": "logit"}, WORD, "loss"),
+    ({"domain": "lines"}, WORD, "domain"),
+    ({"loss": "logistic", "ridge": 0, "bias_reduction": "fith"}, PARAMETER, "bias_reduction"),
+    ({"loss": "probit", "ridge": 0, "bias_reduction": "firth"}, "firth-needs-logistic", ""),
+    ({"loss": "logistic", "ridge": 1, "bias_reduction": "flic"}, "firth-needs-logistic", ""),
+    ({"loss": "logistic", "bias_reduction": "flic"}, "firth-needs-logistic", ""),
+    (
+        {"loss": "logistic", "ridge": 0, "bias_reduction": "flic", "fit_intercept": False},
+        "firth-needs-logistic",
+        "",
+    ),
+    ({"loss": "gev-log", "domain": "paper"}, "domain-needs-canonical", ""),
+    ({"loss": "logistic", "domain": "paper"}, "domain-needs-canonical", ""),
+    ({"domain": "paper"}, "domain-needs-canonical", ""),
+    ({"weight_kind": "counts"}, WORD, "weight_kind"),
+    ({"ridge": -1}, PARAMETER, "ridge"),
+    ({"ridge": np.inf}, PARAMETER, "ridge"),
+    ({"ridge": np.nan}, PARAMETER, "ridge"),
+    ({"ridge": "none"}, PARAMETER, "ridge"),
+    ({"shape": 1.6}, PARAMETER, "shape"),
+    ({"shape": -1.1}, PARAMETER, "shape"),
+    ({"shape": None}, PARAMETER, "shape"),
+    ({"floor": 1.1}, PARAMETER, "floor"),
+    ({"floor": -0.1}, PARAMETER, "floor"),
+    ({"tol": 0.0}, PARAMETER, "tol"),
+    ({"tol": np.nan}, PARAMETER, "tol"),
+    ({"max_passes": 0}, PARAMETER, "max_passes"),
+    ({"fit_intercept": "yes"}, PARAMETER, "fit_intercept"),
+    ({"shapes": "fine"}, PARAMETER, "shapes"),
+    ({"shapes": []}, PARAMETER, "shapes"),
+    ({"shapes": [0.0, 3.0]}, PARAMETER, "shapes"),
+    ({"shapes": [np.nan]}, PARAMETER, "shapes"),
+    ({"shapes": 0.3}, PARAMETER, "shapes"),
+    ({"ridges": []}, PARAMETER, "ridges"),
+    ({"ridges": "continuous"}, PARAMETER, "ridges"),
+    ({"ridges": [1.0, 0.0]}, PARAMETER, "ridges"),
+    ({"ridges": [-1.0]}, PARAMETER, "ridges"),
+    ({"ridges": [np.inf]}, PARAMETER, "ridges"),
+    ({"select_by": "brie"}, WORD, "select_by"),
+    ({"cv": 1}, FOLDS, "cv"),
+    ({"cv": 2.5}, FOLDS, "cv"),
+    ({"cv": 0.0}, FOLDS, "cv"),
+    ({"cv": np.nan}, FOLDS, "cv"),
+    ({"cv": 101}, FOLDS, "cv"),
+    ({"cv": "five"}, FOLDS, "cv"),
+    ({"cv": None}, FOLDS, "cv"),
+    ({"cv": True}, FOLDS, "cv"),
+    ({"cv": []}, FOLDS, "cv"),
+    ({"offset": "exposure"}, "unknown-column", "offset"),
+    ({"offset": 3}, "unknown-column", "offset"),
+    ({"offset": -1}, "unknown-column", "offset"),
+]
+
+
+@pytest.mark.parametrize(("params", "code", "argument"), REFUSED, ids=lambda p: str(p)[:60])
+def test_refusals(params, code, argument):
+    X, y = plain.rare(n=60)
+    fields = {"argument": argument} if argument else {}
+    with refused(code, UsageError, **fields):
+        RareClassifier(**params).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"shape": -1, "ridge": 0},
+        {"shape": 1.5, "floor": 1},
+        {"loss": "logistic", "ridge": 0, "bias_reduction": "flic"},
+        {"loss": "gev-canonical", "domain": "paper", "shape": np.float32(0.5)},
+        {"shapes": "continuous"},
+    ],
+    ids=str,
+)
+def test_what_can_work_is_let_through(params):
+    RareClassifier(**params)._check_parameters()
+
+
+def test_refused_words_of_a_frame_name_its_columns():
+    X, y = plain.rare(n=60)
+    frame = pd.DataFrame(X, columns=["age", "pay", "exposure"])
+    with refused("unknown-column", UsageError, columns="'age', 'pay' and 'exposure'"):
+        RareClassifier(offset="expo", shape=0.0, ridge=1.0).fit(frame, y)
+
+
+def test_an_offset_is_said_once():
+    X, y = plain.rare(n=60)
+    with refused("offset-twice", UsageError):
+        RareClassifier("logistic", ridge=1.0, offset=0).fit(X, y, offset=np.ones(60))
+
+
+def test_an_appended_offset_keeps_rows_labels_and_weights(rng):
+    X, y = plain.rare(n=60)
+    y[3] = np.nan
+    weight = rng.random(60)
+    rows = ArrayRows(X, y, weight=weight, classes=["no", "yes"], starts=(0, 7, 60))
+    wider = append_offset(rows, np.arange(60.0), None)
+    assert wider.classes == rows.classes
+    blocks = list(wider.blocks())
+    np.testing.assert_array_equal(np.concatenate([b.X for b in blocks])[:, 3], np.arange(60.0))
+    np.testing.assert_array_equal(np.concatenate([b.X for b in blocks])[:, :3], X)
+    np.testing.assert_array_equal(np.concatenate([b.y for b in blocks]), y)
+    np.testing.assert_array_equal(np.concatenate([b.weight for b in blocks]), weight)
+
+
+def formulated(stats, offset=None, **params):
+    model = RareClassifier(**params)
+    model.offset_column_ = offset
+    return model._formulate(stats)
+
+
+def test_the_problem_is_what_the_parameters_say():
+    stats = ColumnSummary(np.ones(2), np.ones(2), 0, np.zeros(2), np.array([1.0, 3.0]))
+    plainly = formulated(stats, standardize=False)
+    assert plainly.intercept == "free"
+    assert plainly.units is None
+    assert plainly.tol == 1e-10
+    params = {"penalize_intercept": True, "domain": "paper", "tol": 1e-7, "max_passes": 9}
+    other = formulated(stats, 1, **params)
+    assert other.intercept == "penalised"
+    assert other.units is not None
+    assert other.units.tolist() == [1.0, 3.0]
+    assert (other.offset, other.domain, other.tol, other.max_passes) == (1, "paper", 1e-7, 9)
+    away = ColumnSummary(np.ones(2), np.ones(2), 0, np.array([4.0, 7.0]), np.array([3.0, 0.0]))
+    none = formulated(away, fit_intercept=False, penalize_intercept=True)
+    assert none.intercept == "none"
+    assert none.units is not None
+    assert none.units.tolist() == [5.0, 7.0]
+    assert formulated(away).units is away.std
+
+
+@pytest.mark.parametrize(
+    ("params", "loss", "tuned", "floor"),
+    [
+        ({}, "gev-canonical", False, 0.001),
+        ({}, "gev-canonical", True, 0.05),
+        ({}, "logistic", True, 0.0),
+        ({"floor": 0}, "gev-canonical", True, 0.0),
+        ({"loss": "logistic"}, "logistic", False, 0.0),
+        ({"loss": "logistic", "floor": 0.3}, "logistic", False, 0.3),
+    ],
+)
+def test_floor_of_each_kind(params, loss, tuned, floor):
+    model = RareClassifier(**params)
+    model.loss_ = loss
+    selected = Selected("gev-canonical", None, 0.05, []) if tuned else None
+    assert model._resolve_floor(selected) == floor
+
+
+def test_the_grids_are_those_of_the_paper():
+    assert len(PAPER_SHAPES) == 27
+    assert PAPER_SHAPES[0] == -1.0
+    assert PAPER_SHAPES[-1] == 1.5
+    assert -0.2567 in PAPER_SHAPES
+    assert np.all(np.diff(PAPER_SHAPES) > 0)
+    assert PAPER_RIDGES == (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
+    assert FLOORS[0] == 0.001
+
+
+def test_nothing_is_searched_where_everything_is_given():
+    X, y = plain.rare(n=60)
+    called = []
+    model = RareClassifier(
+        "gev-canonical", shape=0.3, ridge=1.0, cv="never read", progress=lambda *a: called.append(a)
+    )
+    model.fit(X, y)
+    assert model.selection_ is None
+    assert not called
+    assert (model.shape_, model.ridge_) == (0.3, 1.0)

@@ -9,15 +9,16 @@ from scarce.engine.memory import ArrayRows
 from scarce.linear.losses import loss_of
 from scarce.linear.sums import (
     FAR,
-    Look,
-    MovedRows,
-    labelled,
+    ColumnSummary,
+    ShiftedRows,
+    labels_and_weights,
     linear_sums,
-    look,
     piece_rows,
+    summarise_columns,
     weighted_gram,
 )
 from tests.linear import plain
+from tests.problems import refused
 
 LOSSES = [("logistic", None), ("gev-canonical", 0.4), ("probit", None)]
 
@@ -51,7 +52,7 @@ def test_invariant_moved_rows_are_the_rows_less_their_origin():
     origin = np.array([5.0, 0.0, -2.0])
     weight = np.arange(300.0)
     near = rows_of(X + origin - origin, y, weight, starts=(0, 7, 300))
-    far = MovedRows(rows_of(X + origin, y, weight, starts=(0, 7, 300)), origin)
+    far = ShiftedRows(rows_of(X + origin, y, weight, starts=(0, 7, 300)), origin)
     params = (loss_of("logistic"), np.array([0.3, -0.2, 0.1]), -1.5, False, True, True)
     for engine in (None, "threads"):
         one, other = near.fold(linear_sums, params), far.fold(linear_sums, params, engine=engine)
@@ -91,10 +92,10 @@ def test_rows_that_do_not_count_may_be_impossible(shape):
 
 def test_labelled_says_weight_zero_for_gaps_and_keeps_the_rest():
     block = next(rows_of(np.ones((3, 1)), [0, np.nan, 1], [2.0, 3.0, 4.0]).blocks())
-    y, weight = labelled(block, True)
+    y, weight = labels_and_weights(block, True)
     assert y.tolist() == [0, 0, 1]
     assert weight.tolist() == [2, 0, 4]
-    assert labelled(block, False)[1].tolist() == [2, 3, 4]
+    assert labels_and_weights(block, False)[1].tolist() == [2, 3, 4]
 
 
 def test_oracle_weighted_gram(rng):
@@ -120,12 +121,12 @@ def test_oracle_look_has_the_weighted_mean_and_spread(weighted, starts, rng):
     weight = rng.random(1000) if weighted else None
     if weighted:
         weight[7] = 0.0
-    found = look(rows_of(X, y, weight, starts=starts))
+    found = summarise_columns(rows_of(X, y, weight, starts=starts))
     own = np.where(np.isnan(y), 0.0, np.ones(1000) if weight is None else weight)
     mean = np.average(X, axis=0, weights=own)
     np.testing.assert_allclose(found.mean, mean, rtol=1e-12, atol=1e-12)
-    spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=own))
-    np.testing.assert_allclose(found.spread, spread, rtol=1e-12)
+    std = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=own))
+    np.testing.assert_allclose(found.std, std, rtol=1e-12)
     np.testing.assert_allclose(found.weight, [own[y == 0].sum(), own[y == 1].sum()], rtol=1e-12)
     assert found.count.tolist() == [900 - 1 - weighted, 100]
     assert found.unlabelled == 1
@@ -136,14 +137,14 @@ def test_oracle_look_has_the_weighted_mean_and_spread(weighted, starts, rng):
 def test_oracle_spread_of_a_far_column_does_not_cancel():
     rng = np.random.default_rng(3)
     X = 1e8 + rng.normal(size=(800, 1)) * 0.01
-    found = look(rows_of(X, np.arange(800) % 2))
+    found = summarise_columns(rows_of(X, np.arange(800) % 2))
     with mpmath.workdps(50):
         values = [mpmath.mpf(float(v)) for v in X[:, 0]]
         mean = mpmath.fsum(values) / len(values)
-        spread = mpmath.sqrt(mpmath.fsum([(v - mean) ** 2 for v in values]) / len(values))
-    assert found.spread[0] == pytest.approx(float(spread), rel=1e-9)
+        std = mpmath.sqrt(mpmath.fsum([(v - mean) ** 2 for v in values]) / len(values))
+    assert found.std[0] == pytest.approx(float(std), rel=1e-9)
     assert found.origin is not None
-    assert abs(found.mean[0]) > FAR * found.spread[0]
+    assert abs(found.mean[0]) > FAR * found.std[0]
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.1, -1e-300, 1e300**0.5])
@@ -151,20 +152,20 @@ def test_oracle_spread_of_a_far_column_does_not_cancel():
 def test_constant_columns_have_spread_zero_exactly(value, weighted, rng):
     X = np.column_stack([np.full(997, value), rng.normal(size=997)])
     weight = rng.random(997) if weighted else None
-    found = look(rows_of(X, np.arange(997) % 2, weight, starts=(0, 10, 500, 997)))
-    assert found.spread[0] == 0.0
-    assert found.spread[1] > 0.5
+    found = summarise_columns(rows_of(X, np.arange(997) % 2, weight, starts=(0, 10, 500, 997)))
+    assert found.std[0] == 0.0
+    assert found.std[1] > 0.5
 
 
 @pytest.mark.parametrize("scale", [1e-7, 1e-11])
 def test_nearly_constant_columns_are_not_called_constant(scale):
     X = np.column_stack([1.0 + scale * np.arange(100) / 100, np.arange(100.0)])
-    assert (look(rows_of(X, np.arange(100) % 2)).spread > 0).all()
+    assert (summarise_columns(rows_of(X, np.arange(100) % 2)).std > 0).all()
 
 
 def test_origin_is_asked_for_by_far_columns_only():
-    def seen(mean, spread):
-        return Look(np.ones(2), np.ones(2), 0, np.array(mean), np.array(spread))
+    def seen(mean, std):
+        return ColumnSummary(np.ones(2), np.ones(2), 0, np.array(mean), np.array(std))
 
     assert seen([1.0, 5.0], [1.0, 1.0]).origin is None
     assert seen([1e6, 1e6], [1e3, 0.0]).origin is None  # a constant does not count
@@ -175,20 +176,20 @@ def test_origin_is_asked_for_by_far_columns_only():
 
 def test_rows_of_weight_zero_may_hold_anything():
     X = np.array([[1.0], [2.0], [1e300], [3.0]])
-    found = look(rows_of(X, [0, 1, 1, 0], [1.0, 1.0, 0.0, 1.0]))
+    found = summarise_columns(rows_of(X, [0, 1, 1, 0], [1.0, 1.0, 0.0, 1.0]))
     assert found.mean[0] == pytest.approx(2.0)
     assert found.count.tolist() == [2, 1]
 
 
 @pytest.mark.parametrize(("y", "weight"), [([0, 0, 0], None), ([0, 1, 0], [1.0, 0.0, 1.0])])
 def test_one_class_is_refused_by_name(y, weight):
-    with pytest.raises(DataError, match=r"only one class with weight above 0: 0\. Label"):
-        look(rows_of(np.ones((3, 1)), y, weight))
+    with refused("one-class", DataError, present="0"):
+        summarise_columns(rows_of(np.ones((3, 1)), y, weight))
 
 
-def test_holes_are_named_by_column_and_row():
+def test_missing_values_are_named_by_column_and_row():
     X = np.ones((50, 2))
     X[31, 1] = np.nan
     rows = ArrayRows(X, np.arange(50) % 2, names=["age", "pay"], classes=[0, 1], starts=(0, 20, 50))
-    with pytest.raises(DataError, match=r"Column 'pay': a missing value at row 31\. Some model"):
-        look(rows, model="Some model")
+    with refused("missing-value", DataError, column="pay", row=31, model="Some model"):
+        summarise_columns(rows, model="Some model")

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import genextreme
 
 from scarce import RareClassifier
-from scarce.linear.extreme import GEV
+from scarce.linear.gev import GEV
 from scarce.linear.links import Logit
 from scarce.linear.losses import CanonicalLoss, LogLoss, loss_of
 from tests.oracle import errata_rare as errata

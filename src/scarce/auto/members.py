@@ -34,10 +34,10 @@ from scarce.auto.trees import LARGEST, TreeEnsemble, freeze
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine, Progress, many
 from scarce.errors import DataError
-from scarce.linear.grid import Part, solve_grid
 from scarce.linear.losses import loss_of
-from scarce.linear.regress import Setting
-from scarce.linear.sums import Look
+from scarce.linear.regress import Formulation
+from scarce.linear.selection import TrainingSample, solve_grid
+from scarce.linear.sums import ColumnSummary
 
 PACKAGES = {"catboost": "catboost", "lightgbm": "lightgbm"}
 FEW_VALUES = 5  # a column with fewer different values has nothing to bend between
@@ -261,9 +261,9 @@ def logit_path(seen: Rows, new: Array, seed: int, *, bent: bool = False) -> Logi
     standard = (wide - mean) / np.where(spread > 0, spread, np.inf)
     events = np.array([share[y == 0].sum(), share[y == 1].sum()])
     count = np.array([np.sum(y == 0), np.sum(y == 1)], dtype=np.float64)
-    look = Look(events, count, 0, np.zeros(len(mean)), np.where(spread > 0, 1.0, 0.0))
-    part, loss = Part(standard, y, share, True), loss_of("logistic")
-    coef = solve_grid(part, look, [loss], RIDGES, Setting()).coef
+    stats = ColumnSummary(events, count, 0, np.zeros(len(mean)), np.where(spread > 0, 1.0, 0.0))
+    sample = TrainingSample(standard, y, share, whole=True)
+    coef = solve_grid(sample, stats, [loss_of("logistic")], RIDGES, Formulation()).coef
     coef[..., :-1] /= np.where(spread > 0, spread, 1.0)
     coef[..., -1] -= coef[..., :-1] @ mean
     return LogitPath(coef[0], places, new)

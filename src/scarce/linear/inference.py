@@ -1,70 +1,86 @@
-"""How sure are the coefficients and probabilities of a RareClassifier?
+"""How sure are coefficients and probabilities that a handful of positives has taught?
 
-    covariance = H^-1                    for log losses, H the curvature with the penalty
+    covariance = H^-1                    for log losses, H the Hessian with the penalty
     covariance = H^-1 (sum_i s_i slope_i^2 x_i x_i') H^-1      for the GEV-canonical loss (sandwich)
                  with s_i^2 for survey weights, whatever the loss
+    profile:   { t : 2 [L(best) - max over coef with c'coef = t of L(coef)] <= chi2_1(level) }
+                                                    (Heinze and Schemper 2002, section 3)
+    Wald:      c'coef -+ z sqrt(c' covariance c);   Laplace: the same with the posterior's curvature
 
-Wald intervals come from there; profile likelihood and Laplace intervals of logistic regression come
-from intervals.py. Assumes that shape and ridge were fixed beforehand. A tuned fit gets no interval:
-the shrinkage that tuning adds is not in the width, and such intervals covered .73 to .84 where .90
-was promised (docs/guide/intervals.md).
+L is the penalised log-likelihood of a fit of firth.py; its log determinant stays that of all
+coefficients. c picks one coefficient, or the log-odds at a point x: intervals of p(x) are made
+there and mapped.
+
+Assumes that shape and ridge were fixed beforehand: the shrinkage that tuning adds is not in the
+width, and intervals around tuned fits covered .73 to .84 where .90 was promised
+(docs/guide/intervals.md). Does not correct a wrong link.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtr, ndtri
 
+from scarce.checks import read_level
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
-from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows
-from scarce.errors import DataError, UsageError, refuse_word
-from scarce.io.inputs import rows_to_predict
-from scarce.linear.firth import FirthFit, fit_firth
-from scarce.linear.intervals import Interval, laplace_interval, profile_interval
+from scarce.errors import Argument, UsageError
+from scarce.linear.firth import (
+    BatchObjective,
+    Design,
+    FirthFit,
+    fit_firth,
+    maximise_batch,
+    newton_step,
+    objective_of,
+)
 from scarce.linear.links import Logit
 from scarce.linear.losses import CanonicalLoss
-from scarce.linear.newton import Frame, Solution, Task, append_rows
-from scarce.linear.regress import Regression, Setting
-from scarce.linear.selection import mixed
-from scarce.linear.settings import finite_vector
-from scarce.linear.sums import Look, counting, labelled, piece_rows, weighted_gram
+from scarce.linear.newton import Objective, StandardCoordinates
+from scarce.linear.sums import RowLoss, labelled_rows, piece_rows, weighted_gram
 from scarce.results import short
 
-MOST_KEPT = 1_000_000  # values of the training rows that a model keeps for its intervals: 8 MB
-INSTEAD = (
-    "Fit RareClassifier('logistic', ridge=0, bias_reduction='flic') on the same rows: its intervals"
-    " keep what they promise."
-)
+BATCH_SIZE = 64  # ends that are searched together: more share a pass, but leave the cache
+ROUNDS = 60  # of the search for an end; three or four are usual
+INNER_TOL = 1e-8  # certificate of the fits on the way: likelihoods are right to its square
+END_TOL = 1e-8  # of the signed root, relative to its target
+FAR = 50.0  # standard errors beyond which a likelihood at its supremum stays there
 
 
-def covariance(rows: Rows, task: Task, coef: Array, survey: bool, engine: Engine) -> Array:
+# --- standard errors ------------------------------------------------------------------------------
+
+
+def covariance(
+    rows: Rows, objective: Objective, coef: Array, survey: bool, engine: Engine
+) -> Array:
     """Return the covariance of [coef, intercept]; 0 for what was not fitted."""
-    canonical = isinstance(task.loss, CanonicalLoss) and not isinstance(task.loss.link, Logit)
-    gram = task.sums(rows, coef, True, engine).gram
-    frame = Frame(task, coef)
+    loss = objective.loss
+    canonical = isinstance(loss, CanonicalLoss) and not isinstance(loss.link, Logit)
+    gram = objective.sums(rows, coef, True, engine).gram
+    frame = StandardCoordinates(objective, coef)
     inverse = np.linalg.pinv(frame.hessian(gram), hermitian=True)
     if canonical or survey:
-        gaps = task.look.unlabelled > 0
-        params = (task.loss, coef[:-1].copy(), float(coef[-1]), gaps, survey)
+        unlabelled = objective.stats.unlabelled > 0
+        params = (loss, coef[:-1].copy(), float(coef[-1]), unlabelled, survey)
         squares = rows.fold(squared_slopes, params, engine=engine)
         if survey:  # a weight is no count: each row is one observation
-            n = float(task.look.count.sum())
+            n = float(objective.stats.count.sum())
             squares *= n / max(n - 1.0, 1.0)
         inverse = inverse @ (frame.T.T @ squares @ frame.T) @ inverse
     return np.asarray(frame.T @ inverse @ frame.T.T)
 
 
-def squared_slopes(block: Block, params: tuple[Any, Array, float, bool, bool]) -> Array:
+def squared_slopes(block: Block, params: tuple[RowLoss, Array, float, bool, bool]) -> Array:
     """Kernel: sum of s_i slope_i^2 [x_i, 1][x_i, 1]', with s_i squared for survey weights."""
-    loss, slopes, constant, gaps, survey = params
+    loss, slopes, constant, unlabelled, survey = params
     total = np.zeros((len(slopes) + 1, len(slopes) + 1))
     for piece in block.pieces(piece_rows(len(slopes))):
-        X, y, weight = counting(piece, gaps)
+        X, y, weight = labelled_rows(piece, unlabelled)
         slope, _ = loss.sweep(y, X @ slopes + constant)
         square = slope * slope
         if weight is not None:
@@ -73,234 +89,15 @@ def squared_slopes(block: Block, params: tuple[Any, Array, float, bool, bool]) -
     return total
 
 
-def as_regression(point: FirthFit, fit: FirthFit, k: int, position: int | None) -> Regression:
-    """Put a Firth fit, intercept first, into the form of a regression, intercept last."""
-    coef = np.zeros(k + 1)
-    coef[fit.frame.columns] = point.coef[1:]
-    coef[-1] = point.coef[0]
-    if position is not None:
-        coef[position] = 1.0
-    free = np.zeros(k + 1, dtype=bool)
-    free[fit.frame.columns[fit.frame.kept]] = True
-    free[-1] = True
-    remarks: tuple[str, ...] = ()
-    if fit.dropped:
-        names = ", ".join(repr(name) for name in fit.dropped[:8])
-        remarks = (f"Constant or combinations of other columns, coefficient 0: {names}.",)
-    if not point.converged:
-        remarks += (
-            f"The fit stopped at a gradient norm of {point.gradient_norm:.2g} after {point.passes} "
-            "passes without reaching the maximum: look at the scale of the weights.",
-        )
-    solution = Solution(
-        coef, fit.gradient_norm, point.converged, fit.passes, fit.passes, np.zeros(0)
-    )
-    return Regression(coef, solution, -fit.objective, "gradient norm", remarks, free)
-
-
-def firth_covariance(fit: FirthFit, k: int, setting: Setting) -> Array:
-    """Return the inverse information of a Firth fit as [coef, intercept]; 0 for what is fixed."""
-    kept = np.append(fit.frame.columns[fit.frame.kept], k)
-    order = np.append(fit.frame.kept + 1, 0)
-    out = np.zeros((k + 1, k + 1))
-    out[np.ix_(kept, kept)] = np.linalg.inv(fit.information[np.ix_(order, order)])
-    return out
-
-
-def refuse_tuned(model: Any) -> None:
-    """Refuse intervals of a fit whose shape or ridge was chosen on the same rows."""
-    if model.selection_ is None:
-        return
-    chosen = [f"loss {model.loss_!r}"] if model.loss == "auto" else []
-    chosen += [
-        f"{name} {getattr(model, name + '_'):.4g}"
-        for name in ("shape", "ridge")
-        if getattr(model, name) == "auto" and not np.isnan(getattr(model, name + "_"))
-    ]
-    what = " and ".join(chosen)
-    raise UsageError(
-        f"{what} was chosen on these same rows, and intervals around a tuned fit cover far less "
-        f"than they promise (.73 to .84 instead of .90 in simulations). {INSTEAD}"
-    )
-
-
-def kept_rows(model: Any, rows: Rows, seen: Look) -> dict[str, Array] | None:
-    """Return a copy of the rows that profile and Laplace intervals go back to, or None.
-
-    Only a logistic fit without penalty has such intervals. A copy, so that nobody can change it; in
-    model files too, so that intervals are the same after `load`.
-    """
-    size = float(seen.count.sum()) * rows.n_columns
-    if not model.keep_rows or not _has_likelihood(model) or size > MOST_KEPT:
-        return None
-    X, y, weight = rows.fold(_counting_rows, None, engine=model.engine, merge=append_rows)
-    return {"X": X, "y": y, "weight": weight}
-
-
-def _counting_rows(block: Block, _: None) -> tuple[Array, Array, Array]:
-    """Kernel: copies of the labelled rows with weight above 0."""
-    y, weight = labelled(block, True)
-    assert weight is not None
-    kept = np.flatnonzero(weight > 0)
-    return block.X[kept], y[kept], weight[kept]
-
-
-def check_kept_rows(kept: Any, n_columns: int) -> None:
-    """Refuse training rows in a model file that do not belong together."""
-    if kept is None:
-        return
-    sound = isinstance(kept, dict) and set(kept) == {"X", "y", "weight"}
-    if sound:
-        X, y, weight = (np.asarray(kept[name]) for name in ("X", "y", "weight"))
-        sound = (
-            X.ndim == 2
-            and X.shape[1] in (n_columns, n_columns + 1)
-            and y.shape == weight.shape == (len(X),)
-            and all(np.isfinite(part).all() for part in (X, y, weight))
-            and set(np.unique(y)) == {0.0, 1.0}
-            and bool((weight > 0).all())
-        )
-    if not sound:
-        raise DataError("rows_ are not the training rows of a logistic regression.")
-
-
-def _has_likelihood(model: Any) -> bool:
-    """Say whether profile and Laplace intervals exist for a fit."""
-    plain = model.loss_ == "logistic" and model.ridge_ == 0 and model.fit_intercept
-    return bool(plain and model.selection_ is None and model.weight_kind == "frequency")
-
-
-def _rows_of(model: Any) -> Rows:
-    kept = getattr(model, "rows_", None)
-    if kept is None:
-        raise UsageError(
-            "Profile and Laplace intervals go back to the training rows, and this model holds "
-            f"none: they are kept with keep_rows=True and up to {MOST_KEPT:,} values. Fit it again "
-            "so, or pass method='wald'."
-        )
-    return ArrayRows(kept["X"], kept["y"], weight=kept["weight"], classes=[0, 1], check=False)
-
-
-def _likelihood_fit(model: Any, method: str) -> FirthFit:
-    """Return the logistic fit that an interval of this method is built around."""
-    if not _has_likelihood(model):
-        what = f"{model.loss_!r} with ridge={model.ridge_:g}"
-        if model.weight_kind == "survey":
-            what += " and survey weights, which have no likelihood"
-        raise UsageError(
-            f"method={method!r} is for loss='logistic' with ridge=0 and an intercept, and this is "
-            f"{what}. Pass method='wald', or fit that."
-        )
-    penalty = "normal" if method == "laplace" else "firth" if model.bias_reduction else "none"
-    known: dict[str, FirthFit] = vars(model).setdefault("_likelihood", {})
-    if penalty not in known:
-        known[penalty] = fit_firth(
-            _rows_of(model),
-            offset=model.offset_column_,
-            penalty=penalty,
-            tol=model.tol,
-            engine=model.engine,
-        )
-    return known[penalty]
-
-
-def _method(model: Any, level: float, method: str, words: tuple[str, ...]) -> str:
-    refuse_word("method", method, words)
-    if not 0 < level < 1:
-        raise UsageError(f"level={level!r}: give a share between 0 and 1, such as 0.9.")
-    if method != "auto":
-        return method
-    return "profile" if _has_likelihood(model) else "wald"
-
-
-def _covariance_of(model: Any) -> Array:
-    if model.covariance_ is None:
-        raise UsageError(
-            "This fit holds no covariance: fit with diagnostics=True and domain='line'."
-        )
-    return np.asarray(model.covariance_)
-
-
-def coef_interval(model: Any, level: float, method: str) -> Interval:
-    """Return intervals of [coef_, intercept_]."""
-    refuse_tuned(model)
-    method = _method(model, level, method, ("auto", "profile", "wald"))
-    k = model.n_features_in_
-    if method == "wald":
-        own = np.append(np.arange(k), -1)
-        value = np.append(model.coef_[0], model.intercept_)
-        error = np.sqrt(np.diag(_covariance_of(model)))[own]
-        wide = ndtri(0.5 + level / 2) * error
-        return Interval(value, value - wide, value + wide, level, "wald")
-    fit = _likelihood_fit(model, method)
-    fitted = np.append(np.arange(1, len(fit.frame.columns) + 1), 0)
-    found = profile_interval(
-        _rows_of(model), fit, position=[int(p) for p in fitted], level=level, engine=model.engine
-    )
-    place = np.append(fit.frame.columns, k)
-    inside = place <= k
-    value, low, high = np.zeros(k + 1), np.full(k + 1, -np.inf), np.full(k + 1, np.inf)
-    known = model.offset_column_
-    if known is not None and known < k:
-        value[known] = low[known] = high[known] = 1.0
-    for target, source in ((value, found.value), (low, found.low), (high, found.high)):
-        target[place[inside]] = np.asarray(source)[inside]
-    if model.bias_reduction == "flic":  # the ends are those of Firth's intercept
-        value[-1] = model.intercept_[0]
-    return Interval(
-        value, low, high, level, found.method.removeprefix("none "), found.gap, found.passes
-    )
-
-
-def refuse_missing(scores: Array, model: str) -> None:
-    """Refuse scores of rows with a missing value."""
-    if np.isnan(scores).any():
-        raise DataError(
-            f"Row {int(np.flatnonzero(np.isnan(scores))[0]):,} has a missing value, and {model} "
-            "needs complete rows. Fill it, or leave the row out."
-        )
-
-
-def predict_interval(model: Any, X: Any, level: float, method: str, offset: Any) -> Array:
-    """Return the ends of each row's probability, shape (n, 2)."""
-    refuse_tuned(model)
-    method = _method(model, level, method, ("auto", "profile", "laplace", "wald"))
-    if method == "wald":
-        rows = rows_to_predict(model, X, engine=model.engine, holes=False)
-        k = model.n_features_in_
-        own = np.append(np.arange(k), len(_covariance_of(model)) - 1)
-        matrix = model.covariance_at_origin_[np.ix_(own, own)]
-        params = (matrix, model.origin_[:k], model.coef_[0], float(model.intercept_[0]))
-        score, error = rows.map(score_errors, params, engine=model.engine).T
-        refuse_missing(score, type(model).__name__)
-        if offset is not None:
-            score = score + finite_vector(offset, len(score))
-        wide = ndtri(0.5 + level / 2) * error
-        link = model._link()
-        ends = [link.inverse(score - wide), link.inverse(score + wide)]
-        return np.column_stack([mixed(end, model.floor_, model.prevalence_) for end in ends])
-    if model.offset_column_ is not None:
-        raise UsageError(
-            f"method={method!r} does not take offsets yet: pass method='wald' for this model."
-        )
-    fit = _likelihood_fit(model, method)
-    rows = rows_to_predict(model, X, engine=model.engine, holes=False)
-    points = np.concatenate([block.X for block in rows.blocks()])
-    found = (
-        laplace_interval(fit, x=points, level=level)
-        if method == "laplace"
-        else profile_interval(_rows_of(model), fit, x=points, level=level, engine=model.engine)
-    )
-    ends = [expit(np.atleast_1d(end)) for end in (found.low, found.high)]
-    return np.column_stack([mixed(end, model.floor_, model.prevalence_) for end in ends])
-
-
 def score_errors(block: Block, params: tuple[Array, Array, Array, float]) -> Array:
     """Kernel of the map: score of each row and its standard error."""
     matrix, origin, slopes, constant = params
     design = np.column_stack([block.X - origin, np.ones(len(block))])
     variance = np.einsum("ij,jk,ik->i", design, matrix, design, optimize=True)
     return np.column_stack([block.X @ slopes + constant, np.sqrt(np.maximum(variance, 0.0))])
+
+
+# --- summary --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +113,7 @@ class Summary:
     """
 
     title: str
-    columns: dict[str, list[Any]]
+    columns: Mapping[str, Sequence[str | float]]
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -334,54 +131,413 @@ class Summary:
         return "\n".join([*lines, *self.notes])
 
 
-def summary(model: Any, level: float, method: str) -> Summary:
-    """Make the table of a fitted model."""
-    k = model.n_features_in_
-    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(k)])
-    value = np.append(model.coef_[0], model.intercept_)
-    columns: dict[str, list[Any]] = {
-        "term": [*map(str, names), "intercept"],
-        "coef": value.tolist(),
-    }
-    shape = "" if np.isnan(model.shape_) else f", shape {model.shape_:g}"
-    how = "ridge on standardised columns" if model.standardize and model.ridge_ > 0 else "ridge"
-    title = f"{model.loss_}{shape}, {how} {model.ridge_:.4g}"
-    if model.bias_reduction is not None:
-        title = f"logistic, bias reduction: {model.bias_reduction}"
-    notes = [str(model.report_)]
-    if model.floor_ > 0:
-        notes.append(
-            f"floor: probabilities are mixed with the prevalence {short(model.prevalence_)} at "
-            f"weight {model.floor_:g} ({model.floored_rows_:,} training rows needed it)"
+def wald_columns(value: Array, error: Array) -> dict[str, list[float]]:
+    """Return standard errors, z values and p values as columns of a summary."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(error > 0, value / error, np.nan)
+    return {"error": error.tolist(), "z": z.tolist(), "p": (2 * ndtr(-np.abs(z))).tolist()}
+
+
+# --- intervals ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """One interval, or one per row of what was asked for.
+
+    Parameters
+    ----------
+    value, low, high : float, or ndarray of shape (m,)
+        Estimate and ends; -inf and inf where the data set no bound.
+    level : float
+        Nominal coverage.
+    method : str
+        "profile", "wald" or "laplace", after the penalty.
+    gap : float, or ndarray of shape (m,)
+        Certificate of a profile: how far the likelihood-ratio statistic at the ends is from its
+        target, the larger of the two, relative to it; 0 for closed forms.
+    passes : int
+        Folds over the rows that the search took, for all rows together.
+
+    Examples
+    --------
+    >>> Interval(0.0, -1.0, 1.0, 0.9, "firth profile").prob()
+    Interval(value=0.5, low=0.2689..., high=0.7310..., level=0.9, method='firth profile', ...)
+    """
+
+    value: float | Array
+    low: float | Array
+    high: float | Array
+    level: float
+    method: str
+    gap: float | Array = 0.0
+    passes: int = 0
+
+    def prob(self) -> Interval:
+        """Map an interval of log-odds to one of probabilities."""
+        low, value, high = (_number(expit(part)) for part in (self.low, self.value, self.high))
+        return replace(self, low=low, value=value, high=high)
+
+
+def wald_interval(
+    fit: FirthFit,
+    *,
+    position: int | Sequence[int] | None = None,
+    x: ArrayLike | None = None,
+    level: float = 0.9,
+) -> Interval:
+    """Return estimate -+ z standard errors, for coefficients or log-odds at points.
+
+    Parameters
+    ----------
+    fit : FirthFit
+        Of `fit_firth` (penalty "firth" or "none") or `flic_intercept`.
+    position : int or sequence of int
+        Coefficients, 0 for the intercept; or
+    x : array-like of shape (k,) or (m, k)
+        Points, in the columns of the fit. A row's offset is not part of the log-odds returned.
+    level : float
+        Nominal coverage, in (0, 1).
+
+    Examples
+    --------
+    >>> from scarce import open_rows
+    >>> rows = open_rows(np.arange(8.0)[:, None], label=[0, 0, 0, 0, 1, 0, 1, 1])
+    >>> wald = wald_interval(fit_firth(rows), position=1)
+    >>> round(wald.low, 3), round(wald.high, 3)
+    (-0.116, 1.473)
+    """
+    if fit.penalty == "normal":
+        raise UsageError(
+            "The fit has a normal prior, so its interval is a credible one.",
+            code="wrong-penalty",
+            penalty=fit.penalty,
+            remedy="Call laplace_interval.",
         )
-    if model.selection_ is not None:
-        notes.append(str(model.selection_))
-        notes.append(
-            "no standard errors: shape or ridge was chosen on these rows, and intervals around a "
-            "tuned fit cover less than they promise"
+    return _curvature_interval(fit, position, x, level, f"{fit.penalty} wald")
+
+
+def laplace_interval(
+    fit: FirthFit,
+    *,
+    position: int | Sequence[int] | None = None,
+    x: ArrayLike | None = None,
+    level: float = 0.9,
+) -> Interval:
+    """Return the normal approximation to the posterior under the fit's normal prior.
+
+    With the default scale of 2.5 per standard deviation of a column it is honest with 10 positives
+    and never fails; with a scale that was tuned on the same rows it is not honest at all.
+
+    Parameters
+    ----------
+    fit : FirthFit
+        Of `fit_firth(..., penalty="normal")`.
+    position, x, level
+        As for `wald_interval`.
+
+    Examples
+    --------
+    >>> from scarce import open_rows
+    >>> rows = open_rows(np.arange(8.0)[:, None], label=[0, 0, 0, 0, 1, 0, 1, 1])
+    >>> laplace = laplace_interval(fit_firth(rows, penalty="normal"), position=1)
+    >>> round(laplace.low, 3), round(laplace.high, 3)
+    (0.019, 1.747)
+    """
+    if fit.penalty != "normal":
+        raise UsageError(
+            "The fit's penalty is {penalty!r}, and a posterior needs a prior.",
+            code="wrong-penalty",
+            penalty=fit.penalty,
+            normal=Argument("penalty", "normal"),
+            remedy="Fit with {normal}, or call wald_interval.",
         )
-    elif model.covariance_ is not None:
-        own = np.append(np.arange(k), -1)
-        error = np.sqrt(np.diag(model.covariance_))[own]
+    return _curvature_interval(fit, position, x, level, "normal laplace")
+
+
+def profile_interval(
+    rows: Rows,
+    fit: FirthFit,
+    *,
+    position: int | Sequence[int] | None = None,
+    x: ArrayLike | None = None,
+    level: float = 0.9,
+    engine: Engine = None,
+) -> Interval:
+    """Return profile penalised likelihood intervals, for coefficients or log-odds at points.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows of the fit.
+    fit : FirthFit
+        Of `fit_firth`. For a "firth" fit every interval is finite. For "none", ends at infinity
+        are found and returned as such when the classes are separated.
+    position, x, level
+        As for `wald_interval`.
+    engine : engine, optional
+        Who runs the blocks of rows.
+
+    Returns
+    -------
+    Interval
+        Ends are exact to about 1e-8 of the distance from the estimate; see `gap`.
+
+    Notes
+    -----
+    All ends are searched side by side, 64 at a time, by Newton's method on the signed root of the
+    likelihood ratio, which is nearly a straight line, inside a bracket. Cost: about 25 passes over
+    the rows for each 32 points, each pass with 64 times the arithmetic of a fit's.
+
+    Examples
+    --------
+    >>> from scarce import open_rows
+    >>> rows = open_rows(np.arange(8.0)[:, None], label=[0, 0, 0, 0, 1, 0, 1, 1])
+    >>> fit = fit_firth(rows)
+    >>> slope = profile_interval(rows, fit, position=1)
+    >>> round(slope.low, 3), round(slope.high, 3)
+    (0.078, 1.87)
+    >>> prob = profile_interval(rows, fit, x=[[2.0], [7.0]]).prob()
+    >>> prob.low.round(3), prob.high.round(3)
+    (array([0.006, 0.385]), array([0.5  , 0.995]))
+    """
+    if fit.penalty == "flic":
+        raise UsageError(
+            "A FLIC fit maximises no likelihood that could be profiled.",
+            code="wrong-penalty",
+            penalty=fit.penalty,
+            remedy="Profile the Firth fit that it came from, and keep the FLIC value: "
+            "replace(interval, value=...).",
+        )
+    directions, known, single = _directions(fit.design, position, x)
+    target = float(ndtri(0.5 + read_level(level) / 2))
+    start, value = fit, directions @ fit.standard
+    if fit.separated:  # the maximum is at infinity: start the search where Firth's is
+        start = fit_firth(
+            rows, fit.design.columns.tolist(), offset=fit.design.offset, engine=engine
+        )
+    objective = objective_of(rows, fit.design, fit.penalty, fit.scale, engine)
+    estimable = np.flatnonzero(known)
+    low, high = np.full(len(value), -np.inf), np.full(len(value), np.inf)
+    gap, passes = np.zeros(len(value)), 0
+    for first in range(0, len(estimable), BATCH_SIZE // 2):
+        some = estimable[first : first + BATCH_SIZE // 2]
+        search = _ProfileSearch(
+            objective, fit, start, np.repeat(directions[some], 2, axis=0), target
+        )
+        ends, gaps = search.run()
+        low[some], high[some] = ends[0::2], ends[1::2]
+        gap[some] = np.maximum(gaps[0::2], gaps[1::2])
+        passes += search.passes
+    return _interval(value, low, high, level, f"{fit.penalty} profile", gap, passes, single)
+
+
+def wald_coefficients(value: Array, error: Array, level: float) -> Interval:
+    """Return Wald intervals of coefficients from their standard errors."""
+    wide = ndtri(0.5 + level / 2) * error
+    return Interval(value, value - wide, value + wide, level, "wald")
+
+
+def profile_coefficients(
+    rows: Rows, fit: FirthFit, n_columns: int, level: float, engine: Engine
+) -> Interval:
+    """Return profile intervals of all coefficients of a model, its intercept last.
+
+    Columns from `n_columns` on (an offset that was given for each row) are left out. A column of
+    the model that is an offset has the value 1, exactly.
+    """
+    design, k = fit.design, n_columns
+    fitted = [*range(1, len(design.columns) + 1), 0]
+    found = profile_interval(rows, fit, position=fitted, level=level, engine=engine)
+    place = np.append(design.columns, k)
+    inside = place <= k
+    value, low, high = np.zeros(k + 1), np.full(k + 1, -np.inf), np.full(k + 1, np.inf)
+    if design.offset is not None and design.offset < k:
+        value[design.offset] = low[design.offset] = high[design.offset] = 1.0
+    for target, source in ((value, found.value), (low, found.low), (high, found.high)):
+        target[place[inside]] = np.asarray(source)[inside]
+    method = found.method.removeprefix("none ")
+    return Interval(value, low, high, level, method, found.gap, found.passes)
+
+
+class _ProfileSearch:
+    """Search for lower and upper ends of several profiles at once: member 2i is a lower end.
+
+    Each end moves along its direction: t = start + side * u * error. It is
+    where the signed root of the likelihood ratio, times side, is the normal quantile.
+    """
+
+    def __init__(
+        self,
+        objective: BatchObjective,
+        fit: FirthFit,
+        start: FirthFit,
+        directions: Array,
+        target: float,
+    ) -> None:
+        m = len(directions)
+        self.objective, self.fit, self.target = objective, fit, target
+        self.best = fit.objective - (fit.design.log_std if fit.penalty == "firth" else 0.0)
+        self.directions = directions
+        self.norms = (directions**2).sum(axis=1)
+        self.side = np.tile([-1.0, 1.0], m // 2)
+        self.centre = directions @ start.standard
+        steps = np.linalg.solve(start.curvature, directions.T).T
+        self.error = np.sqrt((steps * directions).sum(axis=1))
+        basis, _ = np.linalg.qr(directions[:, :, None], mode="complete")
+        self.free = basis[:, :, 1:]
+        self.coef = np.tile(start.standard, (m, 1))
+        self.tangent = steps / (self.error**2)[:, None]
+        self.secant = np.tile(fit.secant, (m, 1, 1))
+        self.u = np.zeros(m)
+        self.passes = 0
+
+    def run(self) -> tuple[Array, Array]:
+        """Return the ends and how far the likelihood-ratio statistic is from its target there."""
+        m = len(self.u)
+        ends, gaps = self.side * np.inf, np.zeros(m)
+        inside, outside = np.full(m, -np.inf), np.full(m, np.inf)
+        wanted = np.full(m, self.target)
+        open_ends = np.arange(m)
+        for _ in range(ROUNDS):
+            root, slope, deviance = self._move(open_ends, wanted[open_ends])
+            u = self.u[open_ends] = wanted[open_ends]
+            miss = root - self.target
+            inside[open_ends] = np.where(miss < 0, u, inside[open_ends])
+            outside[open_ends] = np.where(miss < 0, outside[open_ends], u)
+            below, above = inside[open_ends], outside[open_ends]
+            done = np.abs(miss) <= END_TOL * self.target
+            t = self.centre[open_ends] + self.side[open_ends] * u * self.error[open_ends]
+            ends[open_ends[done]] = t[done]
+            gaps[open_ends] = np.abs(deviance / self.target**2 - 1.0)
+            # Where the classes are separated a profile may rise for ever: no bound on that side.
+            endless = self.fit.separated & (u > FAR) & (deviance < 1e-6)
+            gaps[open_ends[endless]] = 0.0
+            wanted[open_ends] = _next(u, miss, slope, below, above)
+            open_ends = open_ends[~(done | endless)]
+            if len(open_ends) == 0:
+                break
+        ends[open_ends] = (self.centre + self.side * self.u * self.error)[open_ends]
+        return ends, gaps
+
+    def _move(self, some: NDArray[np.intp], wanted: Array) -> tuple[Array, Array, Array]:
+        """Refit the other coefficients at new u; return signed root, its slope, the statistic."""
+        c, side, error = self.directions[some], self.side[some], self.error[some]
+        t = self.centre[some] + side * wanted * error
+        coef = self.coef[some]
+        coef = coef + (t - (coef * c).sum(axis=1))[:, None] * self.tangent[some]
+        coef += ((t - (coef * c).sum(axis=1)) / self.norms[some])[:, None] * c
+        found = maximise_batch(
+            self.objective, coef, self.free[some], tol=INNER_TOL, secant=self.secant[some]
+        )
+        self.passes += found.passes
+        sound = np.isfinite(found.objective)
+        deviance = 2.0 * (self.best - found.objective)
+        pull = (found.score * c).sum(axis=1) / self.norms[some]  # d profile / dt
+        size = np.sqrt(np.maximum(deviance, 0.0))
+        # The sign of the root is that of the way back to the maximum, which may be at infinity.
+        root = np.where(sound, np.where(side * pull <= 0, size, -size), np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(error > 0, value / error, np.nan)
-        held = getattr(model, "rows_", None) is not None
-        if method == "auto" and _has_likelihood(model) and not held:
-            method = "wald"
-            notes.append("no profile intervals: the model holds no training rows (keep_rows)")
-        found = coef_interval(model, level, method)
-        columns |= {
-            "error": error.tolist(),
-            "z": z.tolist(),
-            "p": (2 * ndtr(-np.abs(z))).tolist(),
-            "low": np.asarray(found.low).tolist(),
-            "high": np.asarray(found.high).tolist(),
-        }
-        if held:
-            n = len(model.rows_["y"])
-            notes.append(f"kept for intervals: {n:,} training rows, in files too (keep_rows)")
-        robust = ", robust errors for survey weights" if model.weight_kind == "survey" else ""
-        notes.append(
-            f"low, high: {100 * level:g} % {found.method} intervals; error, z, p: Wald{robust}"
+            slope = -side * pull * error / root
+        good = some[sound]
+        self.coef[good], self.secant[good] = found.coef[sound], found.secant[sound]
+        steps = newton_step(found.curvature + found.secant, c)
+        along = (steps * c).sum(axis=1)
+        usable = sound & (along > 0) & np.isfinite(along)
+        self.tangent[some[usable]] = steps[usable] / along[usable, None]
+        return root, slope, deviance
+
+
+def _next(u: Array, miss: Array, slope: Array, inside: Array, outside: Array) -> Array:
+    """Newton's next point where it lies in the bracket, else a wider step or the middle."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        newton = u - miss / slope
+        middle = 0.5 * (inside + outside)
+    reach = 2.0 * np.abs(u) + 2.0
+    wider = np.where(miss < 0, u + reach, u - reach)
+    fallback = np.where(np.isfinite(middle), middle, wider)
+    fair = (newton > inside) & (newton < outside) & (np.abs(newton - u) <= reach)
+    return np.asarray(np.where(fair, newton, fallback))
+
+
+def _curvature_interval(
+    fit: FirthFit,
+    position: int | Sequence[int] | None,
+    x: ArrayLike | None,
+    level: float,
+    method: str,
+) -> Interval:
+    directions, known, single = _directions(fit.design, position, x)
+    target = float(ndtri(0.5 + read_level(level) / 2))
+    value = directions @ fit.standard
+    wide = np.full(len(value), np.inf)
+    if not fit.separated:
+        steps = np.linalg.solve(fit.curvature, directions[known].T).T
+        wide[known] = target * np.sqrt((steps * directions[known]).sum(axis=1))
+    none = np.zeros(len(value))
+    return _interval(value, value - wide, value + wide, level, method, none, 0, single)
+
+
+def _directions(
+    design: Design, position: int | Sequence[int] | None, x: ArrayLike | None
+) -> tuple[Array, NDArray[np.bool_], bool]:
+    """Return c of each quantity c @ standard, if the rows tell it, and if only one was asked."""
+    if (position is None) == (x is None):
+        raise UsageError(
+            "Give either {position} (coefficients) or {x} (log-odds at points).",
+            code="one-of-two",
+            position=Argument("position"),
+            x=Argument("x"),
         )
-    return Summary(title, columns, tuple(notes))
+    width = len(design.columns)
+    if position is not None:
+        asked = np.atleast_1d(np.asarray(position, dtype=np.intp))
+        if len(asked) and not (asked.min() >= 0 and asked.max() <= width):
+            raise UsageError(
+                "{argument} must be 0 (the intercept) or 1 to {last} (the columns), got {value!r}.",
+                code="unknown-coefficient",
+                argument=Argument("position"),
+                last=width,
+                value=position,
+            )
+        directions = np.array([design.direction(p) for p in asked.tolist()])
+        known = ~np.isin(asked - 1, design.left_out)
+        return directions.reshape(len(asked), design.size), known, np.ndim(position) == 0
+    given = np.asarray(x, dtype=np.float64)
+    points = np.atleast_2d(given)
+    if points.ndim != 2 or points.shape[1] != width or not np.isfinite(points).all():
+        raise UsageError(
+            "{argument} must hold points of {width} finite values, in the order of the fit's "
+            "columns, got shape {shape}.",
+            code="invalid-points",
+            argument=Argument("x"),
+            width=width,
+            shape=given.shape,
+        )
+    scaled = (points - design.centre) / design.std
+    directions = np.column_stack([np.ones(len(points)), scaled[:, design.kept]])
+    # A column left out is a combination of others: a point that breaks it was never seen.
+    apart = np.abs(scaled[:, design.left_out] - scaled[:, design.kept] @ design.relation.T)
+    limit = 1e-5 + 1e-9 * np.abs(design.centre / design.std)[design.left_out]
+    return directions, np.asarray((apart <= limit).all(axis=1)), given.ndim == 1
+
+
+def _interval(
+    value: Array,
+    low: Array,
+    high: Array,
+    level: float,
+    method: str,
+    gap: Array,
+    passes: int,
+    single: bool,
+) -> Interval:
+    if single:
+        return Interval(
+            float(value[0]), float(low[0]), float(high[0]), level, method, float(gap[0]), passes
+        )
+    return Interval(value, low, high, level, method, gap, passes)
+
+
+def _number(value: NDArray[np.float64]) -> float | Array:
+    return float(value) if np.ndim(value) == 0 else value

@@ -5,7 +5,7 @@
 What a link is, and the two symmetric ones: logit and probit. Each gives, beside the two maps, the
 derivatives, logarithms and area that losses are made of, accurate in both tails: 1 - prob is its
 own number, never a difference. Assumes scores are float64. Does not look at labels: see losses.py;
-the links with one heavy tail are in extreme.py.
+the links with one heavy tail are in gev.py.
 """
 
 from __future__ import annotations

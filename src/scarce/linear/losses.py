@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from scarce.errors import UsageError, refuse_word
-from scarce.linear.extreme import GEV, CLogLog, LogLog
+from scarce.errors import Argument, UsageError, refuse_word
+from scarce.linear.gev import GEV, CLogLog, LogLog
 from scarce.linear.links import Link, Logit, Probit
 from scarce.linear.stable import Array
 
@@ -52,7 +52,7 @@ class CanonicalLoss:
     Notes
     -----
     A is the link's antiderivative. The slope is prob - y whatever the link, so that with an
-    unpenalised intercept the mean probability of the training rows is the share of positives.
+    unpenalised intercept the mean probability of the training rows is the prevalence.
     DEVIATION from 001 eq 3, which is infinite for every probability when shape >= 1: A differs from
     it by a constant where it is finite, and is finite everywhere. Outside the link's support A goes
     on as a line, so the loss is convex on the whole real line and finite for every label.
@@ -176,12 +176,22 @@ def loss_of(name: str, shape: float | None = None) -> Loss:
     refuse_word("loss", name, LOSSES)
     if name.startswith("gev"):
         if shape is None:
-            raise UsageError(f"loss={name!r} needs a shape. Give shape= a number from -1 to 1.5.")
+            raise UsageError(
+                "{loss} needs {shape}, a number from -1 to 1.5.",
+                code="shape-needed",
+                loss=Argument("loss", name),
+                shape=Argument("shape"),
+            )
         return LogLoss(GEV(shape)) if name == "gev-log" else CanonicalLoss(GEV(shape))
     if shape is not None:
         raise UsageError(
-            f"loss={name!r} has no shape, and shape={shape!r} was given. Leave shape out, or give "
-            "loss='gev-log' or loss='gev-canonical'."
+            "{loss} has no shape, got {shape}.",
+            code="shape-not-used",
+            loss=Argument("loss", name),
+            shape=Argument("shape", shape),
+            log=Argument("loss", "gev-log"),
+            canonical=Argument("loss", "gev-canonical"),
+            remedy="Leave the shape out, or pass {log} or {canonical}.",
         )
     links: dict[str, Link] = {
         "logistic": Logit(),

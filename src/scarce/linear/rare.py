@@ -4,27 +4,55 @@
     prob(x) = (1 - floor) link.inverse(score(x)) + floor * prevalence
 
 One estimator for every method of paper 001: logistic, probit, cloglog, log-log, GEV with the log
-loss and GEV with its canonical loss, and for Firth's bias reduction. Choosing shape and ridge is in
-search.py, standard errors and intervals are in inference.py, undersampling and weights with their
-correction are `PriorCorrected`. Assumes that rows are complete and two classes.
+loss and GEV with its canonical loss, and for Firth's bias reduction. `fit` is the algorithm from
+top to bottom: rows, a summary of their columns (sums.py), shape and ridge (selection.py), the
+coefficients (regress.py or firth.py), their covariance (inference.py), the report. Undersampling
+and weights with their correction are `PriorCorrected`. Assumes that rows are complete and two
+classes.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from scarce.checks import (
+    FLAG,
+    NONE,
+    Constraint,
+    Number,
+    NumberList,
+    Word,
+    check_parameters,
+    column,
+    read_level,
+    refuse_length,
+    refuse_not_finite,
+)
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine, one_blas_thread
+from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows
-from scarce.errors import DataError, UsageError, refuse_array, refuse_word
+from scarce.errors import (
+    Argument,
+    DataError,
+    Phrase,
+    Problem,
+    UsageError,
+    listed,
+    refuse_array,
+    refuse_word,
+)
 from scarce.io.inputs import (
+    WEIGHT_KINDS,
     positive_remark,
     refuse_categories,
     rows_to_fit,
@@ -33,33 +61,49 @@ from scarce.io.inputs import (
 )
 from scarce.linear import inference
 from scarce.linear.firth import FirthFit, fit_firth, flic_intercept
+from scarce.linear.inference import Interval, Summary
 from scarce.linear.links import Link
-from scarce.linear.losses import LOSSES, loss_of
-from scarce.linear.newton import Task
-from scarce.linear.regress import Regression, Setting, regress
-from scarce.linear.selection import Progress, mixed
-from scarce.linear.settings import (
-    check_parameters,
-    choose,
-    finite_vector,
-    floor_of,
-    offset_position,
-    setting_of,
-    with_offset,
+from scarce.linear.losses import LOSSES, Loss, loss_of
+from scarce.linear.newton import Objective, OptimizerResult
+from scarce.linear.regress import FittedRegression, Formulation, regress, unfitted_columns
+from scarce.linear.selection import (
+    COARSE_SHAPES,
+    CV,
+    FLOORS,
+    FURTHEST,
+    PAPER_RIDGES,
+    PAPER_SHAPES,
+    RELATIVE_RIDGES,
+    SCORES,
+    Candidates,
+    CrossValidation,
+    Progress,
+    Selected,
+    mix_with_prevalence,
+    select,
 )
-from scarce.linear.sums import Look, MovedRows, counting, look
-from scarce.results import FitReport
+from scarce.linear.sums import (
+    ColumnSummary,
+    ShiftedRows,
+    append_rows,
+    labelled_rows,
+    labels_and_weights,
+    summarise_columns,
+)
+from scarce.results import FitReport, short
+
+MOST_KEPT = 1_000_000  # values of the training rows that a model keeps for its intervals: 8 MB
 
 
 class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Regression of a rare class, with the loss of your choice.
+    """FittedRegression of a rare class, with the loss of your choice.
 
     Parameters
     ----------
     loss : {"auto", "gev-canonical", "gev-log", "logistic", "probit", "cloglog", "loglog"}
         What is minimised. "auto" is logistic regression, unless a GEV-canonical loss of one of four
-        shapes predicts left-out rows better by more than two standard errors; `report_.warnings`
-        says which was taken. "gev-canonical" searches the paper's 27 shapes and is convex for every
+        shapes predicts held-out rows better by more than two standard errors; `selection_` says
+        which was taken. "gev-canonical" searches the paper's 27 shapes and is convex for every
         shape; "gev-log" is not, and is fitted from several starts.
     shape : float or "auto"
         Of the GEV link, from -1 to 1.5; chosen on held-out rows by default. Other losses ignore it.
@@ -68,7 +112,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         0 is no penalty.
     fit_intercept : bool
     penalize_intercept : bool
-        False by default: then the mean probability of the training rows is the observed share.
+        False by default: then the mean probability of the training rows is the prevalence.
     standardize : bool
         Apply the ridge to coefficients of columns divided by their standard deviation (root mean
         square without a free intercept), so that units do not matter. False applies it in the units
@@ -128,19 +172,19 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     loss_ : str
         The loss that was fitted: `loss`, or what "auto" chose.
     shape_, ridge_, floor_ : float
-        As used; shape_ is nan for losses without shape.
+        As used; shape_ is nan for losses without a shape.
     prevalence_ : float
         Share of the positive class in the training weight.
     floored_rows_ : int
         Training rows whose probability would be exactly 0 or 1 without the floor.
     selection_ : Selection or None
         How loss, shape and ridge were chosen, with the gain over logistic regression, measured
-        with settings that were chosen on other folds.
+        with a shape and ridge that were chosen on other folds.
     covariance_ : ndarray of shape (k + 1, k + 1) or None
         Of [coef_, intercept_]; None for tuned fits and with diagnostics=False.
     origin_, covariance_at_origin_ : ndarray
-        Columns far from 0 are measured from here, 0 elsewhere; the covariance before it is moved
-        back, which keeps digits that `covariance_` may lose.
+        Columns far from 0 are measured from here, 0 elsewhere; the covariance there keeps digits
+        that `covariance_` may lose.
     offset_column_ : int or None
         Position of the column that is an offset; n_features_in_ for values given to `fit`.
     rows_ : dict of str to ndarray, or None
@@ -171,6 +215,26 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
+    _parameters: ClassVar[dict[str, Sequence[Constraint]]] = {
+        "loss": [Word("auto", *LOSSES)],
+        "shape": [Number(-1.0, 1.5), Word("auto")],
+        "ridge": [Number(0.0), Word("auto")],
+        "fit_intercept": [FLAG],
+        "penalize_intercept": [FLAG],
+        "standardize": [FLAG],
+        "domain": [Word("line", "paper")],
+        "bias_reduction": [Word("firth", "flic"), NONE],
+        "floor": [Number(0.0, 1.0), Word("auto")],
+        "select_by": [Word(*SCORES)],
+        "shapes": [NumberList(-1.0, 1.5), Word("continuous"), NONE],
+        "ridges": [NumberList(0.0, open_low=True), NONE],
+        "diagnostics": [FLAG],
+        "weight_kind": [Word(*WEIGHT_KINDS)],
+        "keep_rows": [FLAG],
+        "tol": [Number(0.0, open_low=True)],
+        "max_passes": [Number(1, whole=True)],
+        "warm_start": [FLAG],
+    }
     _runtime_params = ("engine", "progress")
     _may_be_nonfinite = ("shape_",)  # nan for a loss without one
 
@@ -187,9 +251,9 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         bias_reduction: str | None = None,
         floor: float | str = "auto",
         select_by: str = "brier",
-        cv: Any = 5,
-        shapes: Any = None,
-        ridges: Any = None,
+        cv: CV = 5,
+        shapes: Sequence[float] | str | None = None,
+        ridges: Sequence[float] | None = None,
         offset: str | int | None = None,
         diagnostics: bool = True,
         weight_kind: str = "frequency",
@@ -197,7 +261,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tol: float = 1e-10,
         max_passes: int = 200,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         engine: Engine = None,
         progress: Progress | None = None,
     ) -> None:
@@ -227,11 +291,11 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        offset: Any = None,
-        groups: Any = None,
+        X: ArrayLike | Rows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Learn from labelled rows.
 
@@ -256,86 +320,383 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with one_blas_thread:  # dense algebra between the passes too: the same bits on any machine
             return self._fit(X, y, sample_weight, offset, groups)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any, groups: Any) -> Self:
-        check_parameters(self)
+    def _fit(
+        self,
+        X: ArrayLike | Rows,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        offset: ArrayLike | None,
+        groups: ArrayLike | None,
+    ) -> Self:
         begin = time.perf_counter()
+        self._check_parameters()
+
+        # The rows: two classes, numbers only, with weights and offset as asked for.
         rows, self.classes_ = rows_to_fit(
             self, X, y, sample_weight, engine=self.engine, holes=False
         )
         refuse_categories(rows, type(self).__name__)
-        if len(self.classes_) > 2:
-            raise DataError(
-                "Only binary classification is supported. The type of the target is multiclass: "
-                f"{len(self.classes_)} classes ({', '.join(map(str, self.classes_[:5]))} ...). Fit "
-                "one class against the rest: sklearn.multiclass.OneVsRestClassifier."
-            )
-        position = offset_position(self, rows)
-        if offset is not None:
-            rows, position = with_offset(rows, offset, position, self.engine)
-        rows, remarks = scaled_weights(rows, self.weight_kind, engine=self.engine)
-        seen = look(rows, engine=self.engine, model=type(self).__name__)
-        self.prevalence_ = seen.prevalence
-        setting = setting_of(self, seen, position)
-        self.offset_column_, given = position, rows
-        origin = seen.origin if setting.intercept == "free" and not self.bias_reduction else None
+        _refuse_many_classes(self.classes_)
+        rows, self.offset_column_ = self._with_offset(rows, offset)
+        rows, weight_remarks = scaled_weights(rows, self.weight_kind, engine=self.engine)
+        given = rows
+
+        # Their columns; those with a mean far from 0 are measured from it.
+        stats = summarise_columns(rows, engine=self.engine, model=type(self).__name__)
+        self.prevalence_ = stats.prevalence
+        problem = self._formulate(stats)
+        origin = stats.origin if problem.intercept == "free" and not self.bias_reduction else None
         if origin is not None:  # (Firth's fit centres by itself)
-            rows, seen = MovedRows(rows, origin), replace(seen, mean=seen.mean - origin)
-        start = self._warm(rows.n_columns, origin)
-        self.loss_, self.shape_, self.ridge_, choice = choose(self, rows, seen, setting, groups)
-        self.selection_ = None if choice is None else choice.selection
+            rows, stats = ShiftedRows(rows, origin), replace(stats, mean=stats.mean - origin)
+
+        # Loss, shape and ridge: as given, or chosen on held-out rows.
+        start = self._warm_start(rows.n_columns, origin)
+        selected = self._select(rows, stats, problem, groups)
+        self.floor_ = self._resolve_floor(selected)
+
+        # The coefficients.
         firth = None
-        if self.bias_reduction is not None:
-            firth, found = self._fit_firth(rows, position)
-        else:
+        if self.bias_reduction is None:
             found = regress(
-                rows, seen, self._loss(), self.ridge_, setting, start=start, engine=self.engine
+                rows, stats, self._loss(), self.ridge_, problem, start=start, engine=self.engine
             )
+        else:
+            firth, found = self._fit_firth(rows)
         self.coef_ = found.coef[None, : self.n_features_in_].copy()
         self.intercept_ = found.coef[-1:].copy()
-        self.floor_ = floor_of(self, self.loss_, choice)
-        remarks = [*found.remarks, *remarks, *([] if choice is None else choice.remarks)]
-        self._finish(rows, seen, setting, found, firth, remarks, begin)
-        self._back(found.coef, np.zeros(rows.n_columns) if origin is None else origin)
-        self.rows_ = inference.kept_rows(self, given, seen)
+
+        # What is known beside them: covariance, rows at probability 0 or 1, the objective.
+        objective = Objective(
+            self._loss(), problem.penalty(self.ridge_, rows.n_columns), found.free, stats
+        )
+        passes = 1 + found.solution.passes + self._diagnose(rows, objective, found, firth)
+        value = found.objective
+        if self.diagnostics and np.isnan(value):
+            value, passes = objective.value(rows, found.coef, self.engine), passes + 1
+        self._shift_back(found.coef, np.zeros(rows.n_columns) if origin is None else origin)
+        self.rows_ = self._rows_to_keep(given, stats)
         self.__dict__.pop("_likelihood", None)
+        self.report_ = FitReport(
+            converged=bool(found.solution.converged),
+            certificate=float(found.solution.certificate),
+            objective=float(value),
+            passes=int(passes),
+            seconds=time.perf_counter() - begin,
+            warnings=(
+                *found.remarks,
+                *weight_remarks,
+                *(() if selected is None else selected.remarks),
+                *self.column_profile_.remarks,
+                *self._floor_remarks(),
+                *positive_remark(self.classes_, stats.weight),
+            ),
+            proves=found.proves,
+        )
         return self
 
-    def linear_predictor(self, X: Any, offset: Any = None) -> Array:
+    # --- steps of the fit -------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_parameters(self, self._parameters)
+        firth, logistic = self.bias_reduction is not None, self.loss == "logistic"
+        if firth and not (logistic and self.ridge == 0 and self.fit_intercept):
+            raise UsageError(
+                "{argument} needs {logistic}, {none} and {intercept}, got {loss}, {ridge} and "
+                "{fitted}: Firth's penalty takes the place of a ridge in logistic regression.",
+                code="firth-needs-logistic",
+                argument=Argument("bias_reduction", self.bias_reduction),
+                logistic=Argument("loss", "logistic"),
+                none=Argument("ridge", 0),
+                intercept=Argument("fit_intercept", True),
+                loss=Argument("loss", self.loss),
+                ridge=Argument("ridge", self.ridge),
+                fitted=Argument("fit_intercept", self.fit_intercept),
+            )
+        if self.domain == "paper" and self.loss != "gev-canonical":
+            raise UsageError(
+                "{argument} is the constraint set of {canonical}, got {loss}.",
+                code="domain-needs-canonical",
+                argument=Argument("domain", "paper"),
+                canonical=Argument("loss", "gev-canonical"),
+                loss=Argument("loss", self.loss),
+                line=Argument("domain", "line"),
+                remedy="Pass {canonical}, or {line}.",
+            )
+
+    def _with_offset(self, rows: Rows, offset: ArrayLike | None) -> tuple[Rows, int | None]:
+        """Return rows and the position of the column whose coefficient is 1."""
+        names = list(getattr(self, "feature_names_in_", range(rows.n_columns)))
+        position = None
+        if self.offset in names:
+            position = names.index(self.offset)
+        elif isinstance(self.offset, (int, np.integer)) and 0 <= self.offset < rows.n_columns:
+            position = int(self.offset)
+        elif self.offset is not None:
+            raise UsageError(
+                "{argument} is not a column of X, which has {columns}.",
+                code="unknown-column",
+                argument=Argument("offset", self.offset),
+                columns=listed([repr(name) for name in names], most=8),
+                remedy="Name one of them, or pass fit(X, y, offset=values).",
+            )
+        if offset is None:
+            return rows, position
+        if position is not None or not isinstance(rows, ArrayRows):
+            raise UsageError(
+                "fit(..., offset=values) takes an array as X, and no column as offset beside it.",
+                code="offset-twice",
+                column=Argument("offset", "column", call="RareClassifier"),
+                remedy="For Rows name the column: {column}.",
+            )
+        return append_offset(rows, offset, self.engine), rows.n_columns
+
+    def _formulate(self, stats: ColumnSummary) -> Formulation:
+        """Return the problem to solve, apart from its loss and ridge."""
+        intercept = "penalised" if self.penalize_intercept else "free"
+        intercept = intercept if self.fit_intercept else "none"
+        # Beside a free intercept columns are as good as centred; else their size counts, not only
+        # their standard deviation, and a constant column is penalised like others.
+        units = stats.std if intercept == "free" else np.hypot(stats.std, stats.mean)
+        return Formulation(
+            intercept,
+            self.offset_column_,
+            self.domain,
+            self.tol,
+            self.max_passes,
+            units if self.standardize else None,
+        )
+
+    def _select(
+        self, rows: Rows, stats: ColumnSummary, problem: Formulation, groups: ArrayLike | None
+    ) -> Selected | None:
+        """Set loss_, shape_, ridge_ and selection_; return the choice where there was one."""
+        gev = self.loss == "auto" or self.loss.startswith("gev")
+        candidates = self._candidates(stats, gev)
+        self.selection_ = None
+        self.loss_, self.shape_ = self.loss, candidates.shapes[0]
+        self.ridge_ = candidates.ridges[0]
+        if self.ridge != "auto" and self.loss != "auto" and not (gev and self.shape == "auto"):
+            return None
+        seed = 0 if self.random_state is None else self.random_state
+        if not isinstance(seed, (int, np.integer)):
+            seed = int(check_random_state(seed).randint(2**31 - 1))
+        least = FLOORS[0] if self.floor == "auto" else float(self.floor)
+        validation = CrossValidation(
+            self.select_by,
+            self.cv,
+            floor=least if gev else 0.0,
+            seed=int(seed),
+            groups=groups,
+            tune_floor=self.floor == "auto",
+        )
+        found = select(
+            rows,
+            stats,
+            candidates,
+            problem,
+            validation,
+            engine=self.engine,
+            progress=self.progress,
+        )
+        self.selection_ = found.selection
+        self.loss_, self.shape_ = found.loss, found.selection.shape
+        self.ridge_ = found.selection.ridge
+        return found
+
+    def _candidates(self, stats: ColumnSummary, gev: bool) -> Candidates:
+        """Return what loss, shape and ridge are chosen from: one each where they are given."""
+        shapes: tuple[float, ...] = (np.nan,)
+        if gev and self.shape != "auto":
+            shapes = (float(self.shape),)
+        elif gev and (self.shapes is None or isinstance(self.shapes, str)):
+            shapes = COARSE_SHAPES if self.loss == "auto" else PAPER_SHAPES
+        elif gev and self.shapes is not None:
+            shapes = tuple(float(shape) for shape in self.shapes)
+        furthest = None
+        if self.ridge != "auto":
+            ridges: tuple[float, ...] = (float(self.ridge),)
+        elif self.ridges is not None:
+            ridges = tuple(sorted(float(ridge) for ridge in self.ridges))
+        elif not self.standardize:
+            ridges = PAPER_RIDGES
+        else:  # relative to the information of a standardised column at the base rate
+            unit = stats.total * stats.prevalence * (1.0 - stats.prevalence)
+            ridges = tuple(unit * ridge for ridge in RELATIVE_RIDGES)
+            furthest = (unit * FURTHEST[0], unit * FURTHEST[1])
+        continuous = isinstance(self.shapes, str)
+        return Candidates(self.loss, shapes, ridges, furthest, continuous)
+
+    def _resolve_floor(self, selected: Selected | None) -> float:
+        """Return the weight of the prevalence in every probability."""
+        if self.floor != "auto":
+            return float(self.floor)
+        if not self.loss_.startswith("gev"):
+            return 0.0
+        return FLOORS[0] if selected is None else selected.floor
+
+    def _warm_start(self, k: int, origin: Array | None) -> Array | None:
+        if not self.warm_start or not hasattr(self, "coef_") or self.coef_.shape[1] != k:
+            return None
+        moved = 0.0 if origin is None else self.coef_[0] @ origin
+        return np.append(self.coef_[0], self.intercept_ + moved)
+
+    def _fit_firth(self, rows: Rows) -> tuple[FirthFit, FittedRegression]:
+        """Fit by Firth's penalised likelihood; return the fit and its point, intercept last."""
+        offset, k = self.offset_column_, rows.n_columns
+        fit = point = fit_firth(rows, offset=offset, tol=self.tol, engine=self.engine)
+        if self.bias_reduction == "flic":
+            point = flic_intercept(rows, fit, engine=self.engine)
+        coef = np.zeros(k + 1)
+        coef[fit.design.columns] = point.coef[1:]
+        coef[-1] = point.coef[0]
+        if offset is not None:
+            coef[offset] = 1.0
+        free = np.zeros(k + 1, dtype=bool)
+        free[fit.design.columns[fit.design.kept]] = True
+        free[-1] = True
+        remarks: tuple[Problem, ...] = ()
+        if fit.dropped:
+            what = "Constant columns and combinations of others"
+            remarks = (unfitted_columns("repeated-columns", what, list(fit.dropped)),)
+        if not point.converged:
+            remarks += (
+                Problem(
+                    "The fit did not converge: gradient norm {certificate:.2g} after {passes:,} "
+                    "passes.",
+                    code="not-converged",
+                    certificate=point.gradient_norm,
+                    passes=point.passes,
+                    remedy="Check the scale of the weights.",
+                ),
+            )
+        solution = OptimizerResult(
+            coef, fit.gradient_norm, point.converged, fit.passes, fit.passes, np.zeros(0)
+        )
+        return fit, FittedRegression(coef, solution, -fit.objective, "gradient norm", remarks, free)
+
+    def _diagnose(
+        self, rows: Rows, objective: Objective, found: FittedRegression, firth: FirthFit | None
+    ) -> int:
+        """Set covariance_ and floored_rows_; return the passes over the rows that it took."""
+        survey, passes = self.weight_kind == "survey", 0
+        self.covariance_: Array | None = None
+        fixed = self.selection_ is None and self.domain == "line"
+        if firth is not None and not survey:
+            self.covariance_ = firth.covariance(rows.n_columns)
+        elif (firth is not None or self.diagnostics) and fixed:
+            self.covariance_ = inference.covariance(
+                rows, objective, found.coef, survey, self.engine
+            )
+            passes += 1
+        self.floored_rows_ = 0
+        if self.diagnostics and self.loss_.startswith("gev"):
+            ends = (self._link().support, found.coef)
+            self.floored_rows_ = int(rows.fold(outside_support, ends, engine=self.engine))
+            passes += 1
+        return passes
+
+    def _shift_back(self, coef: Array, origin: Array) -> None:
+        """Turn what was found in columns measured from an origin into the columns as given."""
+        self.origin_ = origin
+        self.intercept_ -= coef[:-1] @ origin
+        self.covariance_at_origin_ = self.covariance_
+        if self.covariance_ is not None:
+            back = np.eye(len(coef))
+            back[-1, :-1] = -origin
+            self.covariance_ = np.asarray(back @ self.covariance_ @ back.T)
+
+    def _rows_to_keep(self, rows: Rows, stats: ColumnSummary) -> dict[str, Array] | None:
+        """Return a copy of the rows that profile and Laplace intervals go back to, or None.
+
+        Only a logistic fit without penalty has such intervals. A copy, so that nobody can change
+        it; in model files too, so that intervals are the same after `load`.
+        """
+        size = float(stats.count.sum()) * rows.n_columns
+        if not self.keep_rows or not self._has_likelihood() or size > MOST_KEPT:
+            return None
+        X, y, weight = rows.fold(rows_that_count, None, engine=self.engine, merge=append_rows)
+        return {"X": X, "y": y, "weight": weight}
+
+    def _floor_remarks(self) -> list[Problem]:
+        if not self.floored_rows_:
+            return []
+        return [
+            Problem(
+                "{count:,} training rows lie outside the link's support, where the probability is "
+                "0 or 1: it is mixed with the prevalence at weight {floor:g}.",
+                code="floored-rows",
+                count=self.floored_rows_,
+                floor=self.floor_,
+            )
+        ]
+
+    # --- predictions ------------------------------------------------------------------------------
+
+    def linear_predictor(self, X: ArrayLike | Rows, offset: ArrayLike | None = None) -> Array:
         """Return the score of each row: the link's inverse maps it to a probability."""
         check_is_fitted(self)
         self._require_offset(offset)
         rows = rows_to_predict(self, X, engine=self.engine, holes=False)
         params = (self.coef_[0], float(self.intercept_[0]))
         scores = rows.map(linear_scores, params, engine=self.engine)
-        inference.refuse_missing(scores, type(self).__name__)
-        return scores if offset is None else scores + finite_vector(offset, len(scores))
+        return self._complete(scores, offset)
 
-    def decision_function(self, X: Any, offset: Any = None) -> Array:
+    def decision_function(self, X: ArrayLike | Rows, offset: ArrayLike | None = None) -> Array:
         """Return the score above the one where both classes are equally probable."""
         scores = self.linear_predictor(X, offset)
         even = (0.5 - self.floor_ * self.prevalence_) / max(1.0 - self.floor_, 1e-300)
         even = float(np.clip(even, 1e-12, 1.0 - 1e-12))
         return np.asarray(scores - self._link().forward(np.array([even])))
 
-    def predict_proba(self, X: Any, offset: Any = None) -> Array:
+    def predict_proba(self, X: ArrayLike | Rows, offset: ArrayLike | None = None) -> Array:
         """Return the probability of each class, shape (n, 2)."""
         scores = self.linear_predictor(X, offset)
         link = self._link()
-        positive = mixed(link.inverse(scores), self.floor_, self.prevalence_)
-        negative = mixed(link.complement(scores), self.floor_, 1.0 - self.prevalence_)
+        positive = mix_with_prevalence(link.inverse(scores), self.floor_, self.prevalence_)
+        negative = mix_with_prevalence(link.complement(scores), self.floor_, 1.0 - self.prevalence_)
         return np.column_stack([negative, positive])
 
-    def predict_log_proba(self, X: Any, offset: Any = None) -> Array:
+    def predict_log_proba(self, X: ArrayLike | Rows, offset: ArrayLike | None = None) -> Array:
         """Return the logarithm of the probability of each class, shape (n, 2)."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X, offset)))
 
-    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+    def predict(self, X: ArrayLike | Rows, offset: ArrayLike | None = None) -> NDArray[Any]:
         """Return the more probable class of each row."""
         positive = self.decision_function(X, offset) > 0
         return np.asarray(self.classes_[positive.astype(int)])
 
-    def coef_interval(self, *, level: float = 0.9, method: str = "auto") -> Any:
+    def _loss(self) -> Loss:
+        return loss_of(self.loss_, self.shape_ if self.loss_.startswith("gev") else None)
+
+    def _link(self) -> Link:
+        return self._loss().link
+
+    def _require_offset(self, offset: ArrayLike | None) -> None:
+        if offset is None and self.offset_column_ == self.n_features_in_:
+            raise UsageError(
+                "This model was fitted with an offset for each row, and these rows have none.",
+                code="offset-needed",
+                offset=Argument("offset", ..., call="predict_proba"),
+                remedy="Pass one number per row: {offset}.",
+            )
+
+    def _complete(self, scores: Array, offset: ArrayLike | None) -> Array:
+        """Return scores with their offset; refuse those of rows with a missing value."""
+        missing = np.flatnonzero(np.isnan(scores))
+        if len(missing):
+            raise DataError(
+                "Row {row:,} has a missing value, and {model} needs complete rows.",
+                code="missing-value",
+                row=int(missing[0]),
+                model=type(self).__name__,
+                remedy="Impute it, or leave the row out.",
+            )
+        return scores if offset is None else scores + read_offset(offset, len(scores))
+
+    # --- intervals --------------------------------------------------------------------------------
+
+    def coef_interval(self, *, level: float = 0.9, method: str = "auto") -> Interval:
         """Return intervals of [coef_, intercept_]: a record with value, low and high.
 
         Parameters
@@ -353,10 +714,23 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             profile is asked for and the model holds no training rows: see `keep_rows`.
         """
         check_is_fitted(self)
-        return inference.coef_interval(self, level, method)
+        level, method = self._interval_method(level, method, ("auto", "profile", "wald"))
+        if method == "wald":
+            value = np.append(self.coef_[0], self.intercept_)
+            return inference.wald_coefficients(value, self._standard_errors(), level)
+        fit, rows = self._likelihood_fit(method), self._training_rows()
+        found = inference.profile_coefficients(rows, fit, self.n_features_in_, level, self.engine)
+        if self.bias_reduction == "flic":  # the ends are those of Firth's intercept
+            np.asarray(found.value)[-1] = self.intercept_[0]
+        return found
 
     def predict_interval(
-        self, X: Any, *, level: float = 0.9, method: str = "auto", offset: Any = None
+        self,
+        X: ArrayLike | Rows,
+        *,
+        level: float = 0.9,
+        method: str = "auto",
+        offset: ArrayLike | None = None,
     ) -> Array:
         """Return the lower and upper end of each row's probability, shape (n, 2).
 
@@ -373,12 +747,191 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         self._require_offset(offset)
-        return inference.predict_interval(self, X, level, method, offset)
+        words = ("auto", "profile", "laplace", "wald")
+        level, method = self._interval_method(level, method, words)
+        if method == "wald":
+            ends = self._wald_ends(X, offset, level)
+        elif self.offset_column_ is not None:
+            raise UsageError(
+                "{argument} does not take offsets yet.",
+                code="offset-not-supported",
+                argument=Argument("method", method),
+                wald=Argument("method", "wald"),
+                remedy="Pass {wald} for this model.",
+            )
+        else:
+            fit = self._likelihood_fit(method)
+            rows = rows_to_predict(self, X, engine=self.engine, holes=False)
+            points = np.concatenate([block.X for block in rows.blocks()])
+            found = (
+                inference.laplace_interval(fit, x=points, level=level)
+                if method == "laplace"
+                else inference.profile_interval(
+                    self._training_rows(), fit, x=points, level=level, engine=self.engine
+                )
+            )
+            ends = [expit(np.atleast_1d(end)) for end in (found.low, found.high)]
+        mixed = [mix_with_prevalence(end, self.floor_, self.prevalence_) for end in ends]
+        return np.column_stack(mixed)
 
-    def summary(self, *, level: float = 0.9, method: str = "auto") -> inference.Summary:
+    def summary(self, *, level: float = 0.9, method: str = "auto") -> Summary:
         """Return a table of coefficients with errors and intervals; print it to read."""
         check_is_fitted(self)
-        return inference.summary(self, level, method)
+        k = self.n_features_in_
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(k)])
+        value = np.append(self.coef_[0], self.intercept_)
+        columns: dict[str, list[Any]] = {
+            "term": [*map(str, names), "intercept"],
+            "coef": value.tolist(),
+        }
+        notes = [str(self.report_)]
+        if self.floor_ > 0:
+            notes.append(
+                f"floor: probabilities are mixed with the prevalence {short(self.prevalence_)} at "
+                f"weight {self.floor_:g} ({self.floored_rows_:,} training rows needed it)"
+            )
+        if self.selection_ is not None:
+            notes.append(str(self.selection_))
+            notes.append(
+                "no standard errors: shape or ridge was chosen on these rows, and intervals around "
+                "a tuned fit cover less than they promise"
+            )
+        elif self.covariance_ is not None:
+            kept = getattr(self, "rows_", None)
+            if method == "auto" and self._has_likelihood() and kept is None:
+                method = "wald"
+                notes.append("no profile intervals: the model holds no training rows (keep_rows)")
+            found = self.coef_interval(level=level, method=method)
+            columns |= inference.wald_columns(value, self._standard_errors())
+            columns["low"] = np.asarray(found.low).tolist()
+            columns["high"] = np.asarray(found.high).tolist()
+            if kept is not None:
+                n = len(kept["y"])
+                notes.append(f"kept for intervals: {n:,} training rows, in files too (keep_rows)")
+            robust = ", robust errors for survey weights" if self.weight_kind == "survey" else ""
+            notes.append(
+                f"low, high: {100 * level:g} % {found.method} intervals; error, z, p: Wald{robust}"
+            )
+        return Summary(self._title(), columns, tuple(notes))
+
+    def _title(self) -> str:
+        if self.bias_reduction is not None:
+            return f"logistic, bias reduction: {self.bias_reduction}"
+        shape = "" if np.isnan(self.shape_) else f", shape {self.shape_:g}"
+        how = "ridge on standardised columns" if self.standardize and self.ridge_ > 0 else "ridge"
+        return f"{self.loss_}{shape}, {how} {self.ridge_:.4g}"
+
+    def _interval_method(
+        self, level: float, method: str, words: Sequence[str]
+    ) -> tuple[float, str]:
+        """Return level and method of an interval; refuse intervals of a tuned fit."""
+        if self.selection_ is not None:
+            raise self._tuned()
+        refuse_word("method", method, words)
+        if method == "auto":
+            method = "profile" if self._has_likelihood() else "wald"
+        return read_level(level), method
+
+    def _tuned(self) -> UsageError:
+        """Return the error for intervals of a fit that was tuned on the same rows."""
+        chosen = [f"loss {self.loss_!r}"] if self.loss == "auto" else []
+        for name in ("shape", "ridge"):
+            value = getattr(self, f"{name}_")
+            if getattr(self, name) == "auto" and not np.isnan(value):
+                chosen.append(f"{name} {value:.4g}")
+        return UsageError(
+            "{chosen} {were} chosen on these same rows, and intervals around a tuned fit cover far "
+            "less than they promise (.73 to .84 instead of .90 in simulations).",
+            code="tuned-fit",
+            chosen=listed(chosen),
+            were="was" if len(chosen) == 1 else "were",
+            untuned=Phrase(
+                "RareClassifier('logistic', ridge=0, bias_reduction='flic')",
+                "`scarce fit --model rare --loss logistic --ridge 0 --bias-reduction flic`",
+            ),
+            remedy="Fit {untuned} on the same rows: its intervals keep what they promise.",
+        )
+
+    def _has_likelihood(self) -> bool:
+        """Whether profile and Laplace intervals exist for this fit."""
+        plain = self.loss_ == "logistic" and self.ridge_ == 0 and self.fit_intercept
+        return bool(plain and self.selection_ is None and self.weight_kind == "frequency")
+
+    def _training_rows(self) -> Rows:
+        kept = getattr(self, "rows_", None)
+        if kept is None:
+            raise UsageError(
+                "Profile and Laplace intervals go back to the training rows, and this model holds "
+                "none: they are kept with {keep} and up to {most:,} values.",
+                code="rows-not-kept",
+                keep=Argument("keep_rows", True),
+                most=MOST_KEPT,
+                wald=Argument("method", "wald"),
+                remedy=["Fit it again with {keep}.", "Or pass {wald}."],
+            )
+        return ArrayRows(kept["X"], kept["y"], weight=kept["weight"], classes=[0, 1], check=False)
+
+    def _likelihood_fit(self, method: str) -> FirthFit:
+        """Return the logistic fit that an interval of this method is built around."""
+        if not self._has_likelihood():
+            survey = " and survey weights, which have no likelihood"
+            raise UsageError(
+                "{argument} needs {logistic} with {none} and an intercept; this is {loss!r} with "
+                "ridge {ridge:g}{survey}.",
+                code="no-likelihood",
+                argument=Argument("method", method),
+                logistic=Argument("loss", "logistic"),
+                none=Argument("ridge", 0),
+                loss=self.loss_,
+                ridge=self.ridge_,
+                survey=survey if self.weight_kind == "survey" else "",
+                wald=Argument("method", "wald"),
+                remedy="Pass {wald}, or fit that.",
+            )
+        penalty = "normal" if method == "laplace" else "firth" if self.bias_reduction else "none"
+        known: dict[str, FirthFit] = self.__dict__.setdefault("_likelihood", {})
+        if penalty not in known:
+            known[penalty] = fit_firth(
+                self._training_rows(),
+                offset=self.offset_column_,
+                penalty=penalty,
+                tol=self.tol,
+                engine=self.engine,
+            )
+        return known[penalty]
+
+    def _covariance(self) -> Array:
+        if self.covariance_ is None:
+            raise UsageError(
+                "This fit holds no covariance.",
+                code="no-covariance",
+                diagnostics=Argument("diagnostics", True),
+                line=Argument("domain", "line"),
+                remedy="Fit with {diagnostics} and {line}.",
+            )
+        return self.covariance_
+
+    def _standard_errors(self) -> Array:
+        own = np.append(np.arange(self.n_features_in_), -1)
+        return np.asarray(np.sqrt(np.diag(self._covariance()))[own])
+
+    def _wald_ends(
+        self, X: ArrayLike | Rows, offset: ArrayLike | None, level: float
+    ) -> list[Array]:
+        """Return both ends of each row's probability, before the floor."""
+        rows = rows_to_predict(self, X, engine=self.engine, holes=False)
+        k = self.n_features_in_
+        own = np.append(np.arange(k), len(self._covariance()) - 1)
+        assert self.covariance_at_origin_ is not None
+        matrix = self.covariance_at_origin_[np.ix_(own, own)]
+        params = (matrix, self.origin_[:k], self.coef_[0], float(self.intercept_[0]))
+        score, error = rows.map(inference.score_errors, params, engine=self.engine).T
+        score = self._complete(score, offset)
+        wide = ndtri(0.5 + level / 2) * error
+        link = self._link()
+        return [link.inverse(score - wide), link.inverse(score + wide)]
+
+    # --- scikit-learn and model files -------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -390,117 +943,89 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state.pop("_likelihood", None)  # made again from the rows that were kept
         return state
 
-    def _require_offset(self, offset: Any) -> None:
-        if offset is None and self.offset_column_ == self.n_features_in_:
-            raise UsageError(
-                "This model was fitted with an offset for each row, and none was given for these. "
-                "Pass offset= with one number per row, such as predict_proba(X, offset=values)."
-            )
-
-    def _loss(self) -> Any:
-        return loss_of(self.loss_, self.shape_ if self.loss_.startswith("gev") else None)
-
-    def _link(self) -> Link:
-        link: Link = self._loss().link
-        return link
-
-    def _warm(self, k: int, origin: Array | None) -> Array | None:
-        if not self.warm_start or not hasattr(self, "coef_") or self.coef_.shape[1] != k:
-            return None
-        moved = 0.0 if origin is None else self.coef_[0] @ origin
-        return np.append(self.coef_[0], self.intercept_ + moved)
-
-    def _fit_firth(self, rows: Rows, position: int | None) -> tuple[FirthFit, Regression]:
-        fit = fit_firth(rows, offset=position, tol=self.tol, engine=self.engine)
-        point = fit
-        if self.bias_reduction == "flic":
-            point = flic_intercept(rows, fit, engine=self.engine)
-        return fit, inference.as_regression(point, fit, rows.n_columns, position)
-
-    def _finish(
-        self,
-        rows: Rows,
-        seen: Look,
-        setting: Setting,
-        found: Regression,
-        firth: FirthFit | None,
-        remarks: list[str],
-        begin: float,
-    ) -> None:
-        """Evaluate what the reader wants to know beside the coefficients."""
-        penalty = setting.penalty(self.ridge_, rows.n_columns)
-        task = Task(self._loss(), penalty, found.free, seen)
-        survey = self.weight_kind == "survey"
-        self.covariance_: Array | None = None
-        extra, objective = 0, found.objective
-        if firth is not None and not survey:
-            self.covariance_ = inference.firth_covariance(firth, rows.n_columns, setting)
-        elif (firth is not None or self.diagnostics) and (
-            self.selection_ is None and self.domain == "line"
-        ):
-            self.covariance_ = inference.covariance(rows, task, found.coef, survey, self.engine)
-            extra += 1
-        self.floored_rows_ = 0
-        if self.diagnostics and self.loss_.startswith("gev"):
-            ends = (task.loss.link.support, found.coef)
-            self.floored_rows_ = int(rows.fold(outside, ends, engine=self.engine))
-            extra += 1
-        if self.diagnostics and np.isnan(objective):
-            value = task.sums(rows, found.coef, False, self.engine, value=True).value
-            objective = value + 0.5 * float(task.penalty @ found.coef**2)
-            extra += 1
-        remarks = [*remarks, *self._remarks(seen)]
-        self.report_ = FitReport(
-            converged=bool(found.solution.converged),
-            certificate=float(found.solution.certificate),
-            objective=float(objective),
-            passes=int(found.solution.passes + extra + 1),
-            seconds=time.perf_counter() - begin,
-            warnings=tuple(remarks),
-            proves=found.proves,
-        )
-
-    def _back(self, coef: Array, origin: Array) -> None:
-        """Turn what was found in columns measured from an origin into the columns as given."""
-        self.origin_ = origin
-        self.intercept_ -= coef[:-1] @ origin
-        self.covariance_at_origin_ = self.covariance_
-        if self.covariance_ is not None:
-            back = np.eye(len(coef))
-            back[-1, :-1] = -origin
-            self.covariance_ = np.asarray(back @ self.covariance_ @ back.T)
-
-    def _remarks(self, seen: Look) -> list[str]:
-        remarks = []
-        if self.floored_rows_:
-            remarks.append(
-                f"{self.floored_rows_:,} training rows lie outside the link's support, where the "
-                f"probability is 0 or 1: mixed with the prevalence at weight {self.floor_:g}."
-            )
-        remarks += positive_remark(self.classes_, seen.weight)
-        return [*self.column_profile_.remarks, *remarks]
-
     def _check_loaded(self) -> None:
         """Refuse a model file whose parts do not belong together."""
-        check_parameters(self)
+        self._check_parameters()
         if not hasattr(self, "classes_"):
             return
         if not hasattr(self, "loss_"):
-            raise DataError("The file is of an earlier version. Fit the model again.")
-        if np.shape(self.classes_) != (2,):
-            raise DataError("classes_ are not two.")
+            raise DataError(
+                "The file is of an earlier version.",
+                code="old-model",
+                remedy="Fit the model again.",
+            )
         k = self.n_features_in_
         refuse_array("coef_", getattr(self, "coef_", None), (1, k))
         refuse_array("intercept_", getattr(self, "intercept_", None), (1,))
-        inference.check_kept_rows(getattr(self, "rows_", None), k)
-        if not (0 <= self.floor_ <= 1 and 0 < self.prevalence_ < 1):
-            raise DataError("floor_ or prevalence_ is out of range.")
-        if not all(isinstance(vars(self).get(n), (int, float)) for n in ("shape_", "ridge_")):
-            raise DataError("shape_ or ridge_ is not a number.")
         refuse_word("loss_", self.loss_, LOSSES)
-        if not isinstance(self.offset_column_, (int, type(None))):
-            raise DataError("offset_column_ is not the position of a column.")
+        sound = {
+            "classes_": np.shape(self.classes_) == (2,),
+            "rows_": _are_training_rows(getattr(self, "rows_", None), k),
+            "floor_": 0 <= self.floor_ <= 1,
+            "prevalence_": 0 < self.prevalence_ < 1,
+            "shape_": isinstance(vars(self).get("shape_"), (int, float)),
+            "ridge_": isinstance(vars(self).get("ridge_"), (int, float)),
+            "offset_column_": isinstance(self.offset_column_, (int, type(None))),
+        }
+        wrong = [name for name, fine in sound.items() if not fine]
+        if wrong:
+            raise DataError(
+                "{attribute} has a value that no fit gives.",
+                code="damaged-model",
+                attribute=wrong[0],
+            )
         self._link()
+
+
+def _refuse_many_classes(classes: NDArray[Any]) -> None:
+    if len(classes) > 2:
+        raise DataError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            "{count} classes ({classes}).",
+            code="too-many-classes",
+            count=len(classes),
+            classes=listed([str(one) for one in classes], most=5),
+            remedy="Fit one class against the rest: sklearn.multiclass.OneVsRestClassifier.",
+        )
+
+
+def _are_training_rows(kept: object, n_columns: int) -> bool:
+    """Whether the rows in a model file are training rows of a logistic regression, or None."""
+    if not isinstance(kept, dict) or set(kept) != {"X", "y", "weight"}:
+        return kept is None
+    X, y, weight = (np.asarray(kept[name]) for name in ("X", "y", "weight"))
+    return (
+        X.ndim == 2
+        and X.shape[1] in (n_columns, n_columns + 1)
+        and y.shape == weight.shape == (len(X),)
+        and all(bool(np.isfinite(part).all()) for part in (X, y, weight))
+        and set(np.unique(y)) == {0.0, 1.0}
+        and bool((weight > 0).all())
+    )
+
+
+def read_offset(offset: ArrayLike, n_rows: int) -> Array:
+    """Return an offset as one finite number per row."""
+    refuse_length(offset, n_rows, "offset")
+    values = column(offset, "offset")
+    refuse_not_finite(values, "offset")
+    return values
+
+
+def append_offset(rows: ArrayRows, offset: ArrayLike, engine: Engine) -> ArrayRows:
+    """Return rows with the offset as their last column."""
+    blocks = list(rows.blocks())
+    X = np.concatenate([block.X for block in blocks])
+    weights = [block.weight for block in blocks if block.weight is not None]
+    return ArrayRows(
+        np.column_stack([X, read_offset(offset, len(rows))]),
+        np.concatenate([block.y for block in blocks if block.y is not None]),
+        weight=np.concatenate(weights) if weights else None,
+        names=[*rows.names, "offset"],
+        classes=rows.classes,
+        engine=engine,
+        check=False,
+    )
 
 
 def linear_scores(block: Block, params: tuple[Array, float]) -> Array:
@@ -509,9 +1034,17 @@ def linear_scores(block: Block, params: tuple[Array, float]) -> Array:
     return np.asarray(block.X @ slopes + constant)
 
 
-def outside(block: Block, params: tuple[tuple[float, float], Array]) -> int:
+def outside_support(block: Block, params: tuple[tuple[float, float], Array]) -> int:
     """Kernel: training rows whose score lies at or beyond the ends of a link's support."""
     (low, high), coef = params
-    X, _, _ = counting(block, True)
+    X, _, _ = labelled_rows(block, True)
     scores = X @ coef[:-1] + coef[-1]
     return int(np.count_nonzero((scores <= low) | (scores >= high)))
+
+
+def rows_that_count(block: Block, _: None) -> tuple[Array, Array, Array]:
+    """Kernel: copies of the labelled rows with weight above 0."""
+    y, weight = labels_and_weights(block, True)
+    assert weight is not None
+    kept = np.flatnonzero(weight > 0)
+    return block.X[kept], y[kept], weight[kept]

@@ -1,46 +1,55 @@
-"""One penalised linear regression: from rows and a loss to coefficients, by the method they need.
+"""One penalised linear regression: from rows and a loss to coefficients, by the solver they need.
 
     convex loss                     Newton on folds (newton.py)
     GEV with the log loss           downhill from several starts (descent.py)
     the paper's constraint set      a log barrier (descent.py)
     more columns than rows          the same problem in as many columns as there are rows
 
-Says what is not determined by the data (constant and repeated columns), and refuses what has no
-answer: classes that the columns tell apart perfectly, without a penalty.
+Names columns that the data do not determine (constant and repeated ones), and refuses what has no
+answer: classes that the columns separate, without a penalty.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh, eigvalsh
+from numpy.typing import NDArray
 
-from scarce.engine.block import Array
+from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
 from scarce.engine.memory import ArrayRows, decode
 from scarce.engine.rows import Rows
-from scarce.errors import DataError
-from scarce.linear.descent import descend_from, inside, within_support
-from scarce.linear.losses import CanonicalLoss
-from scarce.linear.newton import Frame, Solution, Task, independent, minimise
-from scarce.linear.separation import FADED, SUSPECT, separating
-from scarce.linear.sums import Look
-from scarce.linear.sums import look as look_at
-
-SOME_ROWS = 2_000  # enough to see how columns hang together
+from scarce.errors import Argument, Problem, listed
+from scarce.linear.descent import (
+    SHOWN,
+    SOME_ROWS,
+    SeparationCheck,
+    descend_from,
+    minimise_within_support,
+    move_inside_support,
+)
+from scarce.linear.links import Link
+from scarce.linear.losses import CanonicalLoss, Loss
+from scarce.linear.newton import (
+    Objective,
+    OptimizerResult,
+    StandardCoordinates,
+    independent_columns,
+    minimise,
+)
+from scarce.linear.sums import ColumnSummary, summarise_columns
 
 
 @dataclass(frozen=True)
-class Setting:
-    """How a regression is to be done, apart from loss and ridge.
+class Formulation:
+    """What is solved and how exactly, apart from the loss and the ridge.
 
     Parameters
     ----------
     intercept : {"free", "penalised", "none"}
     offset : int or None
-        Position of a column whose coefficient is 1 and not sought.
+        Position of a column whose coefficient is 1 and not fitted.
     domain : {"line", "paper"}
     tol : float
         Certificate to stop at.
@@ -66,317 +75,288 @@ class Setting:
             penalty[self.offset] = 0.0
         return penalty
 
-    def free(self, look: Look) -> Array:
-        """Say which coefficients are sought: a constant column adds nothing to an intercept."""
-        free = np.ones(len(look.mean) + 1, dtype=bool)
+    def free(self, stats: ColumnSummary) -> NDArray[np.bool_]:
+        """Return which coefficients are fitted: constant columns add nothing to an intercept."""
+        free = np.ones(len(stats.mean) + 1, dtype=bool)
         if self.intercept == "free":
-            free[:-1] = look.spread > 0
+            free[:-1] = stats.std > 0
         free[-1] = self.intercept != "none"
         if self.offset is not None:
             free[self.offset] = False
         return free
 
-    def start(self, look: Look, link: Any) -> Array:
+    def start(self, stats: ColumnSummary, link: Link) -> Array:
         """Return the constant prediction: the prevalence, or a score of 0 without intercept."""
-        start = np.zeros(len(look.mean) + 1)
+        start = np.zeros(len(stats.mean) + 1)
         if self.intercept != "none":
-            start[-1] = float(link.forward(np.array([look.prevalence]))[0])
+            start[-1] = float(link.forward(np.array([stats.prevalence]))[0])
         if self.offset is not None:
             start[self.offset] = 1.0
             if self.intercept != "none":
-                start[-1] -= look.mean[self.offset]
+                start[-1] -= stats.mean[self.offset]
         return start
 
 
 @dataclass(frozen=True)
-class Regression:
+class FittedRegression:
     """A fitted regression.
 
     Attributes
     ----------
     coef : ndarray of shape (k + 1,)
         Slopes, then the intercept.
-    solution : Solution
+    solution : OptimizerResult
     objective : float
         nan where it was not evaluated.
     proves : str
         What the certificate is.
-    remarks : tuple of str
+    remarks : tuple of Problem
     free : ndarray of bool, shape (k + 1,)
         Coefficients that the data determine.
     """
 
     coef: Array
-    solution: Solution
+    solution: OptimizerResult
     objective: float
     proves: str
-    remarks: tuple[str, ...]
-    free: Array
+    remarks: tuple[Problem, ...]
+    free: NDArray[np.bool_]
 
 
 def regress(
     rows: Rows,
-    look: Look,
-    loss: Any,
+    stats: ColumnSummary,
+    loss: Loss,
     ridge: float,
-    setting: Setting,
+    problem: Formulation,
     *,
     start: Array | None = None,
     thorough: bool = True,
     engine: Engine = None,
-) -> Regression:
-    """Fit one regression; see Setting.
+) -> FittedRegression:
+    """Fit one regression; see `Formulation`.
 
     `start` is a warm start, not used where the constant prediction is a better one; with
     `thorough`, a loss that is not convex is tried from others too.
     """
     k = rows.n_columns
-    if ridge > 0 and k > len(rows) and setting.offset is None and setting.domain == "line":
-        return _in_fewer_columns(rows, look, loss, ridge, setting, engine)
-    free = setting.free(look)
-    remarks = _constant(rows, look, setting)
+    if ridge > 0 and k > len(rows) and problem.offset is None and problem.domain == "line":
+        return _in_fewer_columns(rows, stats, loss, ridge, problem, engine)
+    free = problem.free(stats)
+    remarks = _constant_columns(rows, stats, problem)
     if ridge == 0 and free[:-1].any():
-        free, repeated = _without_repeats(rows, look, loss, setting, free, engine)
+        free, repeated = _without_repeats(rows, stats, loss, problem, free, engine)
         remarks += repeated
-    task = Task(loss, setting.penalty(ridge, k), free, look)
-    cold = setting.start(look, loss.link)
-    if not smooth(loss) or setting.domain == "paper":
-        cold = inside(rows, task, getattr(loss.link, "shape", 0.0), cold, engine)
+    objective = Objective(loss, problem.penalty(ridge, k), free, stats)
+    shape = getattr(loss.link, "shape", 0.0)
+    cold = problem.start(stats, loss.link)
+    if not newton_applies(loss) or problem.domain == "paper":
+        cold = move_inside_support(rows, objective, shape, cold, engine)
     begin = cold if start is None else np.where(free, start, cold)
-    proves = "gradient norm"
-    if setting.domain == "paper" and getattr(loss.link, "shape", 0.0) != 0.0:
-        solution, objective = within_support(
-            rows, task, loss.link.shape, cold, tol=setting.tol, engine=engine
-        )
+    check = SeparationCheck(rows, objective, loss, engine) if ridge == 0 else None
+    value, proves = np.nan, "gradient norm"
+    if problem.domain == "paper" and shape != 0.0:
         proves = "duality gap"
-    elif smooth(loss):
+        solution, value = minimise_within_support(
+            rows, objective, shape, cold, tol=problem.tol, engine=engine
+        )
+    elif newton_applies(loss):
         solution = minimise(
             rows,
-            task,
+            objective,
             begin,
-            tol=setting.tol,
-            max_passes=setting.max_passes,
+            tol=problem.tol,
+            max_passes=problem.max_passes,
             engine=engine,
-            sample=start is None,  # a warm start is nearer than what a part of the rows says
-            watch=_Watch(rows, task, engine) if ridge == 0 else None,
-            instead=None if start is None else (cold, _cold_value(rows, task, cold, engine)),
+            sample=start is None,  # a warm start is nearer than what a sample of the rows says
+            watch=check,
+            instead=None if start is None else (cold, _cold_value(rows, objective, cold, engine)),
         )
-        objective = np.nan
     else:
         starts = [begin] if start is not None else []
         if thorough or not starts:
-            starts += _starts(rows, look, loss, ridge, setting, free, engine)
-        solution, objective = descend_from(
-            rows, task, starts, tol=setting.tol, max_passes=setting.max_passes, engine=engine
+            starts += _starts(rows, objective, loss, ridge, problem, engine)
+        solution, value = descend_from(
+            rows, objective, starts, tol=problem.tol, max_passes=problem.max_passes, engine=engine
         )
-    if ridge == 0 and np.isfinite(solution.certificate) and free[:-1].any():
-        _Watch(rows, task, engine).at_the_end(solution, cold)
+    if check is not None and np.isfinite(solution.certificate) and free[:-1].any():
+        check.at_the_end(solution, cold)
     if not solution.converged:
-        why = "raise max_passes, or tol"
-        shape = getattr(loss.link, "shape", 0.0)
-        if shape == -1.0 and not smooth(loss):
-            why = "at shape -1 this loss has a kink, where no gradient proves the minimum"
-        elif shape < 0 and not smooth(loss):
-            why += "; near the edge of its support this loss bends too sharply for small gradients"
-        remarks += (
-            f"The fit stopped at a {proves} of {solution.certificate:.2g} after {solution.passes} "
-            f"passes, above tol={setting.tol:g}: {why}.",
-        )
-    return Regression(solution.coef, solution, objective, proves, remarks, free)
+        remarks += (_not_converged(solution, proves, loss, problem.tol),)
+    return FittedRegression(solution.coef, solution, value, proves, remarks, free)
 
 
-def _cold_value(rows: Rows, task: Task, cold: Array, engine: Engine) -> float:
+def newton_applies(loss: Loss) -> bool:
+    """Whether a loss is convex and finite for every score, as Newton's method needs."""
+    everywhere = isinstance(loss, CanonicalLoss) or loss.link.support == (-np.inf, np.inf)
+    return bool(loss.convex and everywhere)
+
+
+def _not_converged(solution: OptimizerResult, proves: str, loss: Loss, tol: float) -> Problem:
+    """Return the remark about a fit that stopped early."""
+    code, why, remedy = "not-converged", "", "Raise {passes_limit}, or {tolerance}."
+    shape = getattr(loss.link, "shape", 0.0)
+    if not newton_applies(loss) and shape == -1.0:
+        code = "kinked-loss"
+        why, remedy = " At shape -1 this loss has a kink, where no gradient proves a minimum.", ""
+    elif not newton_applies(loss) and shape < 0:
+        why = " Near the edge of its support this loss is too steep for small gradients."
+    return Problem(
+        "The fit did not converge: {proves} {certificate:.2g} after {passes:,} passes, above "
+        "{tol}.{why}",
+        code=code,
+        proves=proves,
+        certificate=solution.certificate,
+        passes=solution.passes,
+        tol=Argument("tol", tol),
+        why=why,
+        passes_limit=Argument("max_passes"),
+        tolerance=Argument("tol"),
+        remedy=remedy or (),
+    )
+
+
+def _cold_value(rows: Rows, objective: Objective, cold: Array, engine: Engine) -> float:
     """Return the penalised loss at the constant prediction; with an offset this takes a pass."""
-    penalty = 0.5 * float(task.penalty @ cold**2)
     if cold[:-1].any():
-        return task.sums(rows, cold, False, engine, value=True).value + penalty
-    each = task.loss.value(np.array([0.0, 1.0]), np.full(2, cold[-1]))
-    return float(task.look.weight @ each) + penalty
+        return objective.value(rows, cold, engine)
+    each = objective.loss.value(np.array([0.0, 1.0]), np.full(2, cold[-1]))
+    return float(objective.stats.weight @ each) + objective.penalty_at(cold)
 
 
-def _constant(rows: Rows, look: Look, setting: Setting) -> tuple[str, ...]:
-    constant = [rows.names[j] for j in np.flatnonzero(look.spread == 0) if j != setting.offset]
-    if not constant or setting.intercept != "free":
+# --- columns that the data do not determine -------------------------------------------------------
+
+
+def _constant_columns(
+    rows: Rows, stats: ColumnSummary, problem: Formulation
+) -> tuple[Problem, ...]:
+    constant = [rows.names[j] for j in np.flatnonzero(stats.std == 0) if j != problem.offset]
+    if not constant or problem.intercept != "free":
         return ()
-    return (f"Constant, so their coefficient is 0: {_listed(constant)}.",)
+    return (unfitted_columns("constant-columns", "Constant columns", constant),)
+
+
+def unfitted_columns(code: str, what: str, names: list[str]) -> Problem:
+    """Return the remark about columns whose coefficient is 0."""
+    return Problem(
+        "{what} have coefficient 0: {shown}.",
+        code=code,
+        what=what,
+        columns=names,
+        shown=listed([repr(name) for name in names], most=SHOWN),
+    )
 
 
 def _without_repeats(
-    rows: Rows, look: Look, loss: Any, setting: Setting, free: Array, engine: Engine
-) -> tuple[Array, tuple[str, ...]]:
+    rows: Rows,
+    stats: ColumnSummary,
+    loss: Loss,
+    problem: Formulation,
+    free: NDArray[np.bool_],
+    engine: Engine,
+) -> tuple[NDArray[np.bool_], tuple[Problem, ...]]:
     """Leave out columns that are combinations of earlier ones: nothing would fix them."""
-    if _surely_independent(rows, look, free):
+    if _surely_independent(rows, stats, free):
         return free, ()
-    task = Task(loss, np.zeros(len(free)), free, look)
-    start = setting.start(look, loss.link)
-    gram = Frame(task, start).hessian(task.sums(rows, start, True, engine).gram)
+    objective = Objective(loss, np.zeros(len(free)), free, stats)
+    start = problem.start(stats, loss.link)
+    frame = StandardCoordinates(objective, start)
+    gram = frame.hessian(objective.sums(rows, start, True, engine).gram)
     own = np.flatnonzero(free[:-1])
-    kept = independent(gram[: len(own), : len(own)])
+    kept = independent_columns(gram[: len(own), : len(own)])
     if kept.all():
         return free, ()
     free = free.copy()
     free[own[~kept]] = False
     names = [rows.names[j] for j in own[~kept]]
-    return free, (f"Combinations of earlier columns, so their coefficient is 0: {_listed(names)}.",)
+    return free, (unfitted_columns("repeated-columns", "Combinations of earlier columns", names),)
 
 
-def _surely_independent(rows: Rows, look: Look, free: Array) -> bool:
-    """Say whether some rows alone show that no column is a combination of others."""
+def _surely_independent(rows: Rows, stats: ColumnSummary, free: NDArray[np.bool_]) -> bool:
+    """Whether some rows alone show that no column is a combination of others."""
     X = next(rows.blocks()).X[: max(SOME_ROWS, 10 * rows.n_columns)]
     X = X[~np.isnan(X).any(axis=1)]
     own = np.flatnonzero(free[:-1])
-    scale = np.where(look.spread > 0, look.spread, 1.0)[own]
-    standard = (X[:, own] - look.mean[own]) / scale if free[-1] else X[:, own]
+    standard = (X[:, own] - stats.mean[own]) / stats.scale[own] if free[-1] else X[:, own]
     design = np.column_stack([standard, np.ones(len(X))]) if free[-1] else standard
-    return len(X) > 2 * design.shape[1] and bool(independent(design.T @ design).all())
+    return len(X) > 2 * design.shape[1] and bool(independent_columns(design.T @ design).all())
+
+
+# --- special cases --------------------------------------------------------------------------------
 
 
 def _starts(
-    rows: Rows, look: Look, loss: Any, ridge: float, setting: Setting, free: Array, engine: Engine
+    rows: Rows,
+    objective: Objective,
+    loss: Loss,
+    ridge: float,
+    problem: Formulation,
+    engine: Engine,
 ) -> list[Array]:
     """Starts for a loss that is not convex: the constant, and a convex neighbour shrunk to it."""
-    task = Task(loss, setting.penalty(ridge, rows.n_columns), free, look)
-    constant = inside(rows, task, loss.link.shape, setting.start(look, loss.link), engine)
+    stats, free = objective.stats, objective.free
+    shape = getattr(loss.link, "shape", 0.0)
+    constant = problem.start(stats, loss.link)
+    constant = move_inside_support(rows, objective, shape, constant, engine)
     neighbour = regress(
         rows,
-        look,
+        stats,
         CanonicalLoss(loss.link),
-        max(ridge, 1e-6 * look.total),
-        replace(setting, domain="line", tol=1e-5, max_passes=50),
+        max(ridge, 1e-6 * stats.total),
+        replace(problem, domain="line", tol=1e-5, max_passes=50),
         engine=engine,
     ).coef
     starts = [constant]
     for share in (1.0, 0.3):
-        mixed = constant + share * (neighbour - constant)
-        while not np.isfinite(task.sums(rows, mixed, False, engine, value=True).value):
+        between = constant + share * (neighbour - constant)
+        while not np.isfinite(objective.sums(rows, between, False, engine, value=True).value):
             share *= 0.5
-            mixed = constant + share * (neighbour - constant)
+            between = constant + share * (neighbour - constant)
             if share < 1e-3:
                 break
         else:
-            starts.append(np.where(free, mixed, constant))
+            starts.append(np.where(free, between, constant))
     return starts
 
 
-def smooth(loss: Any) -> bool:
-    """Say whether a loss is convex and finite for every score, as Newton's method needs."""
-    everywhere = isinstance(loss, CanonicalLoss) or loss.link.support == (-np.inf, np.inf)
-    return bool(loss.convex and everywhere)
-
-
-class _Watch:
-    """Stops an unpenalised search whose coefficients run away, and names the columns."""
-
-    def __init__(self, rows: Rows, task: Task, engine: Engine) -> None:
-        self.rows, self.task, self.engine = rows, task, engine
-        self.limit = SUSPECT
-
-    def __call__(self, coef: Array, step: Array) -> None:
-        """Look at where a step leads, once coefficients are large."""
-        size = float(
-            np.abs(coef[:-1] * self.task.look.spread)[self.task.free[:-1]].max(initial=0.0)
-        )
-        if size > self.limit:
-            self.limit = 4.0 * size
-            self._look([(Frame(self.task, coef).T @ step)[:-1], coef[:-1]])
-
-    def at_the_end(self, solution: Solution, start: Array) -> None:
-        """Look for directions whose information has faded away between start and end."""
-        frame = Frame(self.task, solution.coef)
-        end = self._hessian(frame, solution.coef)
-        if eigvalsh(end)[0] > 1e3 * FADED * self._at_most(start):
-            return
-        begin = self._hessian(frame, start)
-        try:
-            faded, vectors = eigh(end, begin + 1e-12 * np.diag(np.diag(begin)))
-        except np.linalg.LinAlgError:
-            return
-        if faded[0] < 1e3 * FADED:
-            headings = [(frame.T @ vectors[:, 0])[:-1], solution.coef[:-1]]
-            self._look(headings, only_these=faded[0] >= FADED)
-
-    def _hessian(self, frame: Frame, coef: Array) -> Array:
-        return frame.hessian(self.task.sums(self.rows, coef, True, self.engine).gram)
-
-    def _at_most(self, start: Array) -> float:
-        """Return about the most information that a direction can have at a constant prediction.
-
-        One standardised column has curvature times weight; together they have as many times that as
-        the greatest eigenvalue of their correlations, which some rows tell well enough.
-        """
-        look = self.task.look
-        if start[:-1].any():  # an offset: no constant prediction
-            return np.inf
-        own = self.task.free[:-1]
-        scale = np.where(look.spread > 0, look.spread, 1.0)
-        some = (next(self.rows.blocks()).X[:SOME_ROWS] - look.mean)[:, own] / scale[own]
-        alone = float(self.task.loss.fisher(start[-1:])[0]) * look.total
-        return alone * (2.0 + 2.0 * float(eigvalsh(some.T @ some / len(some))[-1]))
-
-    def _look(self, headings: list[Array], only_these: bool = False) -> None:
-        free = self.task.free[:-1]
-        headings = [np.where(free, heading, 0.0) for heading in headings]
-        look = self.task.look
-        shares = separating(
-            self.rows, look, self.task.free, headings, self.engine, programme=not only_these
-        )
-        if shares is None:
-            return
-        order = [j for j in np.argsort(-shares, kind="stable") if shares[j] > 0.01]
-        names = _listed([self.rows.names[j] for j in order])
-        raise DataError(
-            f"The classes are separated by {names}: these columns tell at least some rows apart "
-            "perfectly, and without a penalty their coefficients grow without limit. Pass ridge=1 "
-            "(or ridge='auto'), or bias_reduction='firth' with loss='logistic', which always has "
-            "a finite answer."
-        )
-
-
 def _in_fewer_columns(
-    rows: Rows, look: Look, loss: Any, ridge: float, setting: Setting, engine: Engine
-) -> Regression:
+    rows: Rows,
+    stats: ColumnSummary,
+    loss: Loss,
+    ridge: float,
+    problem: Formulation,
+    engine: Engine,
+) -> FittedRegression:
     """Solve in the span of the rows, where a ridge leaves the answer: as many columns as rows."""
     held = rows if isinstance(rows, ArrayRows) else decode(rows, engine=engine)
     block = next(held.blocks()) if held.n_blocks == 1 else None
     X = block.X if block is not None else np.concatenate([b.X for b in held.blocks()])
-    y = held.map(_labels)
-    weight = held.map(_weights)
-    units = np.ones(X.shape[1]) if setting.units is None else setting.units.copy()
+    units = np.ones(X.shape[1]) if problem.units is None else problem.units.copy()
     units[units == 0] = 1.0  # a constant column: centred away
-    centred = X - look.mean if setting.intercept == "free" else X
+    centred = X - stats.mean if problem.intercept == "free" else X
     left, sizes, basis = np.linalg.svd(centred / units, full_matrices=False)
     kept = sizes > 1e-12 * max(sizes[0], 1e-300)
-    names = [f"direction {j + 1}" for j in range(int(kept.sum()))]
-    part = ArrayRows(
+    span = ArrayRows(
         left[:, kept] * sizes[kept],
-        y,
-        weight=weight,
-        names=names,
+        held.map(_labels),
+        weight=held.map(_weights),
+        names=[f"direction {j + 1}" for j in range(int(kept.sum()))],
         classes=rows.classes,
         check=False,
     )
-    inner = regress(part, look_at(part), loss, ridge, replace(setting, units=None), engine=engine)
-    coef = np.append(inner.coef[:-1] @ basis[kept] / units, inner.coef[-1])
-    if setting.intercept == "free":
-        coef[-1] -= look.mean @ coef[:-1]
-    return Regression(
-        coef,
-        inner.solution,
-        inner.objective,
-        inner.proves,
-        _constant(rows, look, setting) + inner.remarks,
-        setting.free(look),
+    inner = regress(
+        span, summarise_columns(span), loss, ridge, replace(problem, units=None), engine=engine
     )
+    coef = np.append(inner.coef[:-1] @ basis[kept] / units, inner.coef[-1])
+    if problem.intercept == "free":
+        coef[-1] -= stats.mean @ coef[:-1]
+    remarks = _constant_columns(rows, stats, problem) + inner.remarks
+    return replace(inner, coef=coef, remarks=remarks, free=problem.free(stats))
 
 
-def _labels(block: Any, _: None) -> Array:
+def _labels(block: Block, _: None) -> Array:
     return np.asarray(block.y)
 
 
-def _weights(block: Any, _: None) -> Array:
+def _weights(block: Block, _: None) -> Array:
     return np.ones(len(block)) if block.weight is None else np.asarray(block.weight)
-
-
-def _listed(names: list[str], most: int = 8) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -2,38 +2,48 @@
 
     score(shape, ridge) = mean over held-out rows of (prob - y)^2, or log loss, or calibration loss
 
-The whole grid is solved together per fold (linear/grid.py), and the logistic loss with it. What is
-said of the choice is nested: the setting that predicts fold k is chosen on the other folds, for the
-GEV loss and for logistic regression alike, so that score and gain are what an outsider would
-measure. Rows that belong together stay in one fold (engine/folds.py) and count as one in the error
-of the gain.
+Splits: rows that belong together stay in one fold (engine/folds.py) and count as one in the error
+of the gain. Scores are nested: the shape and ridge that predict fold k are chosen on the other
+folds, for the GEV loss and for logistic regression alike, so score and gain are what an outsider
+would measure.
+
+Grid: per fold all losses and ridges are solved together, the logistic loss with them, from the
+largest ridge to the smallest. Scores and gradients are two matrix products for all losses, each
+keeps its own Hessian, and the answer at one ridge starts the next. A fit stops when what is left to
+gain is far below what the data can tell:
+
+    1/2 g' H^-1 g <= 1e-5     (the coefficients are then within 1/200 of a standard error)
+
+Large data are solved on all rows of the rarer class and a weighted share of the others; each answer
+then takes one step with the gradient of all rows.
 
 Ridges are tried from 1e-4 to 1e2 times the information that a standardised column has at the base
 rate, total weight * prevalence * (1 - prevalence), and further where the best lies at an end: units
-of columns and of weights, and rows written twice, change nothing. Assumes rows are exchangeable up
-to their groups: folds are not in time or space.
+of columns and of weights, and rows written twice, change nothing. Assumes that rows are
+exchangeable up to their groups: folds are not in time or space.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
+from scarce.checks import is_number
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
 from scarce.engine.folds import RowGroups, deal_folds, hold_out, row_groups
+from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows
-from scarce.errors import DataError, UsageError, refuse_word
-from scarce.linear.grid import distinct, polish, solve_grid, training_part
-from scarce.linear.losses import loss_of
-from scarce.linear.newton import append_rows
-from scarce.linear.regress import Setting, regress, smooth
-from scarce.linear.sums import Look, labelled
+from scarce.errors import Argument, DataError, Problem, UsageError
+from scarce.linear.links import Link
+from scarce.linear.losses import Loss, loss_of
+from scarce.linear.regress import Formulation, newton_applies, regress
+from scarce.linear.sums import ColumnSummary, append_rows, labels_and_weights
 from scarce.results import Selection
 
 PAPER_SHAPES = tuple(
@@ -47,17 +57,25 @@ FURTHEST = (1e-8, 1e4)  # how far they are extended, two powers of ten at a time
 TIE = 1e-6  # of the base rate's score: among scores so close the largest ridge is taken
 FLOORS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 SCORES = ("brier", "log_loss", "calibration")
+ENOUGH = 1e-5  # decrement that a selection fit stops at
+MOST_STEPS = 40
+SMALL = 16_384  # training rows up to which the grid is solved on all of them
+MOST_CELLS = 8_000_000  # cells of the sample that is held in memory
+
 Progress = Callable[[int, int], None]
 Ids = NDArray[np.intp]
+FoldNumbers = NDArray[np.int8]
+Fold = tuple[FoldNumbers, int]  # part of each row, -1 for unused rows; the part that is held out
 
 
-class Held(NamedTuple):
-    """Sums over held-out rows, one entry per model, of the score that was asked for."""
+class Splitter(Protocol):
+    """A splitter of scikit-learn."""
 
-    weight: float
-    brier: Array
-    log_loss: Array
-    bins: Array  # (models, 10, 4): weight, prob, prob^2, y
+    def split(self, X: Array, y: ArrayLike, *groups: ArrayLike) -> Iterable[tuple[Any, Any]]:
+        """Return pairs of row numbers (train, test)."""
+
+
+CV = int | float | Splitter | Iterable[tuple[ArrayLike, ArrayLike]]
 
 
 @dataclass(frozen=True)
@@ -74,15 +92,18 @@ class Candidates:
         Ascending.
     furthest : tuple of float, optional
         How far the ridges may be extended below and above.
+    continuous : bool
+        Whether to search between the points of the grid.
     """
 
     name: str
     shapes: tuple[float, ...]
     ridges: tuple[float, ...]
     furthest: tuple[float, float] | None = None
+    continuous: bool = False
 
     @property
-    def losses(self) -> list[Any]:
+    def losses(self) -> list[Loss]:
         """One loss per shape."""
         name = "gev-canonical" if self.name == "auto" else self.name
         if not name.startswith("gev"):
@@ -91,8 +112,8 @@ class Candidates:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How settings are judged.
+class CrossValidation:
+    """How candidates are judged.
 
     Parameters
     ----------
@@ -110,41 +131,167 @@ class Plan:
     """
 
     by: str
-    cv: Any
+    cv: CV
     floor: float
     seed: int
-    groups: Any = None
+    groups: ArrayLike | None = None
     tune_floor: bool = False
 
 
-Fold = tuple[Any, int]  # number of each row's part, -1 for rows without use; the part held out
+class Selected(NamedTuple):
+    """What was chosen, and what is to be said of it."""
+
+    loss: str
+    selection: Selection
+    floor: float
+    remarks: list[Problem]
 
 
-class Dealt(NamedTuple):
-    """How the rows are dealt."""
+def select(
+    rows: Rows,
+    stats: ColumnSummary,
+    candidates: Candidates,
+    problem: Formulation,
+    validation: CrossValidation,
+    *,
+    engine: Engine = None,
+    progress: Progress | None = None,
+) -> Selected:
+    """Choose loss, shape and ridge, and the floor that held-out rows ask for."""
+    splits = make_splits(rows, stats, validation, engine)
+    losses, compare = candidates.losses, candidates.name != "logistic"
+    every = [*losses, loss_of("logistic")] if compare else losses
+    search = _Search(rows, stats, every, problem, validation, splits, engine, progress)
+    search.tie = 0.0 if candidates.furthest is None else TIE
+    search.add(candidates.ridges)
+    kinds = [range(len(losses)), range(len(losses), len(every))][: 1 + compare]
+    if candidates.furthest is not None:
+        search.extend(kinds, *candidates.furthest)
+    own = _NestedScore(search, kinds[0])
+    plain = _NestedScore(search, kinds[1]) if compare else own
+    gain, error = own.gain_over(plain) if compare else (0.0, 0.0)
+    loss, taken = candidates.name, own
+    if candidates.name == "auto":
+        loss, taken = ("gev-canonical", own) if gain > 2 * error else ("logistic", plain)
+    shape, ridge = taken.shape_and_ridge(candidates.shapes)
+    if candidates.continuous and taken is own:
+        shape, ridge = search.refine(candidates, own.best)
+    listed = np.array(candidates.shapes if loss != "logistic" or compare else [np.nan])
+    order = np.arange(len(losses))
+    if candidates.name == "auto":  # the logistic loss first, as a loss without shape
+        listed, order = np.append(np.nan, listed), np.append(len(losses), order)
+    scores = np.ascontiguousarray(search.scores[:, order])
+    found = Selection(
+        by=validation.by,
+        shapes=listed,
+        ridges=np.array(search.ridges),
+        scores=scores,
+        weights=search.weights,
+        shape=float(shape),
+        ridge=float(ridge),
+        score=taken.score,
+        reference="logistic" if compare else "",
+        reference_score=plain.score,
+        gain=gain,
+        gain_error=error,
+        shape_by_fold=listed[scores.min(axis=2).argmin(axis=1)],
+        loss=loss,
+    )
+    remarks = [*splits.remarks, *_ridge_at_end(search.ridges, taken, candidates)]
+    if candidates.name != "auto":
+        remarks += _gain_in_noise(found)
+    return Selected(loss, found, taken.floor, remarks)
+
+
+def _ridge_at_end(
+    ridges: Sequence[float], taken: _NestedScore, candidates: Candidates
+) -> list[Problem]:
+    """Say so when the best ridge lies at an end of those that were tried."""
+    place = taken.best[1]
+    if len(ridges) == 1 or 0 < place < len(ridges) - 1:
+        return []
+    smallest, extended = place == 0, candidates.furthest is not None
+    why = "" if smallest else " On held-out rows the columns predict no better than the base rate."
+    why = " Held-out rows ask for no penalty." if smallest else why
+    if not extended:
+        why = f" A {'smaller' if smallest else 'larger'} one may predict better."
+    wider = "Pass {ridges}, or use the default ridges with {standardize}, which are extended."
+    return [
+        Problem(
+            "The ridge chosen, {ridge:.3g}, is the {end} of those tried.{why}",
+            code="ridge-at-end",
+            ridge=ridges[place],
+            end="smallest" if smallest else "largest",
+            extended=extended,
+            why=why,
+            ridges=Argument("ridges", ...),
+            standardize=Argument("standardize", True),
+            none=Argument("ridge", 0),
+            remedy=wider if not extended else "{none} fits without one." if smallest else (),
+        )
+    ]
+
+
+def _gain_in_noise(found: Selection) -> list[Problem]:
+    """Say so when a loss that was asked for gains nothing over logistic regression."""
+    if not found.inside_noise:
+        return []
+    return [
+        Problem(
+            "The gain over logistic regression ({gain:.2g} +- {error:.2g} {by}) is inside its "
+            "noise: {loss} is as good here.",
+            code="gain-in-noise",
+            gain=found.gain,
+            error=found.gain_error,
+            by=found.by,
+            loss=Argument("loss", "logistic"),
+        )
+    ]
+
+
+def mix_with_prevalence(prob: Array, floor: float, prevalence: float) -> Array:
+    """Mix probabilities with the prevalence, so that none is exactly 0 or 1.
+
+    Examples
+    --------
+    >>> mix_with_prevalence(np.array([0.0, 0.5]), 0.001, 0.02).tolist()
+    [2e-05, 0.49952...]
+    """
+    return prob if floor == 0 else (1.0 - floor) * prob + floor * prevalence
+
+
+# --- splits ---------------------------------------------------------------------------------------
+
+
+class Splits(NamedTuple):
+    """Which rows are held out in turn."""
 
     folds: list[Fold]
     parts: list[tuple[int, Fold]]  # judged apart: the number of the fold fitted, and its rows
-    group: Ids  # (n,) rows that belong together, -1 for rows without use
+    group: Ids  # (n,) rows that belong together, -1 for unused rows
     draw: Array  # (n,) uniform numbers that follow from the content of each group
     repeat: float  # how often a record stands in the table, on average
-    remarks: list[str]
+    remarks: list[Problem]
 
 
-def folds_of(rows: Rows, look: Look, plan: Plan, engine: Engine) -> Dealt:
+def make_splits(
+    rows: Rows, stats: ColumnSummary, validation: CrossValidation, engine: Engine
+) -> Splits:
     """Return the parts to hold out in turn: random within each class, or as the user says."""
-    refuse_word("select_by", plan.by, SCORES)
-    codes = rows.map(_codes, None, engine=engine)
+    codes = rows.map(_class_codes, None, engine=engine)
     weight = rows.weights(engine=engine)
-    found = row_groups(rows, codes, weight, groups=plan.groups, seed=plan.seed, engine=engine)
+    found = row_groups(
+        rows, codes, weight, groups=validation.groups, seed=validation.seed, engine=engine
+    )
     used = int(np.count_nonzero(codes >= 0))
     repeat = used / max(used - found.copies, 1)
-    remarks = found.remarks()
-    if isinstance(plan.cv, bool) or not isinstance(plan.cv, (int, float, np.number)):
-        folds = _given_folds(plan, codes)
-        remarks += _separated_copies(folds, found)
+    remarks: list[Any] = list(found.remarks())
+    if is_number(validation.cv):
+        cv = float(validation.cv)  # type: ignore[arg-type]
+        folds = _random_folds(rows, stats, cv, codes, weight, found)
     else:
-        folds = _dealt_folds(rows, look, plan, codes, weight, found)
+        folds = _given_folds(validation.cv, validation.groups, codes)
+        remarks += _separated_copies(folds, found)
     _refuse_one_class(folds, codes)
     parts = list(enumerate(folds))
     if len(folds) == 1:  # one split: its two halves judge each other's choice
@@ -154,33 +301,32 @@ def folds_of(rows: Rows, look: Look, plan: Plan, engine: Engine) -> Dealt:
     rank = np.empty(found.n_groups)
     rank[found.order] = np.arange(found.n_groups) / max(found.n_groups, 1)
     draw = np.where(found.group >= 0, rank[found.group], 1.0)
-    return Dealt(folds, parts, found.group, draw, repeat, remarks)
+    return Splits(folds, parts, found.group, draw, repeat, remarks)
 
 
-def _dealt_folds(
-    rows: Rows, look: Look, plan: Plan, codes: Any, weight: Array, found: RowGroups
+def _random_folds(
+    rows: Rows, stats: ColumnSummary, cv: float, codes: Ids, weight: Array, found: RowGroups
 ) -> list[Fold]:
-    """Deal whole groups to folds, or hold a share of them out."""
-    cv = float(plan.cv)
+    """Assign whole groups to folds, or hold a share of them out."""
     if not (cv >= 2 and cv == int(cv) and cv <= 100) and not 0 < cv < 1:
-        raise UsageError(
-            f"cv={plan.cv!r}: give a whole number of folds from 2 to 100, the share of rows to "
-            "validate on, such as 0.3, or a splitter of scikit-learn."
-        )
-    fewest = int(look.count.min())
-    label = rows.classes[int(look.count.argmin())]
-    if fewest < 2:
+        raise _invalid_folds(cv)
+    fewest, groups = int(stats.count.min()), found.fewest(codes)
+    if fewest < 2 or groups < 2:
+        label = str(rows.classes[int(stats.count.argmin())])
+        seen = f"class {label} has {fewest} labelled row"
+        if fewest >= 2:
+            seen = "all rows of one class belong to one group, or are copies of one row"
         raise DataError(
-            f"Class {label!s} has {fewest} labelled row, and choosing shape and ridge needs at "
-            "least 2 of each class, one to fit and one to judge. Pass shape= and ridge= as "
-            "numbers, or label more rows."
-        )
-    groups = found.fewest(codes)
-    if groups < 2:
-        raise DataError(
-            "All rows of one class belong to one group, or are copies of one row, and choosing "
-            "shape and ridge needs one group to fit and one to judge. Pass shape= and ridge= as "
-            "numbers, or label more rows."
+            "Choosing shape and ridge needs 2 labelled rows of each class, one to fit and one to "
+            "judge, and {seen}.",
+            code="too-few-labels",
+            seen=seen,
+            label=label,
+            count=fewest,
+            groups=groups,
+            shape=Argument("shape"),
+            ridge=Argument("ridge"),
+            remedy=["Label more rows.", "Pass {shape} and {ridge} as numbers to choose nothing."],
         )
     if cv < 1:
         held = hold_out(found, codes, weight, cv)
@@ -190,46 +336,56 @@ def _dealt_folds(
     return [(ids, part) for part in range(number)]
 
 
-def _given_folds(plan: Plan, codes: Any) -> list[Fold]:
+def _given_folds(cv: CV, groups: ArrayLike | None, codes: Ids) -> list[Fold]:
     """Return the folds of a splitter or of pairs (train, test)."""
-    cv = plan.cv
     known = np.arange(len(codes))
-    if isinstance(cv, str):
-        raise UsageError(f"cv={cv!r}: give a number of folds such as 5, or a share such as 0.3.")
     folds: list[Fold] = []
     try:
-        pairs = cv
-        if hasattr(cv, "split"):  # a splitter sees the rows that count, and numbers those
+        pairs: Any = cv
+        if hasattr(cv, "split"):  # a splitter sees the labelled rows, and numbers those
             known = np.flatnonzero(codes >= 0)
-            groups = () if plan.groups is None else (np.asarray(plan.groups)[known],)
-            pairs = cv.split(np.zeros((len(known), 1)), codes[known], *groups)
+            own = () if groups is None else (np.asarray(groups)[known],)
+            pairs = cv.split(np.zeros((len(known), 1)), codes[known], *own)
         for train, test in pairs:
             ids = np.full(len(codes), -1, dtype=np.int8)
             ids[known[train]], ids[known[test]] = 0, 1
             ids[codes < 0] = -1
             folds.append((ids, 1))
     except (TypeError, IndexError, ValueError) as error:
-        raise UsageError(
-            f"cv={cv!r:.60} holds no pairs of row numbers (train, test): {error}. Pass a number of "
-            "folds such as 5, a share such as 0.3, or a splitter of scikit-learn."
-        ) from error
+        raise _invalid_folds(cv, f" ({error})") from error
     if not folds:
-        raise UsageError("cv holds no pair (train, test): pass cv=5, or a splitter.")
+        raise _invalid_folds(cv)
     return folds
 
 
-def _refuse_one_class(folds: list[Fold], codes: Any) -> None:
+def _invalid_folds(cv: object, reason: str = "") -> UsageError:
+    return UsageError(
+        "{argument} must be a number of folds from 2 to 100, a share of rows such as 0.3, a "
+        "splitter of scikit-learn, or pairs (train, test) of row numbers; got {value}{reason}.",
+        code="invalid-folds",
+        argument=Argument("cv"),
+        value=f"{cv!r:.60}",
+        reason=reason,
+    )
+
+
+def _refuse_one_class(folds: list[Fold], codes: Ids) -> None:
     """Every fold needs both classes to learn from, and rows to judge by."""
     for number, (ids, part) in enumerate(folds):
         training = (ids != part) & (ids >= 0)
         if len(np.unique(codes[training])) < 2 or not (ids == part).any():
             raise DataError(
-                f"Fold {number + 1} of cv has training rows of one class only, or nothing to "
-                "judge by. Pass a stratified splitter, or cv=5."
+                "Fold {fold} of {argument} has training rows of one class only, or no rows to "
+                "judge by.",
+                code="one-class-fold",
+                fold=number + 1,
+                argument=Argument("cv"),
+                five=Argument("cv", 5),
+                remedy="Pass a stratified splitter, or {five}.",
             )
 
 
-def _separated_copies(folds: list[Fold], found: RowGroups) -> list[str]:
+def _separated_copies(folds: list[Fold], found: RowGroups) -> list[Problem]:
     """Say how many rows of a user's folds are judged by a model that saw their copy."""
     if not found.together:
         return []
@@ -241,13 +397,19 @@ def _separated_copies(folds: list[Fold], found: RowGroups) -> list[str]:
     if not seen:
         return []
     return [
-        f"cv puts {seen:,} rows into a judging part whose copy or group is in the training part: "
-        "shape, ridge and their scores flatter. Pass a number of folds such as cv=5, or a splitter "
-        "of groups."
+        Problem(
+            "{argument} puts {count:,} rows into a validation part whose copy or group is in the "
+            "training part: scores are too good, and so are the shape and ridge chosen by them.",
+            code="leaking-folds",
+            argument=Argument("cv"),
+            count=seen,
+            five=Argument("cv", 5),
+            remedy="Pass a number of folds such as {five}, or a splitter of groups.",
+        )
     ]
 
 
-def _halves(found: RowGroups, codes: Any, held: NDArray[np.bool_]) -> Any:
+def _halves(found: RowGroups, codes: Ids, held: NDArray[np.bool_]) -> FoldNumbers:
     """Halve the held-out rows by groups, each class evenly; -1 elsewhere."""
     rank = np.empty(found.n_groups, dtype=np.intp)
     rank[found.order] = np.arange(found.n_groups)
@@ -260,169 +422,56 @@ def _halves(found: RowGroups, codes: Any, held: NDArray[np.bool_]) -> Any:
     return np.where(held, half[found.group], -1).astype(np.int8)
 
 
-def _codes(block: Block, _: None) -> Any:
-    y, weight = labelled(block, True)
+def _class_codes(block: Block, _: None) -> FoldNumbers:
+    y, weight = labels_and_weights(block, True)
     assert weight is not None
     return np.where(weight > 0, y, -1).astype(np.int8)
 
 
-class Choice(NamedTuple):
-    """What was chosen, and what is to be said of it."""
-
-    loss: str
-    selection: Selection
-    floor: float
-    remarks: list[str]
+# --- search ---------------------------------------------------------------------------------------
 
 
-def select(
-    rows: Rows,
-    look: Look,
-    candidates: Candidates,
-    setting: Setting,
-    plan: Plan,
-    *,
-    engine: Engine = None,
-    progress: Progress | None = None,
-    continuous: bool = False,
-) -> Choice:
-    """Choose loss, shape and ridge, and the floor that held-out rows ask for."""
-    dealt = folds_of(rows, look, plan, engine)
-    compare = candidates.name != "logistic"
-    losses = candidates.losses
-    every = [*losses, loss_of("logistic")] if compare else losses
-    grid = _Grid(rows, look, every, setting, plan, dealt, engine, progress)
-    grid.tie = 0.0 if candidates.furthest is None else TIE
-    grid.add(candidates.ridges)
-    kinds = [range(len(losses)), range(len(losses), len(every))][: 1 + compare]
-    if candidates.furthest is not None:
-        grid.extend(kinds, *candidates.furthest)
-    own = _Judged(grid, kinds[0])
-    plain = _Judged(grid, kinds[1]) if compare else own
-    gain, error = own.gain_over(plain) if compare else (0.0, 0.0)
-    loss, taken = candidates.name, own
-    if candidates.name == "auto":
-        loss, taken = ("gev-canonical", own) if gain > 2 * error else ("logistic", plain)
-    shape, ridge = taken.setting(candidates.shapes)
-    if continuous and taken is own:
-        start = own.best[0], own.best[1]
-        shape, ridge = _refine(rows, look, candidates, setting, plan, dealt, engine, start)
-    listed = np.array(candidates.shapes if loss != "logistic" or compare else [np.nan])
-    order = np.arange(len(losses))
-    if candidates.name == "auto":  # the logistic loss first, as a loss without shape
-        listed, order = np.append(np.nan, listed), np.append(len(losses), order)
-    scores = np.ascontiguousarray(grid.scores[:, order])
-    found = Selection(
-        plan.by,
-        listed,
-        np.array(grid.ridges),
-        scores,
-        grid.weights,
-        float(shape),
-        float(ridge),
-        taken.score,
-        "logistic" if compare else "",
-        plain.score,
-        gain,
-        error,
-        listed[scores.min(axis=2).argmin(axis=1)],
-        loss,
-    )
-    remarks = dealt.remarks + _edge(grid, taken, candidates) + _said(found, candidates.name)
-    return Choice(loss, found, taken.floor, remarks)
-
-
-def _edge(grid: _Grid, taken: _Judged, candidates: Candidates) -> list[str]:
-    """Say so when the best ridge lies at an end of those that were tried."""
-    place = taken.best[1]
-    if len(grid.ridges) == 1 or 0 < place < len(grid.ridges) - 1:
-        return []
-    ridge = grid.ridges[place]
-    if candidates.furthest is None:
-        end, more = ("smallest", "smaller") if place == 0 else ("largest", "larger")
-        return [
-            f"The ridge chosen, {ridge:.3g}, is the {end} of those tried: a {more} one may predict "
-            f"better. Pass ridges= with {more} values, or leave ridges=None and standardize=True, "
-            "which extends them."
-        ]
-    if place == 0:
-        return [
-            f"The ridge chosen, {ridge:.3g}, is the smallest of those tried: left-out rows ask for "
-            "no penalty. ridge=0 fits without one."
-        ]
-    return [
-        f"The ridge chosen, {ridge:.3g}, is the largest of those tried: on left-out rows the "
-        "columns predict no better than the base rate."
-    ]
-
-
-def _said(found: Selection, name: str) -> list[str]:
-    """Say what a GEV loss gains over logistic regression, either way."""
-    if not found.reference:
-        return []
-    gain = f"{found.gain:.2g} +- {found.gain_error:.2g} {found.by}"
-    if name == "auto":
-        if found.loss == "logistic":
-            return [
-                "Logistic regression was chosen: a GEV link gains nothing beyond the noise "
-                f"({gain} on left-out rows)."
-            ]
-        return [
-            f"A GEV link of shape {found.shape:g} was chosen: it gains {gain} over logistic "
-            "regression on left-out rows."
-        ]
-    if found.inside_noise:
-        return [
-            f"The gain over logistic regression ({gain}) is inside its noise: loss='logistic' is "
-            "as good here."
-        ]
-    return []
-
-
-class _Grid:
+class _Search:
     """Every loss at every ridge, fitted without each fold and scored on it."""
 
     def __init__(
         self,
         rows: Rows,
-        look: Look,
-        losses: list[Any],
-        setting: Setting,
-        plan: Plan,
-        dealt: Dealt,
+        stats: ColumnSummary,
+        losses: list[Loss],
+        problem: Formulation,
+        validation: CrossValidation,
+        splits: Splits,
         engine: Engine,
         progress: Progress | None,
     ) -> None:
-        self.rows, self.look, self.losses, self.setting = rows, look, losses, setting
-        self.plan, self.dealt, self.engine = plan, dealt, engine
-        self.steps = _Steps(progress, 2 * len(dealt.folds))
+        self.rows, self.stats, self.losses, self.problem = rows, stats, losses, problem
+        self.validation, self.splits, self.engine = validation, splits, engine
+        self.progress, self.steps_done, self.steps = progress, 0, 2 * len(splits.folds)
         self.ridges: tuple[float, ...] = ()
         self.tie = 0.0
         shape = (len(losses), 0)
-        self.coef = [np.empty((*shape, rows.n_columns + 1)) for _ in dealt.folds]
-        self.scores = np.empty((len(dealt.folds), *shape))
-        self.apart = np.empty((len(dealt.parts), *shape))  # of the parts that are judged apart
-        self.weights = np.ones(len(dealt.folds))
-        self.part_weights = np.ones(len(dealt.parts))
+        self.coef = [np.empty((*shape, rows.n_columns + 1)) for _ in splits.folds]
+        self.scores = np.empty((len(splits.folds), *shape))
+        self.apart = np.empty((len(splits.parts), *shape))  # of the parts that are judged apart
+        self.weights = np.ones(len(splits.folds))
+        self.part_weights = np.ones(len(splits.parts))
 
     def add(self, ridges: Sequence[float]) -> None:
         """Fit and judge every loss at more ridges."""
         scores, apart = [], []
-        args = (self.rows, self.look, self.losses)
-        folds, parts = self.dealt.folds, self.dealt.parts
+        folds, parts = self.splits.folds, self.splits.parts
         for number, fold in enumerate(folds):
-            coef = _fit(*args, ridges, self.setting, self.plan, fold, self.dealt, self.engine)
+            coef = self._fit(self.losses, ridges, fold)
             self.coef[number] = np.concatenate([self.coef[number], coef], axis=1)
-            self.steps.one()
-            table, weight = _judge(*args, coef, self.plan, fold, self.engine)
+            self._step()
+            table, self.weights[number] = self._judge(self.losses, coef, fold)
             scores.append(table)
-            self.weights[number] = weight
             if len(folds) == 1:
                 for part, (_, half) in enumerate(parts):
-                    table, weight = _judge(*args, coef, self.plan, half, self.engine)
+                    table, self.part_weights[part] = self._judge(self.losses, coef, half)
                     apart.append(table)
-                    self.part_weights[part] = weight
-            self.steps.one()
+            self._step()
         if len(folds) > 1:
             apart, self.part_weights = scores, self.weights
         self.scores = np.concatenate([self.scores, np.array(scores)], axis=2)
@@ -437,7 +486,7 @@ class _Grid:
         """Add ridges beyond the ends while the best of some losses lies there."""
         while True:
             mean = np.average(self.scores, axis=0, weights=self.weights)
-            places = {_least(mean[list(kind)], self.tie)[1] for kind in kinds}
+            places = {_best_place(mean[list(kind)], self.tie)[1] for kind in kinds}
             more: list[float] = []
             if 0 in places and self.ridges[0] > 1.1 * lowest:
                 more += [0.01 * self.ridges[0], 0.1 * self.ridges[0]]
@@ -445,15 +494,100 @@ class _Grid:
                 more += [10.0 * self.ridges[-1], 100.0 * self.ridges[-1]]
             if not more:
                 return
-            self.steps.total += 2 * len(self.dealt.folds)
+            self.steps += 2 * len(self.splits.folds)
             self.add(sorted(more))
 
+    def refine(self, candidates: Candidates, best: tuple[int, int]) -> tuple[float, float]:
+        """Search between the points of the grid, around its best, with the same folds."""
+        shapes, ridges = candidates.shapes, self.ridges
+        fixed = ridges[0] if len(ridges) == 1 else None  # may be 0: no logarithm
+        ends = (0.0, 0.0)
+        if fixed is None:
+            ends = float(np.log10(min(ridges))), float(np.log10(max(ridges)))
+        seen: dict[tuple[float, float], float] = {}
 
-def _least(mean: Array, tie: float) -> tuple[int, int]:
-    """Return the place of the least score.
+        def score(point: Array) -> float:
+            shape = float(np.clip(point[0], min(shapes), max(shapes)))
+            ridge = float(10 ** np.clip(point[1], *ends)) if fixed is None else fixed
+            if (shape, ridge) not in seen:
+                losses = replace(candidates, shapes=(shape,)).losses
+                total, weights = 0.0, 0.0
+                for fold in self.splits.folds:
+                    coef = self._fit(losses, [ridge], fold)
+                    table, weight = self._judge(losses, coef, fold)
+                    total, weights = total + weight * float(table[0, 0]), weights + weight
+                seen[shape, ridge] = total / weights
+            return seen[shape, ridge]
 
-    With a `tie` the largest ridge whose score is so close to the least, as a share of that of the
-    largest ridge of all, which is about the base rate's: what rounding decides would depend on
+        start = np.array([shapes[best[0]]])
+        begin = np.array([start, start + 0.05])
+        if fixed is None:
+            start = np.append(start, np.log10(ridges[best[1]]))
+            begin = np.array([start, start + [0.05, 0.0], start + [0.0, 0.3]])
+        minimize(
+            score,
+            start,
+            method="Nelder-Mead",
+            options={"initial_simplex": begin, "maxfev": 40, "xatol": 0.01, "fatol": 1e-7},
+        )
+        return min(seen, key=lambda point: seen[point])
+
+    def _step(self) -> None:
+        self.steps_done += 1
+        if self.progress is not None:
+            self.progress(min(self.steps_done, self.steps), self.steps)
+
+    def _fit(self, losses: Sequence[Loss], ridges: Sequence[float], fold: Fold) -> Array:
+        """Return the coefficients of every loss and ridge, fitted without one fold."""
+        rows, stats, problem = self.rows, self.stats, self.problem
+        draw, repeat = self.splits.draw, self.splits.repeat
+        sample = training_sample(rows, stats, *fold, self.engine, draw, repeat)
+        coef = np.empty((len(losses), len(ridges), rows.n_columns + 1))
+        line = problem.domain == "line"
+        convex = [i for i, loss in enumerate(losses) if newton_applies(loss) and line]
+        if convex:
+            chosen = [losses[i] for i in convex]
+            grid = solve_grid(sample, stats, chosen, ridges, problem)
+            if not sample.whole:
+                grid = polish(rows, stats, grid, chosen, ridges, problem, *fold, self.engine)
+            coef[convex] = grid.coef
+        for i in sorted(set(range(len(losses))) - set(convex)):
+            coef[i] = self._fit_one_by_one(sample, losses[i], ridges)
+        return coef
+
+    def _fit_one_by_one(self, sample: TrainingSample, loss: Loss, ridges: Sequence[float]) -> Array:
+        """Fit a loss that the grid cannot take, ridge after ridge from the largest, warm."""
+        X, y, weight = sample.X, sample.y, sample.weight
+        held = ArrayRows(X, y, weight=weight, schema=self.rows.schema, check=False)
+        class_weight = np.array([weight[y == 0].sum(), weight[y == 1].sum()])
+        stats = replace(self.stats, weight=class_weight, unlabelled=0)
+        quick = replace(self.problem, tol=1e-6, max_passes=60)
+        out = np.empty((len(ridges), X.shape[1] + 1))
+        start = None
+        for r in np.argsort(ridges)[::-1]:
+            start = regress(
+                held, stats, loss, ridges[r], quick, start=start, thorough=start is None
+            ).coef
+            out[r] = start
+        return out
+
+    def _judge(self, losses: Sequence[Loss], coef: Array, fold: Fold) -> tuple[Array, float]:
+        """Return the score of every loss and ridge on the held-out rows, and their weight."""
+        by, floor = self.validation.by, self.validation.floor
+        kinds, flat, place = distinct_models(coef, losses)
+        links = [loss.link for loss in kinds]
+        floors = [floor if hasattr(link, "shape") else 0.0 for link in links]
+        params = (links, flat, floors, fold, self.stats.prevalence, by)
+        sums: HeldOutSums = self.rows.fold(held_out_scores, params, engine=self.engine)
+        total = calibration_of(sums.bins) if by == "calibration" else sums.score
+        return np.asarray(total / sums.weight)[place], float(sums.weight)
+
+
+def _best_place(mean: Array, tie: float) -> tuple[int, int]:
+    """Return the place of the smallest score.
+
+    With a `tie` the largest ridge whose score is so close to the smallest, as a share of that of
+    the largest ridge of all, which is about the base rate's: what rounding decides would depend on
     units. Without, the first of equals.
     """
     least = float(mean.min())
@@ -465,8 +599,8 @@ def _least(mean: Array, tie: float) -> tuple[int, int]:
     return int(np.argmin(mean[:, ridge])), int(ridge)
 
 
-class _Judged:
-    """The choice among some losses of a grid, and what it is worth on rows it was not made on.
+class _NestedScore:
+    """The choice among some losses of a search, and its score on rows it was not made on.
 
     Attributes
     ----------
@@ -475,17 +609,17 @@ class _Judged:
     floor : float
         Weight of the prevalence that held-out log loss asks for, over all folds.
     score : float
-        Nested: each part is scored with the setting, and the floor, that the other parts choose.
+        Nested: each part is scored with the shape, ridge and floor that the other parts choose.
     """
 
-    def __init__(self, grid: _Grid, kind: range) -> None:
-        self.grid, self.kind = grid, kind
+    def __init__(self, search: _Search, kind: range) -> None:
+        self.search, self.kind = search, kind
         own = list(kind)
-        mean = np.average(grid.scores, axis=0, weights=grid.weights)
-        self.best = _least(mean[own], grid.tie)
-        parts = range(len(grid.dealt.parts))
+        mean = np.average(search.scores, axis=0, weights=search.weights)
+        self.best = _best_place(mean[own], search.tie)
+        parts = range(len(search.splits.parts))
         self.without = [self._best_without(part, own) for part in parts]
-        self.floored = grid.plan.floor > 0 and hasattr(grid.losses[kind[0]].link, "shape")
+        self.floored = search.validation.floor > 0 and hasattr(search.losses[kind[0]].link, "shape")
         wanted = sorted({self.best, *self.without})
         self.held = [self._held(part, wanted) for part in parts]  # prob (rows, models), y, weight
         self.models = {place: column for column, place in enumerate(wanted)}
@@ -497,27 +631,27 @@ class _Judged:
         ]
         scores = [self._part_score(part) for part in parts]
         self.part_scores = np.array(scores)
-        self.score = float(np.average(self.part_scores, weights=grid.part_weights))
+        self.score = float(np.average(self.part_scores, weights=search.part_weights))
 
-    def setting(self, shapes: Sequence[float]) -> tuple[float, float]:
+    def shape_and_ridge(self, shapes: Sequence[float]) -> tuple[float, float]:
         """Return shape and ridge of the choice."""
-        loss = self.grid.losses[self.kind[self.best[0]]]
+        loss = self.search.losses[self.kind[self.best[0]]]
         shape = shapes[self.best[0]] if hasattr(loss.link, "shape") else np.nan
-        return float(shape), self.grid.ridges[self.best[1]]
+        return float(shape), self.search.ridges[self.best[1]]
 
-    def gain_over(self, other: _Judged) -> tuple[float, float]:
+    def gain_over(self, other: _NestedScore) -> tuple[float, float]:
         """Return how much lower the nested score is than another's, and its standard error."""
-        grid = self.grid
-        weights = grid.part_weights
+        search = self.search
+        weights = search.part_weights
         gain = other.score - self.score
         if len(self.held) < 2:
             return gain, np.nan
-        if grid.plan.by == "calibration":  # not a mean over rows: the parts must do
+        if search.validation.by == "calibration":  # not a mean over rows: the parts must do
             apart = other.part_scores - self.part_scores
             return gain, float(apart.std(ddof=1) / np.sqrt(len(apart)))
-        sums = np.zeros(int(grid.dealt.group.max()) + 1)
-        for part, (_, (ids, number)) in enumerate(grid.dealt.parts):
-            group = grid.dealt.group[ids == number]
+        sums = np.zeros(int(search.splits.group.max()) + 1)
+        for part, (_, (ids, number)) in enumerate(search.splits.parts):
+            group = search.splits.group[ids == number]
             weight = self.held[part][2]
             with np.errstate(invalid="ignore"):
                 each = other.row_scores(part) - self.row_scores(part) - gain
@@ -525,28 +659,28 @@ class _Judged:
         return gain, float(np.sqrt((sums**2).sum()) / weights.sum())
 
     def row_scores(self, part: int) -> Array:
-        """Return the score of each row of a part, under the setting chosen without it."""
+        """Return the score of each row of a part, under the choice made without it."""
         prob, y, _ = self.held[part]
-        return _row_score(self._prob(prob, part), y, self.grid.plan.by)
+        return _row_score(self._prob(prob, part), y, self.search.validation.by)
 
     def _best_without(self, part: int, own: list[int]) -> tuple[int, int]:
         """Return the choice of all other parts."""
-        grid = self.grid
-        if len(grid.dealt.parts) < 2:
+        search = self.search
+        if len(search.splits.parts) < 2:
             return self.best
-        others = np.delete(np.arange(len(grid.dealt.parts)), part)
-        mean = np.average(grid.apart[others], axis=0, weights=grid.part_weights[others])
-        return _least(mean[own], grid.tie)
+        others = np.delete(np.arange(len(search.splits.parts)), part)
+        mean = np.average(search.apart[others], axis=0, weights=search.part_weights[others])
+        return _best_place(mean[own], search.tie)
 
     def _held(self, part: int, wanted: list[tuple[int, int]]) -> tuple[Array, Array, Array]:
-        grid = self.grid
-        number, fold = grid.dealt.parts[part]
+        search = self.search
+        number, fold = search.splits.parts[part]
         models = [
-            (grid.losses[self.kind[loss]].link, grid.coef[number][self.kind[loss], ridge])
+            (search.losses[self.kind[loss]].link, search.coef[number][self.kind[loss], ridge])
             for loss, ridge in wanted
         ]
-        found: tuple[Array, Array, Array] = grid.rows.fold(
-            held_out_probs, (models, fold), engine=grid.engine, merge=append_rows
+        found: tuple[Array, Array, Array] = search.rows.fold(
+            held_out_probs, (models, fold), engine=search.engine, merge=append_rows
         )
         return found
 
@@ -556,142 +690,85 @@ class _Judged:
         logs = np.zeros((len(self.held), len(self.models), len(floors)))
         for part, (prob, y, weight) in enumerate(self.held):
             for place, floor in enumerate(floors):
-                mix = mixed(prob, floor, self.grid.look.prevalence)
+                mix = mix_with_prevalence(prob, floor, self.search.stats.prevalence)
                 logs[part, :, place] = weight @ _row_score(mix, y[:, None], "log_loss")
         return logs
 
     def _floor(self, logs: Array) -> float:
         """Return the floor that a sum of log losses asks for."""
-        least = self.grid.plan.floor if self.floored else 0.0
-        if not self.floored or not self.grid.plan.tune_floor:
+        least = self.search.validation.floor if self.floored else 0.0
+        if not self.floored or not self.search.validation.tune_floor:
             return least
         return max(least, FLOORS[int(np.argmin(logs))])
 
     def _prob(self, prob: Array, part: int) -> Array:
         own = prob[:, self.models[self.without[part]]]
-        return mixed(own, self.floors[part], self.grid.look.prevalence)
+        return mix_with_prevalence(own, self.floors[part], self.search.stats.prevalence)
 
     def _part_score(self, part: int) -> float:
         prob, y, weight = self.held[part]
         mix = self._prob(prob, part)
-        if self.grid.plan.by == "calibration":
+        if self.search.validation.by == "calibration":
             return float(calibration_of(_bins(mix, y, weight))) / float(weight.sum())
-        return float(np.average(_row_score(mix, y, self.grid.plan.by), weights=weight))
+        return float(np.average(_row_score(mix, y, self.search.validation.by), weights=weight))
 
 
-class _Steps:
-    """Counts steps for a progress bar."""
+class HeldOutSums(NamedTuple):
+    """Sums over held-out rows, one entry per model."""
 
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self.progress, self.total, self.done = progress, total, 0
-
-    def one(self) -> None:
-        self.done += 1
-        if self.progress is not None:
-            self.progress(min(self.done, self.total), self.total)
+    weight: float
+    score: Array  # (models,), of the score that was asked for
+    bins: Array  # (models, 10, 4): weight, prob, prob^2, y; for the calibration loss only
 
 
-def _fit(
-    rows: Rows,
-    look: Look,
-    losses: Sequence[Any],
-    ridges: Sequence[float],
-    setting: Setting,
-    plan: Plan,
-    fold: Fold,
-    dealt: Dealt,
-    engine: Engine,
-) -> Array:
-    """Return the coefficients of every loss and ridge, fitted without one fold."""
-    part = training_part(rows, look, *fold, engine, dealt.draw, dealt.repeat)
-    coef = np.empty((len(losses), len(ridges), rows.n_columns + 1))
-    plain = [i for i, loss in enumerate(losses) if smooth(loss) and setting.domain == "line"]
-    if plain:
-        chosen = [losses[i] for i in plain]
-        grid = solve_grid(part, look, chosen, ridges, setting)
-        if not part.whole:
-            grid = polish(rows, look, grid, chosen, ridges, setting, *fold, engine)
-        coef[plain] = grid.coef
-    for i in sorted(set(range(len(losses))) - set(plain)):
-        coef[i] = _one_by_one(part, look, losses[i], ridges, setting, rows)
-    return coef
+HeldOutParams = tuple[list[Link], Array, list[float], Fold, float, str]
 
 
-def _one_by_one(
-    part: Any, look: Look, loss: Any, ridges: Sequence[float], setting: Setting, rows: Rows
-) -> Array:
-    """Fit a loss that the grid cannot take, ridge after ridge from the largest, warm."""
-    from scarce.engine.memory import ArrayRows
-
-    held = ArrayRows(part.X, part.y, weight=part.weight, schema=rows.schema, check=False)
-    quick = Setting(setting.intercept, setting.offset, setting.domain, 1e-6, 60, setting.units)
-    seen = Look(
-        np.array([part.weight[part.y == 0].sum(), part.weight[part.y == 1].sum()]),
-        look.count,
-        0,
-        look.mean,
-        look.spread,
-    )
-    out = np.empty((len(ridges), part.X.shape[1] + 1))
-    start = None
-    for r in np.argsort(ridges)[::-1]:
-        start = regress(
-            held, seen, loss, ridges[r], quick, start=start, thorough=start is None
-        ).coef
-        out[r] = start
-    return out
-
-
-def _judge(
-    rows: Rows,
-    look: Look,
-    losses: Sequence[Any],
-    coef: Array,
-    plan: Plan,
-    fold: Fold,
-    engine: Engine,
-) -> tuple[Array, float]:
-    """Return the score of every loss and ridge on the held-out rows, and their weight."""
-    kinds, flat, place = distinct(coef, losses)
-    links = [loss.link for loss in kinds]
-    floors = [plan.floor if hasattr(link, "shape") else 0.0 for link in links]
-    params = (links, flat, floors, fold, look.prevalence, plan.by)
-    sums: Held = rows.fold(held_out_scores, params, engine=engine)
-    if plan.by == "calibration":
-        found = calibration_of(sums.bins) / sums.weight
-    else:
-        found = getattr(sums, plan.by) / sums.weight
-    return np.asarray(found)[place], float(sums.weight)
-
-
-def calibration_of(bins: Array) -> Array:
-    """Return the calibration loss times the weight, from sums of ten bins (001 section 4.2)."""
-    weight, prob, square, label = np.moveaxis(bins, -1, 0)
-    share = label / np.where(weight > 0, weight, 1.0)
-    return np.asarray((square - 2 * share * prob + weight * share**2).sum(axis=-1))
-
-
-def held_out_scores(block: Block, params: tuple[Any, ...]) -> Held:
+def held_out_scores(block: Block, params: HeldOutParams) -> HeldOutSums:
     """Kernel: scores of many models on the held-out rows of a block."""
     links, coef, floors, fold, prevalence, by = params
-    m = len(links)
-    brier, logs = np.zeros(m), np.zeros(m)
-    bins = np.zeros((m, 10, 4) if by == "calibration" else (0, 10, 4))
+    score = np.zeros(len(links))
+    bins = np.zeros((len(links), 10, 4) if by == "calibration" else (0, 10, 4))
     total = 0.0
     slopes = np.ascontiguousarray(coef[:, :-1])
     for piece in block.pieces():
-        X, y, weight = _held_rows(piece, fold)
+        X, y, weight = _held_out_rows(piece, fold)
         total += float(weight.sum())
         scores = slopes @ X.T
         scores += coef[:, -1:]
         for i, link in enumerate(links):
-            prob = mixed(link.rates(scores[i])[0], floors[i], prevalence)
+            prob = mix_with_prevalence(link.rates(scores[i])[0], floors[i], prevalence)
             if by == "calibration":
                 bins[i] += _bins(prob, y, weight)
-                continue
-            sums = brier if by == "brier" else logs
-            sums[i] += weight @ _row_score(prob, y, by)
-    return Held(total, brier, logs, bins)
+            else:
+                score[i] += weight @ _row_score(prob, y, by)
+    return HeldOutSums(total, score, bins)
+
+
+def held_out_probs(
+    block: Block, params: tuple[list[tuple[Link, Array]], Fold]
+) -> tuple[Array, Array, Array]:
+    """Kernel: probabilities of several models on the held-out rows, their labels and weights."""
+    models, fold = params
+    X, y, weight = _held_out_rows(block, fold)
+    prob = np.empty((len(y), len(models)))
+    for column, (link, coef) in enumerate(models):
+        prob[:, column] = link.inverse(X @ coef[:-1] + coef[-1])
+    return prob, y, weight
+
+
+def _held_out_rows(piece: Block, fold: Fold) -> tuple[Array, Array, Array]:
+    ids, part = fold
+    own = np.flatnonzero(ids[piece.start : piece.start + len(piece)] == part)
+    y, weight = labels_and_weights(piece, True)
+    assert weight is not None
+    return piece.X[own], y[own], weight[own]
+
+
+def _row_score(prob: Array, y: Array, by: str) -> Array:
+    wrong = np.abs(prob - y)
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.log1p(-wrong) if by == "log_loss" else wrong**2)
 
 
 def _bins(prob: Array, y: Array, weight: Array) -> Array:
@@ -701,81 +778,304 @@ def _bins(prob: Array, y: Array, weight: Array) -> Array:
     return np.stack([np.bincount(number, value, minlength=10) for value in values], axis=1)
 
 
-def held_out_probs(block: Block, params: tuple[Any, ...]) -> tuple[Array, Array, Array]:
-    """Kernel: probabilities of several models on the held-out rows, their labels and weights."""
-    models, fold = params
-    X, y, weight = _held_rows(block, fold)
-    prob = np.empty((len(y), len(models)))
-    for column, (link, coef) in enumerate(models):
-        prob[:, column] = link.inverse(X @ coef[:-1] + coef[-1])
-    return prob, y, weight
+def calibration_of(bins: Array) -> Array:
+    """Return the calibration loss times the weight, from sums of ten bins (001 section 4.2)."""
+    weight, prob, square, label = np.moveaxis(bins, -1, 0)
+    share = label / np.where(weight > 0, weight, 1.0)
+    return np.asarray((square - 2 * share * prob + weight * share**2).sum(axis=-1))
 
 
-def _row_score(prob: Array, y: Array, by: str) -> Array:
-    wrong = np.abs(prob - y)
-    with np.errstate(divide="ignore"):
-        return np.asarray(-np.log1p(-wrong) if by == "log_loss" else wrong**2)
+# --- grid -----------------------------------------------------------------------------------------
 
 
-def _held_rows(piece: Block, fold: Fold) -> tuple[Array, Array, Array]:
-    ids, part = fold
-    own = np.flatnonzero(ids[piece.start : piece.start + len(piece)] == part)
-    y, weight = labelled(piece, True)
-    assert weight is not None
-    return piece.X[own], y[own], weight[own]
+class TrainingSample(NamedTuple):
+    """Training rows in memory, whether they are all of them, and how often a record stands."""
+
+    X: Array
+    y: Array
+    weight: Array
+    whole: bool
+    repeat: float = 1.0
 
 
-def mixed(prob: Array, floor: float, prevalence: float) -> Array:
-    """Mix probabilities with the prevalence: nothing is impossible.
+class GridFit(NamedTuple):
+    """Coefficients of each loss and ridge, and what is needed to move them once more."""
 
-    Examples
-    --------
-    >>> mixed(np.array([0.0, 0.5]), 0.001, 0.02).tolist()
-    [2e-05, 0.49952...]
-    """
-    return prob if floor == 0 else (1.0 - floor) * prob + floor * prevalence
+    coef: Array  # (losses, ridges, k + 1): slopes, then the intercept
+    hessian: Array  # (losses, ridges, p, p) in standardised coordinates
+    enough: Array  # (losses, ridges): decrement below ENOUGH
 
 
-def _refine(
+def training_sample(
     rows: Rows,
-    look: Look,
-    candidates: Candidates,
-    setting: Setting,
-    plan: Plan,
-    dealt: Dealt,
+    stats: ColumnSummary,
+    ids: FoldNumbers,
+    held_out: int,
     engine: Engine,
-    best: tuple[int, int],
-) -> tuple[float, float]:
-    """Search between the points of the grid, around its best, with the same folds."""
-    lowest, highest = min(candidates.shapes), max(candidates.shapes)
-    fixed = candidates.ridges[0] if len(candidates.ridges) == 1 else None  # may be 0: no logarithm
-    ends = (0.0, 0.0)
-    if fixed is None:
-        ends = float(np.log10(min(candidates.ridges))), float(np.log10(max(candidates.ridges)))
-    seen: dict[tuple[float, float], float] = {}
+    draw: Array,
+    repeat: float = 1.0,
+) -> TrainingSample:
+    """Collect training rows: all of them, or all of the rarer class and a share of the others.
 
-    def score(point: Array) -> float:
-        shape = float(np.clip(point[0], lowest, highest))
-        ridge = float(10 ** np.clip(point[1], *ends)) if fixed is None else fixed
-        if (shape, ridge) not in seen:
-            loss = Candidates(candidates.name, (shape,), (ridge,)).losses[0]
-            total, weights = 0.0, 0.0
-            for fold in dealt.folds:
-                coef = _fit(rows, look, [loss], [ridge], setting, plan, fold, dealt, engine)
-                table, weight = _judge(rows, look, [loss], coef, plan, fold, engine)
-                total, weights = total + weight * float(table[0, 0]), weights + weight
-            seen[shape, ridge] = total / weights
-        return seen[shape, ridge]
-
-    start = np.array([candidates.shapes[best[0]]])
-    begin = np.array([start, start + 0.05])
-    if fixed is None:
-        start = np.append(start, np.log10(candidates.ridges[best[1]]))
-        begin = np.array([start, start + [0.05, 0.0], start + [0.0, 0.3]])
-    minimize(
-        score,
-        start,
-        method="Nelder-Mead",
-        options={"initial_simplex": begin, "maxfev": 40, "xatol": 0.01, "fatol": 1e-7},
+    `draw` is a uniform number per row; those below a class's share are taken. Where it follows from
+    the content of a row, the sample does not depend on the order of rows. `repeat` is how often a
+    record stands in the table, on average.
+    """
+    n = float(np.count_nonzero((ids != held_out) & (ids >= 0))) / repeat
+    room = max(SMALL, n / 8) if n * rows.n_columns < 8 * MOST_CELLS else MOST_CELLS / rows.n_columns
+    count = stats.count / repeat
+    shares = np.minimum(1.0, np.maximum(room / 2, room - count[::-1]) / count)
+    X, y, weight = rows.fold(
+        stratified_sample, (ids, held_out, shares, draw), engine=engine, merge=append_rows
     )
-    return min(seen, key=lambda point: seen[point])
+    return TrainingSample(X, y, weight, bool((shares == 1.0).all()), repeat)
+
+
+def stratified_sample(
+    block: Block, params: tuple[FoldNumbers, int, Array, Array]
+) -> tuple[Array, Array, Array]:
+    """Kernel: a share of each class among the training rows, weighted to stand for all."""
+    ids, held_out, shares, draw = params
+    place = slice(block.start, block.start + len(block))
+    own = ids[place]
+    y, weight = labels_and_weights(block, True)
+    assert weight is not None
+    training = (own != held_out) & (own >= 0) & (weight > 0)
+    share = np.where(y == 1, shares[1], shares[0])
+    if (shares < 1.0).any():
+        training &= draw[place] < share
+    kept = np.flatnonzero(training)
+    return block.X[kept], y[kept], weight[kept] / share[kept]
+
+
+class GridCoordinates:
+    """Coordinates in which every column has std 1, and mean 0 beside a free intercept."""
+
+    def __init__(self, stats: ColumnSummary, problem: Formulation) -> None:
+        k = len(stats.mean)
+        self.scale = stats.scale
+        self.mean = stats.mean if problem.intercept == "free" else np.zeros(k)
+        self.free = problem.free(stats)
+        self.offset = problem.offset
+        self.problem = problem
+
+    def design(self, X: Array) -> tuple[Array, Array]:
+        """Return the standardised design with its intercept column last, and the offset."""
+        k = X.shape[1]
+        Z = np.ones((len(X), k + 1))
+        np.subtract(X, self.mean, out=Z[:, :k])
+        Z[:, :k] /= self.scale
+        offset = np.zeros(len(X)) if self.offset is None else X[:, self.offset].copy()
+        return np.ascontiguousarray(Z[:, self.free]), offset
+
+    def penalty(self, ridge: float) -> Array:
+        """Return the penalty of each free standardised coefficient."""
+        given = self.problem.penalty(ridge, len(self.scale))
+        given[:-1] /= self.scale**2
+        return np.asarray(given[self.free])
+
+    def given(self, theta: Array) -> Array:
+        """Turn free standardised coefficients (..., p) into those of the columns (..., k + 1)."""
+        coef = np.zeros((*theta.shape[:-1], len(self.free)))
+        coef[..., self.free] = theta
+        coef[..., :-1] /= self.scale
+        coef[..., -1] -= coef[..., :-1] @ self.mean
+        if self.offset is not None:
+            coef[..., self.offset] = 1.0
+        return coef
+
+    def gradient(self, gradient: Array) -> Array:
+        """Turn gradients in the columns' units (..., k + 1) into free standardised ones."""
+        moved = gradient.copy()
+        moved[..., :-1] = (gradient[..., :-1] - gradient[..., -1:] * self.mean) / self.scale
+        return np.asarray(moved[..., self.free])
+
+
+def solve_grid(
+    sample: TrainingSample,
+    stats: ColumnSummary,
+    losses: Sequence[Loss],
+    ridges: Sequence[float],
+    problem: Formulation,
+) -> GridFit:
+    """Solve every loss at every ridge on rows in memory."""
+    standard = GridCoordinates(stats, problem)
+    Z, offset = standard.design(sample.X)
+    p = Z.shape[1]
+    theta = np.zeros((len(losses), p))
+    if problem.intercept != "none":
+        theta[:, -1] = [
+            float(loss.link.forward(np.array([stats.prevalence]))[0]) for loss in losses
+        ]
+        if problem.offset is not None:
+            theta[:, -1] -= stats.mean[problem.offset]
+    coef = np.empty((len(losses), len(ridges), len(standard.free)))
+    hessians = np.empty((len(losses), len(ridges), p, p))
+    enough = np.zeros((len(losses), len(ridges)), dtype=bool)
+    data = np.zeros((len(losses), p, p))
+    newton = _GridNewton(Z, offset, sample, losses)
+    fresh = True
+    for r in np.argsort(ridges)[::-1]:
+        theta, data, enough[:, r] = newton.solve(theta, data, standard.penalty(ridges[r]), fresh)
+        fresh = False
+        coef[:, r] = standard.given(theta)
+        hessians[:, r] = data + np.diag(standard.penalty(ridges[r]))
+    return GridFit(coef, hessians, enough)
+
+
+class _GridNewton:
+    """Newton steps of all losses together, at one ridge after another."""
+
+    def __init__(
+        self, Z: Array, offset: Array, sample: TrainingSample, losses: Sequence[Loss]
+    ) -> None:
+        self.Z, self.offset, self.y, self.weight = Z, offset, sample.y, sample.weight
+        self.losses = losses
+        # In units of one record: weights in other units, or rows written twice, change nothing.
+        least = max(float(sample.weight.min()), 1e-3 * float(sample.weight.mean()))
+        self.enough = ENOUGH * sample.repeat * least
+        # Hessians of all losses against one pass of gradients: few rows make them cheap.
+        self.cheap = len(Z) * Z.shape[1] < 60_000
+
+    def sums(
+        self, theta: Array, which: Ids, hessian: NDArray[np.bool_]
+    ) -> tuple[Array, dict[int, Array]]:
+        """Return the gradients of the chosen losses, and Hessians of those asked for."""
+        scores = theta[which] @ self.Z.T
+        scores += self.offset
+        grams = {}
+        for row, number in enumerate(which):
+            slope, curvature = self.losses[number].sweep(self.y, scores[row])
+            if hessian[number]:
+                root = np.sqrt(curvature * self.weight)
+                scaled = self.Z * root[:, None]
+                grams[int(number)] = scaled.T @ scaled
+            np.multiply(slope, self.weight, out=scores[row])
+        return scores @ self.Z, grams
+
+    def solve(
+        self, theta: Array, data: Array, penalty: Array, fresh: bool
+    ) -> tuple[Array, Array, Array]:
+        """Solve all losses at one penalty, from the answers at another."""
+        count, p = theta.shape
+        theta, data = theta.copy(), data.copy()
+        everyone = np.arange(count)
+        stale = np.full(count, fresh or self.cheap)
+        gradient, grams = self.sums(theta, everyone, stale)
+        gradient = gradient + penalty * theta
+        self._keep(data, grams)
+        share = np.ones(count)
+        step = np.zeros((count, p))
+        last = np.full(count, np.inf)
+        active = np.ones(count, dtype=bool)
+        renew = np.ones(count, dtype=bool)
+        for _ in range(MOST_STEPS):
+            step[renew] = -_solve(data[renew], penalty, gradient[renew])
+            decrement = -0.5 * np.einsum("ij,ij->i", step, gradient)
+            active = decrement > self.enough
+            if not active.any():
+                break
+            which = np.flatnonzero(active)
+            tried = theta.copy()
+            tried[which] += share[which, None] * step[which]
+            stale = active & (self.cheap | (decrement > 0.1 * last))
+            new, grams = self.sums(tried, which, stale)
+            new = new + penalty * tried[which]
+            before = np.einsum("ij,ij->i", step[which], gradient[which])
+            after = np.einsum("ij,ij->i", step[which], new)
+            good = after <= 0.9 * -before
+            renew = np.zeros(count, dtype=bool)
+            renew[which[good]] = True
+            theta[which[good]] = tried[which[good]]
+            gradient[which[good]] = new[good]
+            last[which[good]] = decrement[which[good]]
+            share[which[good]] = 1.0
+            share[which[~good]] *= np.clip(before / (before - after), 0.05, 0.7)[~good]
+            self._keep(data, {n: gram for n, gram in grams.items() if renew[n]})
+        return theta, data, ~active
+
+    @staticmethod
+    def _keep(data: Array, grams: dict[int, Array]) -> None:
+        for number, gram in grams.items():
+            data[number] = gram
+
+
+def _solve(data: Array, penalty: Array, gradient: Array) -> Array:
+    """Solve with each Hessian, lifted a little: flat directions of a GEV loss stay finite."""
+    hessian = data + np.diag(penalty)
+    scale = np.sqrt(np.maximum(np.einsum("ijj->ij", hessian), 1e-300))
+    hessian = hessian / (scale[:, :, None] * scale[:, None, :]) + 1e-12 * np.eye(data.shape[1])
+    return np.asarray(np.linalg.solve(hessian, (gradient / scale)[..., None])[..., 0] / scale)
+
+
+def polish(
+    rows: Rows,
+    stats: ColumnSummary,
+    grid: GridFit,
+    losses: Sequence[Loss],
+    ridges: Sequence[float],
+    problem: Formulation,
+    ids: FoldNumbers,
+    held_out: int,
+    engine: Engine,
+) -> GridFit:
+    """Move every answer once, with the gradient of all training rows and the sample's Hessian."""
+    standard = GridCoordinates(stats, problem)
+    shape = grid.coef.shape
+    kinds, flat, place = distinct_models(grid.coef, losses)
+    gradient = rows.fold(grid_gradients, (kinds, flat, ids, held_out), engine=engine)[place]
+    penalty = np.array([problem.penalty(ridge, shape[-1] - 1) for ridge in ridges])
+    moved = standard.gradient(gradient + penalty * grid.coef)
+    step = np.stack(
+        [
+            _solve(grid.hessian[:, r], np.zeros(moved.shape[-1]), moved[:, r])
+            for r in range(len(ridges))
+        ],
+        axis=1,
+    )
+    change = standard.given(step)
+    if problem.offset is not None:
+        change[..., problem.offset] = 0.0
+    first = np.unique(place, return_index=True)[1]  # answers that were one stay one
+    return grid._replace(coef=(grid.coef - change).reshape(-1, shape[-1])[first][place])
+
+
+def distinct_models(coef: Array, losses: Sequence[Loss]) -> tuple[list[Loss], Array, Ids]:
+    """Return losses and coefficients without repeats, and where each (loss, ridge) is among them.
+
+    Small ridges share an answer when the data cannot tell them apart: `solve_grid` then leaves the
+    coefficients as they were.
+    """
+    kinds: list[Loss] = []
+    kept: list[Array] = []
+    place = np.empty(coef.shape[:2], dtype=np.intp)
+    for i, loss in enumerate(losses):
+        seen: dict[bytes, int] = {}
+        for j in range(coef.shape[1]):
+            key = coef[i, j].tobytes()
+            if key not in seen:
+                seen[key] = len(kept)
+                kinds.append(loss)
+                kept.append(coef[i, j])
+            place[i, j] = seen[key]
+    return kinds, np.array(kept), place
+
+
+def grid_gradients(block: Block, params: tuple[list[Loss], Array, FoldNumbers, int]) -> Array:
+    """Kernel: the gradient of each model over the training rows, (models, k + 1)."""
+    losses, coef, ids, held_out = params
+    total = np.zeros_like(coef)
+    slopes = np.ascontiguousarray(coef[:, :-1])
+    for piece in block.pieces():
+        own = ids[piece.start : piece.start + len(piece)]
+        y, weight = labels_and_weights(piece, True)
+        assert weight is not None
+        kept = np.flatnonzero((own != held_out) & (own >= 0) & (weight > 0))
+        X, y, weight = piece.X[kept], y[kept], weight[kept]
+        scores = slopes @ X.T
+        scores += coef[:, -1:]
+        for row, loss in enumerate(losses):
+            np.multiply(loss.sweep(y, scores[row])[0], weight, out=scores[row])
+        total[:, :-1] += scores @ X
+        total[:, -1] += scores.sum(axis=1)
+    return total

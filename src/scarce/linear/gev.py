@@ -1,10 +1,10 @@
-"""Links with one heavy tail: which kind of prediction should a miss be dear for?
+"""The GEV link and its relatives: links with one heavy tail.
 
     GEV(shape): prob = exp(-u),  u = (1 + shape * score)^(-1/shape)            (001 section 2)
     its area:   A(score) = integral of prob up to score = Gamma(-shape, u)
 
 Log-log is the GEV link at shape 0, complementary log-log its mirror image. Assumes scores are
-float64. Does not choose a shape: that is for whoever can hold rows out.
+float64. Does not choose a shape: see selection.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from scarce.errors import UsageError
+from scarce.errors import Argument, UsageError
 from scarce.linear.links import Link
 from scarce.linear.stable import (
     SERIES_BELOW,
@@ -75,9 +75,12 @@ class GEV(Link):
             shape = math.nan
         if not -1.0 <= shape <= 1.5:
             raise UsageError(
-                f"GEV(shape={self.shape!r}) cannot work: below -1 the density is infinite at the "
-                "edge of its support, and above 1.5 the formulas are not tested. Give a number "
-                "from -1 to 1.5."
+                "{argument} must be a number from -1 to 1.5, got {value!r}: below -1 the density "
+                "is infinite at the edge of its support, and above 1.5 the formulas are not "
+                "tested.",
+                code="shape-range",
+                argument=Argument("shape"),
+                value=self.shape,
             )
         object.__setattr__(self, "shape", shape if abs(shape) >= 1e-30 else 0.0)
 
