@@ -208,6 +208,19 @@ def refuse_not_finite(values: NDArray[Any], name: str) -> None:
         )
 
 
+def refuse_negative(values: NDArray[Any], name: str, code: str = "number-range") -> None:
+    """Refuse NaN, infinity and numbers below 0, with the first row that has one."""
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        raise DataError(
+            "{argument} must be finite and not negative, got {value:g} at row {row:,}.",
+            code=code,
+            argument=Argument(name),
+            value=float(values[bad][0]),
+            row=int(np.argwhere(bad)[0][0]),
+        )
+
+
 def read_labels(labels: Any, n_rows: int, name: str = "labels") -> Array:
     """Return labels as 1.0, 0.0 and NaN for not labelled; None means that no row is labelled.
 
@@ -283,15 +296,7 @@ def read_weight(weight: Any, n_rows: int, name: str = "weight") -> Array:
         return np.ones(n_rows)
     refuse_length(weight, n_rows, name)
     values = column(weight, name)
-    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if len(bad):
-        raise DataError(
-            "{argument} must be finite and not negative, got {value:g} at row {row:,}.",
-            code="weight-range",
-            argument=Argument(name),
-            value=float(values[bad[0]]),
-            row=int(bad[0]),
-        )
+    refuse_negative(values, name, code="weight-range")
     if len(values) and not values.any():
         raise DataError(
             "{argument} is 0 in all {rows:,} rows.",
@@ -485,6 +490,27 @@ def whole_number(value: Any, name: str, least: int = 1) -> int:
             value=value,
         )
     return number
+
+
+def read_number(value: Any, name: str, allowed: Number, code: str = "number-range") -> float:
+    """Return a number within bounds.
+
+    Examples
+    --------
+    >>> read_number(0.5, "factor", Number(1))
+    Traceback (most recent call last):
+    ...
+    scarce.errors.UsageError: factor must be a number >= 1, got 0.5.
+    """
+    if not allowed.allows(value):
+        raise UsageError(
+            "{argument} must be {expected}, got {value!r}.",
+            code=code,
+            argument=Argument(name),
+            expected=str(allowed),
+            value=value,
+        )
+    return float(value)
 
 
 def is_number(value: object) -> bool:

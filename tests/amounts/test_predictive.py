@@ -194,97 +194,97 @@ def test_a_discrete_law_of_one_s_own_is_values_and_their_probabilities():
     [
         (
             lambda: GaussianPredictive([1.0], [-2.0]),
-            {"code": "number-range", "argument": "sd", "value": -2.0, "row": 0},
+            ("number-range", {"argument": "sd", "value": -2.0, "row": 0}),
         ),
         (
             lambda: GaussianPredictive([1.0, np.nan], 1.0),
-            {"code": "not-finite", "argument": "mean", "count": 1, "row": 1},
+            ("not-finite", {"argument": "mean", "count": 1, "row": 1}),
         ),
         (
             lambda: GaussianPredictive([1.0], [np.inf]),
-            {"code": "not-finite", "argument": "sd", "count": 1, "rows": 1},
+            ("not-finite", {"argument": "sd", "count": 1, "rows": 1}),
         ),
         (
             lambda: GaussianPredictive([1.0, 2.0, 3.0], [1.0, 2.0]),
-            {"code": "length-mismatch", "name": "sd", "found": 2, "other": "mean", "rows": 3},
+            ("length-mismatch", {"name": "sd", "found": 2, "other": "mean", "rows": 3}),
         ),
-        (lambda: GaussianPredictive([], 1.0), {"code": "no-rows", "argument": "mean"}),
+        (lambda: GaussianPredictive([], 1.0), ("no-rows", {"argument": "mean"})),
         (
             lambda: GaussianPredictive(["a"], 1.0),
-            {"code": "not-a-number", "value": "'a'", "row": 0},
+            ("not-a-number", {"value": "'a'", "row": 0}),
         ),
         (
             lambda: EmpiricalPredictive([1.0, np.nan]),
-            {"code": "not-finite", "argument": "samples", "count": 1},
+            ("not-finite", {"argument": "samples", "count": 1}),
         ),
-        (lambda: EmpiricalPredictive([]), {"code": "not-a-table", "argument": "samples"}),
-        (lambda: EmpiricalPredictive([1.0, 2.0], [1.0]), {"code": "shape-mismatch"}),
+        (lambda: EmpiricalPredictive([]), ("not-a-table", {"argument": "samples"})),
+        (lambda: EmpiricalPredictive([1.0, 2.0], [1.0]), ("shape-mismatch", {})),
         (
             lambda: EmpiricalPredictive([1.0, 2.0], [1.0, -1.0]),
-            {"code": "number-range", "argument": "weights", "value": -1.0},
+            ("number-range", {"argument": "weights", "value": -1.0}),
         ),
         (
             lambda: EmpiricalPredictive([1.0, 2.0], [0.0, 0.0]),
-            {"code": "no-weight", "argument": "weights", "row": 0},
+            ("no-weight", {"argument": "weights", "row": 0}),
         ),
         (
             lambda: EmpiricalPredictive(np.ones((3, 2)), shift=[1.0, 2.0]),
-            {"code": "length-mismatch", "found": 3, "shift": "shift", "rows": 2},
+            ("length-mismatch", {"found": 3, "shift": "shift", "rows": 2}),
         ),
         (
             lambda: EmpiricalPredictive(["1", "2"]),
-            {"code": "not-a-number", "argument": "samples", "value": "'1'", "row": 0},
+            ("not-a-number", {"argument": "samples", "value": "'1'", "row": 0}),
         ),
         (
             lambda: EmpiricalPredictive([["1", "2"]]),
-            {"code": "not-a-number", "argument": "samples", "value": "'1'", "row": 0},
+            ("not-a-number", {"argument": "samples", "value": "'1'", "row": 0}),
         ),
         (
             lambda: EmpiricalPredictive([[1.0], [None]]),
-            {"code": "not-finite", "argument": "samples", "count": 1, "row": 1},
+            ("not-finite", {"argument": "samples", "count": 1, "row": 1}),
         ),
         (
             lambda: EmpiricalPredictive([1.0, 2.0], [[1.0, "x"]]),
-            {"code": "not-a-number", "argument": "weights", "value": "'x'", "row": 0},
+            ("not-a-number", {"argument": "weights", "value": "'x'", "row": 0}),
         ),
         (
             lambda: EmpiricalPredictive([[1.0, 2.0], [3.0]]),
-            {"code": "not-a-table", "argument": "samples"},
+            ("not-a-table", {"argument": "samples"}),
         ),
-        (lambda: EmpiricalPredictive([[1j, 2.0]]), {"code": "not-a-number", "argument": "samples"}),
+        (lambda: EmpiricalPredictive([[1j, 2.0]]), ("not-a-number", {"argument": "samples"})),
         (
             lambda: EmpiricalPredictive([1.0, 2.0], "ab"),
-            {"code": "not-a-number", "argument": "weights", "value": "'ab'", "row": 0},
+            ("not-a-number", {"argument": "weights", "value": "'ab'", "row": 0}),
         ),
         (
             lambda: EmpiricalPredictive(np.ones((2, 2, 2))),
-            {"code": "not-a-table", "argument": "samples", "shape": (2, 2, 2)},
+            ("not-a-table", {"argument": "samples", "shape": (2, 2, 2)}),
         ),
         (
             lambda: EmpiricalPredictive(np.ma.masked_array([[1.0, 2.0]], [[0, 1]])),
-            {"code": "not-finite", "argument": "samples", "count": 1},
+            ("not-finite", {"argument": "samples", "count": 1}),
         ),
         (
             lambda: EmpiricalPredictive(np.ma.masked_array([1.0, 2.0], [0, 1])),
-            {"code": "not-finite", "argument": "samples", "count": 1},
+            ("not-finite", {"argument": "samples", "count": 1}),
         ),
         (
             lambda: EmpiricalPredictive([1.0, 2.0], [1e308, 1e308]),
-            {"code": "weights-overflow", "argument": "weights", "row": 0},
+            ("weights-overflow", {"argument": "weights", "row": 0}),
         ),
         (
             lambda: GaussianPredictive([[1.0, 2.0], [3.0]], 1.0),
-            {"code": "not-a-column", "argument": "mean"},
+            ("not-a-column", {"argument": "mean"}),
         ),
-        (lambda: GaussianPredictive(1.0, 1j), {"code": "not-a-number", "argument": "sd"}),
+        (lambda: GaussianPredictive(1.0, 1j), ("not-a-number", {"argument": "sd"})),
         (
             lambda: GaussianPredictive(np.ma.masked, 1.0),
-            {"code": "not-finite", "argument": "mean", "count": 1, "rows": 1},
+            ("not-finite", {"argument": "mean", "count": 1, "rows": 1}),
         ),
     ],
 )
 def test_what_is_no_distribution_is_refused(make, says):
-    with refused(kind=DataError, **says):
+    with refused(says[0], DataError, **says[1]):
         make()
 
 
@@ -334,22 +334,21 @@ def test_the_cdf_of_a_missing_outcome_is_missing_and_of_infinity_0_or_1(law):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("a", {"code": "not-a-number", "value": "'a'", "row": 0}),
-        ("0.5", {"code": "not-a-number", "value": "'0.5'", "row": 0}),
-        (["a", "b", "c"], {"code": "not-a-number", "value": "'a'", "row": 0}),
-        ([], {"code": "length-mismatch", "shape": (0,), "rows": 3}),
-        ([0.1, 0.2], {"code": "length-mismatch", "shape": (2,), "rows": 3}),
-        ([[0.1, 0.2, 0.3]], {"code": "not-a-column", "shape": (1, 3)}),
-        ([[0.1, 0.2], [0.3]], {"code": "not-a-column"}),
-        (0.5j, {"code": "not-a-number", "kind": "complex numbers"}),
-        ({}, {"code": "not-a-number", "row": 0}),
+        ("a", ("not-a-number", {"value": "'a'", "row": 0})),
+        ("0.5", ("not-a-number", {"value": "'0.5'", "row": 0})),
+        (["a", "b", "c"], ("not-a-number", {"value": "'a'", "row": 0})),
+        ([], ("length-mismatch", {"shape": (0,), "rows": 3})),
+        ([0.1, 0.2], ("length-mismatch", {"shape": (2,), "rows": 3})),
+        ([[0.1, 0.2, 0.3]], ("not-a-column", {"shape": (1, 3)})),
+        ([[0.1, 0.2], [0.3]], ("not-a-column", {})),
+        (0.5j, ("not-a-number", {"kind": "complex numbers"})),
+        ({}, ("not-a-number", {"row": 0})),
     ],
 )
 def test_what_is_no_level_or_outcome_is_refused_by_all(law, given, says):
     for ask, name in ((law.quantile, "level"), (law.cdf, "y")):
-        with refused(says["code"], argument=name) as caught:
+        with refused(says[0], argument=name, **says[1]):
             ask(given)
-        assert says.items() <= {"code": caught.value.code, **caught.value.fields}.items()
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -168,30 +168,31 @@ def test_pieces_change_nothing(rng, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"price": -1}, {"code": "number-range", "argument": "price", "value": -1.0}),
-        ({"price": np.nan}, {"code": "number-range", "argument": "price"}),
-        ({"price": [0.1, np.inf]}, {"code": "number-range", "argument": "price", "row": 1}),
+        ({"price": -1}, ("number-range", {"argument": "price", "value": -1.0})),
+        ({"price": np.nan}, ("number-range", {"argument": "price"})),
         (
             {"answers": [[0.5, 0.5]]},
-            {"code": "shape-mismatch", "argument": "answers", "count": 2, "shape": (1, 2)},
+            ("shape-mismatch", {"argument": "answers", "count": 2, "shape": (1, 2)}),
         ),
         (
             {"answers": [[0.5, 0.5], [0.5, 0.6]]},
-            {"code": "prob-sum", "argument": "answers", "row": 1, "values": [0.5, 0.6]},
+            ("prob-sum", {"argument": "answers", "row": 1, "values": [0.5, 0.6]}),
         ),
         (
             {"answers": [[-0.5, 1.5], [0.5, 0.5]]},
-            {"code": "prob-sum", "argument": "answers", "row": 0, "values": [-0.5, 1.5]},
+            ("prob-sum", {"argument": "answers", "row": 0, "values": [-0.5, 1.5]}),
         ),
-        ({"answers": [[0.5, "x"], [1, 2]]}, {"code": "not-a-number", "argument": "answers"}),
+        ({"answers": [[0.5, "x"], [1, 2]]}, ("not-a-number", {"argument": "answers"})),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings, words):
-    with refused(kind=UsageError, **words):
+    with refused(words[0], UsageError, **words[1]):
         value_of_asking([0.1, 0.2], BINARY, **settings)
 
 
 def test_rows_that_do_not_fit_the_costs_are_refused():
+    with refused("number-range", DataError, argument="price", row=1):
+        value_of_asking([0.1, 0.2], BINARY, price=[0.1, np.inf])
     with refused("length-mismatch", DataError, argument="price", rows=2):
         value_of_asking([0.1, 0.2], BINARY, price=[0.1])
     with refused("length-mismatch", DataError, argument="prob", cost_rows=3):

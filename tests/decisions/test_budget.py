@@ -293,17 +293,17 @@ def test_one_great_row_may_be_worth_more_than_many_cheap_ones():
 @pytest.mark.parametrize(
     ("capacity", "words"),
     [
-        ({}, {"code": "capacity-type"}),
-        (200, {"code": "capacity-type"}),
-        ({"opn": 3}, {"code": "unknown-action", "name": "opn"}),
-        ({"open": -1}, {"code": "integer-range", "argument": "capacity['open']", "value": -1}),
-        ({"open": 2.5}, {"code": "integer-range", "argument": "capacity['open']", "value": 2.5}),
-        ({"open": 1, "pass": 1}, {"code": "capacity-too-small", "room": 2.0, "rows": "3 rows"}),
+        ({}, ("capacity-type", {})),
+        (200, ("capacity-type", {})),
+        ({"opn": 3}, ("unknown-action", {"name": "opn"})),
+        ({"open": -1}, ("integer-range", {"argument": "capacity['open']", "value": -1})),
+        ({"open": 2.5}, ("integer-range", {"argument": "capacity['open']", "value": 2.5})),
+        ({"open": 1, "pass": 1}, ("capacity-too-small", {"room": 2.0, "rows": "3 rows"})),
     ],
 )
 def test_limits_that_cannot_be_are_refused(capacity, words):
     costs = CostMatrix([[0, 9], [1, 0]], actions=["pass", "open"])
-    with refused(kind=UsageError, **words):
+    with refused(words[0], UsageError, **words[1]):
         decide_within([0.1, 0.2, 0.5], costs, capacity=capacity)
 
 

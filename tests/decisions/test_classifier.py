@@ -185,7 +185,7 @@ def test_actions_that_are_no_classes(frauds):
 
 def test_what_cannot_work_is_said_before_the_fit(frauds):
     X, y, _ = frauds
-    with refused("no-probabilities", UsageError, estimator="LinearSVC"):
+    with refused("no-predict-proba", UsageError, estimator="LinearSVC"):
         CostSensitiveClassifier(LinearSVC(), COSTS).fit(X, y)
     with refused("unknown-class", UsageError, name="spam"):
         CostSensitiveClassifier(GaussianBayes(), COSTS).fit(X, np.where(y == "fraud", "spam", y))
@@ -205,7 +205,7 @@ def test_rows_of_a_file(frauds, tmp_path):
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(kind=y)
     frame.to_csv(tmp_path / "f.csv", index=False)
     rows = open_rows(tmp_path / "f.csv", label="kind", positive="fraud")
-    with refused("rows-with-labels", UsageError):
+    with refused("rows-carry-labels", UsageError):
         CostSensitiveClassifier(GaussianBayes(), COSTS).fit(rows, y)
     by_file = CostSensitiveClassifier(GaussianBayes(), COSTS).fit(rows)
     by_array = CostSensitiveClassifier(GaussianBayes(), COSTS).fit(frame[["a", "b", "c"]], y)

@@ -237,37 +237,33 @@ def test_mass_left_over_goes_to_the_dearest_class_first():
         (
             [0.1, 0.4],
             [0.2, 0.3],
-            {
-                "code": "bounds-crossed",
-                "low": "low",
-                "high": "high",
-                "low_value": 0.4,
-                "high_value": 0.3,
-                "row": 1,
-            },
+            (
+                "bounds-crossed",
+                {"low": "low", "high": "high", "low_value": 0.4, "high_value": 0.3, "row": 1},
+            ),
         ),
-        ([0.1, np.nan], [0.2, 0.3], {"code": "prob-range", "argument": "low", "row": 1}),
+        ([0.1, np.nan], [0.2, 0.3], ("prob-range", {"argument": "low", "row": 1})),
         (
             [0.1, 0.2],
             [0.2, 1.3],
-            {"code": "prob-range", "argument": "high", "value": 1.3, "row": 1},
+            ("prob-range", {"argument": "high", "value": 1.3, "row": 1}),
         ),
         (
             [[0.1, 0.1], [0.7, 0.7]],
             [[1, 1], [1, 1]],
-            {"code": "bounds-sum", "total": 1.4, "row": 1},
+            ("bounds-sum", {"total": 1.4, "row": 1}),
         ),
         (
             [[0.1, 0.1], [0, 0]],
             [[1, 1], [0.4, 0.4]],
-            {"code": "bounds-sum", "total": 0.8, "row": 1},
+            ("bounds-sum", {"total": 0.8, "row": 1}),
         ),
-        ([], [], {"code": "no-rows"}),
-        (["a"], [0.3], {"code": "not-a-number", "argument": "low", "value": "'a'", "row": 0}),
+        ([], [], ("no-rows", {})),
+        (["a"], [0.3], ("not-a-number", {"argument": "low", "value": "'a'", "row": 0})),
     ],
 )
 def test_bounds_without_probability_are_refused_by_row(low, high, words):
-    with refused(kind=DataError, **words):
+    with refused(words[0], DataError, **words[1]):
         decide_between(low, high, [[0, 9], [1, 0]])
 
 

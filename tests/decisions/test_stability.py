@@ -151,17 +151,17 @@ def test_small_pieces_give_the_same_bits(rng, monkeypatch, function):
 @pytest.mark.parametrize(
     ("vary", "words"),
     [
-        (("d", 1), {"code": "unknown-action", "name": "d"}),
-        (("b", 7), {"code": "unknown-class", "name": 7}),
-        ((None, None), {"code": "vary-type"}),
-        ("b", {"code": "vary-type"}),
-        (None, {"code": "missing-argument", "vary": "vary"}),
-        ([("b", 1), "c"], {"code": "vary-type"}),
-        ([], {"code": "vary-type"}),
+        (("d", 1), ("unknown-action", {"name": "d"})),
+        (("b", 7), ("unknown-class", {"name": 7})),
+        ((None, None), ("vary-type", {})),
+        ("b", ("vary-type", {})),
+        (None, ("missing-argument", {"vary": "vary"})),
+        ([("b", 1), "c"], ("vary-type", {})),
+        ([], ("vary-type", {})),
     ],
 )
 def test_what_cannot_be_varied_is_refused(vary, words):
-    with refused(kind=UsageError, **words):
+    with refused(words[0], UsageError, **words[1]):
         stable_range([0.1, 0.2], lettered([[0, 9], [1, 0], [2, 2]], 2), vary=vary)
 
 
@@ -237,9 +237,9 @@ def test_prevalence_is_asked_for_two_classes_and_a_share():
     with refused("two-classes-needed", UsageError, count=3):
         stable_prior([[0.1, 0.2, 0.7]], 1 - np.eye(3), trained_at=0.5)
     for share in (0, 1, -0.1, np.nan, "half", [0.5, 0.5]):
-        with refused("prevalence-range", UsageError):
+        with refused("base-rate-range", UsageError):
             stable_prior([0.1], [[0, 9], [1, 0]], trained_at=share)
-        with refused("prevalence-range", UsageError):
+        with refused("base-rate-range", UsageError):
             stable_prior([0.1], [[0, 9], [1, 0]], trained_at=0.5).share(share)
 
 

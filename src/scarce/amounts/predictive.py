@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from scarce.checks import column, refuse_not_finite
+from scarce.checks import column, refuse_negative, refuse_not_finite
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError
 
@@ -636,19 +636,6 @@ def common_length(lengths: Mapping[str, int]) -> int:
                 remedy="Give one value for all rows, or one for each.",
             )
     return n_rows
-
-
-def refuse_negative(held: Array, name: str) -> None:
-    """Refuse numbers below 0, with the first row that has one."""
-    bad = held < 0
-    if bad.any():
-        raise DataError(
-            "{argument} must not be negative, got {value:g} at row {row:,}.",
-            code="number-range",
-            argument=Argument(name),
-            value=float(held[bad][0]),
-            row=int(np.argwhere(bad)[0][0]),
-        )
 
 
 def read_levels(level: ArrayLike, n_rows: int) -> Array:

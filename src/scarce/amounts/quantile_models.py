@@ -32,9 +32,9 @@ from scarce.amounts.predictive import (
     panels,
     read_each,
     read_levels,
-    refuse_negative,
     with_cuts,
 )
+from scarce.checks import refuse_negative
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word, suggest, warn_user
 
@@ -491,7 +491,7 @@ def routed_weights(estimator: Any, X: Any, sample_weight: Any) -> dict[str, Arra
             remedy="Leave it out.",
         )
     held = one_per_row(X, sample_weight, "sample_weight")
-    refuse_negative(held, "sample_weight")
+    refuse_negative(held, "sample_weight", code="weight-range")
     return {route: held}
 
 

@@ -32,9 +32,9 @@ from scarce.amounts.predictive import (
     exp_less,
     finite,
     numbers,
-    refuse_negative,
     weighted_mean,
 )
+from scarce.checks import refuse_negative
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Phrase, UsageError, refuse_word, warn_user
 from scarce.results import in_rows
@@ -630,7 +630,7 @@ def _check_call(
         call = ", ".join([*places, *(f"{column}=..." for column in columns)])
         raise UsageError(
             "{argument} cannot be called as {call}: {reason}.",
-            code="not-callable-so",
+            code="wrong-signature",
             argument=Argument(name),
             call=f"{name}({call})",
             reason=str(error),

@@ -17,7 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import column, is_number, refuse_length, whole_number
+from scarce.checks import (
+    Number,
+    column,
+    is_number,
+    read_number,
+    refuse_length,
+    refuse_negative,
+    whole_number,
+)
 from scarce.decisions.costs import CostsLike, as_costs
 from scarce.decisions.decide import cheapest, class_probabilities, row_slices, same_rows
 from scarce.engine.block import Array
@@ -184,25 +192,12 @@ def value_of_asking(
     return ValueOfAsking(value, paid, value > paid, order, now)
 
 
-def _read_price(price: Any, n: int) -> float | Array:
+def _read_price(price: ArrayLike, n: int) -> float | Array:
     if is_number(price):
-        paid: float | Array = float(price)
-    else:
-        refuse_length(price, n, "price")
-        paid = column(price, "price")
-    each = np.atleast_1d(paid)
-    bad = ~(np.isfinite(each) & (each >= 0.0))
-    if bad.any():
-        first = int(np.flatnonzero(bad)[0])
-        raise UsageError(
-            "{argument} must be finite and not negative, got {value:g}{where}.",
-            code="number-range",
-            argument=Argument("price"),
-            value=float(each[first]),
-            row=first,
-            where=f" at row {first:,}" if np.ndim(paid) else "",
-            remedy="Give it in the unit of the costs.",
-        )
+        return read_number(price, "price", Number(0))
+    refuse_length(price, n, "price")
+    paid = column(price, "price")
+    refuse_negative(paid, "price")
     return paid
 
 

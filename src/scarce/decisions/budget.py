@@ -26,7 +26,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import column, is_number, refuse_length, whole_number
+from scarce.checks import (
+    Number,
+    column,
+    read_number,
+    refuse_length,
+    refuse_negative,
+    whole_number,
+)
 from scarce.decisions.cost_entries import Name, position_of
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
 from scarce.decisions.decide import (
@@ -37,7 +44,7 @@ from scarce.decisions.decide import (
     same_rows,
 )
 from scarce.engine.block import Array
-from scarce.errors import Argument, DataError, UsageError
+from scarce.errors import Argument, UsageError
 from scarce.results import Record, in_rows, short
 
 FILLS = 200  # rounds of filling the room that the first row that does not fit leaves over
@@ -346,34 +353,15 @@ def _read_capacity(capacity: object, costs: CostMatrix, *, whole: bool) -> dict[
     room = {}
     for name, most in capacity.items():
         a = position_of(name, costs.actions, "action")
-        if whole:
-            room[a] = float(whole_number(most, f"capacity[{name!r}]", least=0))
-            continue
-        if not is_number(most) or not 0.0 <= most < np.inf:
-            raise UsageError(
-                "{argument} must be a number >= 0, in the unit of uses, got {value!r}.",
-                code="number-range",
-                argument=Argument(f"capacity[{name!r}]"),
-                value=most,
-            )
-        room[a] = float(most)
+        said = f"capacity[{name!r}]"
+        room[a] = whole_number(most, said, 0) if whole else read_number(most, said, Number(0))
     return room
 
 
 def _read_uses(uses: ArrayLike, n: int) -> Array:
     refuse_length(uses, n, "uses")
     amount = np.asarray(column(uses, "uses"))
-    bad = np.flatnonzero(~((amount >= 0.0) & (amount < np.inf)))
-    if len(bad):
-        raise DataError(
-            "{argument} must be finite and not negative, got {value:g} at row {row:,}{more}.",
-            code="number-range",
-            argument=Argument("uses"),
-            value=float(amount[bad[0]]),
-            row=int(bad[0]),
-            more=f" ({len(bad):,} such values)" if len(bad) > 1 else "",
-            remedy="Give what the row would take up.",
-        )
+    refuse_negative(amount, "uses")
     return amount
 
 

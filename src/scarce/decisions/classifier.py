@@ -121,7 +121,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if not hasattr(self.estimator, "predict_proba"):
             raise UsageError(
                 "{estimator} has no predict_proba, and expected costs need probabilities.",
-                code="no-probabilities",
+                code="no-predict-proba",
                 estimator=type(self.estimator).__name__,
                 remedy="Wrap it in scikit-learn's CalibratedClassifierCV first.",
             )
@@ -131,7 +131,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             if y is not None or sample_weight is not None:
                 raise UsageError(
                     "Rows carry their own labels and weights.",
-                    code="rows-with-labels",
+                    code="rows-carry-labels",
                     opened=Phrase("open_rows(label=, weight=)"),
                     remedy="Name them in {opened}, not in fit.",
                 )
@@ -149,7 +149,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             )
             raise UsageError(
                 "{only}The costs are for {classes}, and y has {count} classes {names}.",
-                code="class-count",
+                code="class-mismatch",
                 only=only,
                 classes=list(costs.classes),
                 count=len(names),

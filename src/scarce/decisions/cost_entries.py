@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scarce.checks import Number, refuse_not_finite
 from scarce.checks import column as read_column
-from scarce.checks import refuse_not_finite
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Phrase, UsageError, suggest
 
@@ -34,7 +34,6 @@ FORMULA = re.compile(
     r"(?P<column>`[^`]+`|[^\W\d][^*+/`$€£%]*?)"
     rf"\s*(?P<plus>[+-]\s*{NUMBER}\s*)?$"
 )
-FILL_IN = "Fill it in, or leave the row out."
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,19 +65,12 @@ class Amount:
     values: Any = None
 
     def __post_init__(self) -> None:
-        for name in ("times", "plus"):
-            number = getattr(self, name)
-            if not isinstance(number, (int, float, np.number)) or not np.isfinite(number):
-                raise UsageError(
-                    "{number} must be a finite number.",
-                    code="not-finite",
-                    number=Argument(name, number),
-                )
-        if not isinstance(self.column, str):
+        finite = Number().allows(self.times) and Number().allows(self.plus)
+        if not isinstance(self.column, str) or not finite:
             raise UsageError(
-                "{column} must be the name of a column, as text.",
-                code="column-name-type",
-                column=Argument("column", self.column),
+                "An amount needs the name of a column and finite numbers, got {seen}.",
+                code="amount-type",
+                seen=(self.column, self.times, self.plus),
             )
         if self.values is not None:
             held = finite_values(self.values, self.column or "costs")
@@ -238,6 +230,10 @@ def read_entries(costs: Any, amounts: Amounts) -> tuple[Array, Amounts]:
         return _from_lists(costs)
     if hasattr(costs, "columns") and hasattr(costs, "to_numpy"):  # cells may name columns
         return _from_lists(costs.to_numpy().tolist())
+    return _from_array(costs, amounts)
+
+
+def _from_array(costs: Any, amounts: Amounts) -> tuple[Array, Amounts]:
     try:
         held = np.asarray(costs)
         if held.dtype.kind not in "fiubO":
@@ -268,7 +264,7 @@ def _from_lists(costs: Sequence[Any]) -> tuple[Array, Amounts]:
             remedy="Give one row per action, each with one cost per class.",
         )
     if all(isinstance(entry, (list, tuple)) for row in rows for entry in row):
-        return read_entries(_as_cube(costs), ())
+        return _from_array(costs, ())
     _check_shape((len(rows), len(rows[0])))
     fixed, amounts = np.zeros((len(rows), len(rows[0]))), []
     for a, row in enumerate(rows):
@@ -304,18 +300,6 @@ def _number_or_amount(text: str) -> float | Amount:
         return Amount.read(text)
 
 
-def _as_cube(costs: Sequence[Any]) -> Array:
-    """Lists in lists in lists: rows, actions, classes."""
-    try:
-        return np.asarray(costs, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise UsageError(
-            "costs has three levels of lists but is not (rows, actions, classes).",
-            code="costs-shape",
-            remedy="Give every row as many actions, and every action as many classes.",
-        ) from None
-
-
 def _from_cube(cube: Array) -> tuple[Array, Amounts]:
     _check_shape(cube.shape[1:])
     if len(cube) == 0:
@@ -324,18 +308,7 @@ def _from_cube(cube: Array) -> tuple[Array, Amounts]:
             code="no-rows",
             remedy="Give costs of shape (rows, actions, classes).",
         )
-    if not np.isfinite(cube).all():
-        i, a, k = map(int, np.argwhere(~np.isfinite(cube))[0])
-        raise DataError(
-            "costs[{row}, {action}, {label}] (row {row:,}, action {action}, class {label}) is "
-            "{value}.",
-            code="not-finite",
-            row=i,
-            action=a,
-            label=k,
-            value=float(cube[i, a, k]),
-            remedy=FILL_IN,
-        )
+    _check_finite(cube)
     fixed, amounts = cube[0].copy(), []
     for a, k in np.ndindex(*fixed.shape):
         # One entry varies at least: it keeps the number of rows.
@@ -371,17 +344,23 @@ def _check_positions(amounts: Amounts, shape: tuple[int, ...]) -> None:
                 )
 
 
-def _check_finite(fixed: Array) -> None:
-    if not np.isfinite(fixed).all():
-        a, k = map(int, np.argwhere(~np.isfinite(fixed))[0])
-        raise UsageError(
-            "costs[{action}, {label}] (action {action}, class {label}) is {value}.",
-            code="not-finite",
-            action=a,
-            label=k,
-            value=float(fixed[a, k]),
-            remedy="Give a finite cost; a very large one forbids the action.",
-        )
+def _check_finite(costs: Array) -> None:
+    """Refuse costs (actions, classes) or (rows, actions, classes) that are not finite."""
+    if np.isfinite(costs).all():
+        return
+    place = np.argwhere(~np.isfinite(costs))[0].tolist()
+    by_row = len(place) == 3
+    raise (DataError if by_row else UsageError)(
+        "costs{place} (action {action}, class {label}) is {value}.",
+        code="not-finite",
+        place=place,
+        action=place[-2],
+        label=place[-1],
+        value=float(costs[tuple(place)]),
+        remedy="Fill it in, or leave the row out."
+        if by_row
+        else "Give a finite cost; a very large one forbids the action.",
+    )
 
 
 def row_count(amounts: Amounts) -> int | None:

@@ -221,7 +221,7 @@ class CostMatrix:
         if binary:
             raise UsageError(
                 "per_row(costs=...) and {words} exclude each other.",
-                code="exclusive-arguments",
+                code="argument-conflict",
                 words=", ".join(sorted(binary)),
             )
         actions = list(dict.fromkeys(a for a, _ in costs)) if actions is None else list(actions)
@@ -367,7 +367,7 @@ class CostMatrix:
         if len(wanted) != len(self.classes):
             raise UsageError(
                 "The costs are for {count} classes {classes}, and there are {found}: {wanted}.",
-                code="class-count",
+                code="class-mismatch",
                 count=len(self.classes),
                 classes=list(self.classes),
                 found=len(wanted),

@@ -462,14 +462,14 @@ def _columns(piece: NDArray[Any], start: int) -> list[Array]:
     if piece.ndim == 1:
         positive = np.asarray(piece, dtype=np.float64)
         if not (positive.min() >= 0 and positive.max() <= 1):  # NaN too
-            raise _outside(positive, start)
+            raise not_a_probability(positive, "prob", start)
         return [1.0 - positive, positive]
     columns = [np.ascontiguousarray(piece[:, k], dtype=np.float64) for k in range(piece.shape[1])]
     total = columns[0] + columns[1]
     for column in columns[2:]:
         total += column
     if not all(column.min() >= 0 for column in columns):
-        raise _outside(np.stack(columns, axis=1), start)
+        raise not_a_probability(np.stack(columns, axis=1), "prob", start)
     if not (total.max() <= 1 + SUM_TOLERANCE and total.min() >= 1 - SUM_TOLERANCE):
         off = int(np.argmax(~(np.abs(total - 1) <= SUM_TOLERANCE)))
         raise DataError(
@@ -483,15 +483,15 @@ def _columns(piece: NDArray[Any], start: int) -> list[Array]:
     return columns
 
 
-def _outside(values: Array, start: int) -> DataError:
-    """The error for the first value that is not a probability."""
+def not_a_probability(values: Array, name: str, start: int = 0) -> DataError:
+    """Return the error for the first value that is not a probability."""
     bad = ~((values >= 0) & (values <= 1))
     place = tuple(np.argwhere(bad)[0])
     missing = bool(np.isnan(values[place]))
     return DataError(
         "{argument} must be between 0 and 1, got {value:g} at row {row:,}.",
         code="prob-range",
-        argument=Argument("prob"),
+        argument=Argument(name),
         value=float(values[place]),
         row=start + int(place[0]),
         remedy="Leave the row out, or send it to a person." if missing else NOT_SCORES,

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import column
+from scarce.checks import read_prob
 from scarce.decisions.cost_entries import Name
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
 from scarce.decisions.decide import (
     SUM_TOLERANCE,
     action_counts,
     expected_cost,
+    not_a_probability,
     prob_table,
     row_slices,
     same_rows,
@@ -270,15 +271,13 @@ def read_bounds(low: Any, high: Any, costs: CostMatrix) -> tuple[Array, Array]:
     crossed = np.flatnonzero((below > above).reshape(len(below), -1).any(axis=1))
     if len(crossed):
         raise DataError(
-            "{low} must not be above {high}, got {low_value} and {high_value} at row "
-            "{row:,}{more}.",
+            "{low} must not be above {high}, got {low_value} and {high_value} at row {row:,}.",
             code="bounds-crossed",
             low=Argument("low"),
             high=Argument("high"),
             low_value=below[crossed[0]].tolist(),
             high_value=above[crossed[0]].tolist(),
             row=int(crossed[0]),
-            more=_more(crossed),
             remedy="Swap the two.",
         )
     if below.ndim == 2:
@@ -287,23 +286,12 @@ def read_bounds(low: Any, high: Any, costs: CostMatrix) -> tuple[Array, Array]:
     return below, above
 
 
-def _bound(values: Any, name: str, costs: CostMatrix) -> Array:
+def _bound(values: ArrayLike, name: str, costs: CostMatrix) -> Array:
     if np.ndim(values) != 2:
-        held = np.asarray(column(values, name))
-    else:
-        held = np.asarray(prob_table(values, costs.classes, name), dtype=np.float64)
-    outside = ~((held >= 0.0) & (held <= 1.0))
-    bad = np.flatnonzero(outside.reshape(len(held), -1).any(axis=1)) if len(held) else held
-    if len(bad):
-        raise DataError(
-            "{argument} must be between 0 and 1, got {value} at row {row:,}{more}.",
-            code="prob-range",
-            argument=Argument(name),
-            value=held[bad[0]].tolist(),
-            row=int(bad[0]),
-            more=_more(bad),
-            remedy="Give 0 or 1 where nothing is known.",
-        )
+        return read_prob(values, name)
+    held = np.asarray(prob_table(values, costs.classes, name), dtype=np.float64)
+    if not ((held >= 0.0) & (held <= 1.0)).all():
+        raise not_a_probability(held, name)
     return held
 
 
@@ -313,17 +301,11 @@ def _check_sums(excess: Array, name: str, expected: str, remedy: str) -> None:
     if len(bad):
         off = float(excess[bad[0]])
         raise DataError(
-            "{argument} must sum to {expected} over the classes, got {total:.6g} at row "
-            "{row:,}{more}.",
+            "{argument} must sum to {expected} over the classes, got {total:.6g} at row {row:,}.",
             code="bounds-sum",
             argument=Argument(name),
             expected=expected,
             total=1.0 + off if name == "low" else 1.0 - off,
             row=int(bad[0]),
-            more=_more(bad),
             remedy=remedy,
         )
-
-
-def _more(rows: NDArray[np.intp]) -> str:
-    return f" ({len(rows):,} such rows)" if len(rows) > 1 else ""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from scarce.checks import is_number
+from scarce.checks import Number, read_number
 from scarce.decisions.cost_entries import Name, position_of
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
 from scarce.decisions.decide import (
@@ -33,6 +33,7 @@ from scarce.errors import Argument, UsageError
 from scarce.results import Record, in_rows, to_plain
 
 Pair = tuple[Name | None, Name | None]  # action, class; None stands for all
+PREVALENCE = Number(0, 1, open_low=True, open_high=True)
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
@@ -84,13 +85,7 @@ class StableRange(Record):
         >>> stable_range([0.02, 0.3, 0.09, 0.9], [[0, 9], [1, 0]]).share(1.05)
         1.0
         """
-        if not is_number(factor) or not 1.0 <= factor < np.inf:
-            raise UsageError(
-                "{argument} must be a number >= 1, such as 2 for twice or half, got {value!r}.",
-                code="number-range",
-                argument=Argument("factor"),
-                value=factor,
-            )
+        factor = read_number(factor, "factor", Number(1))
         return float(np.mean((self.low <= 1.0 / factor) & (self.high >= factor)))
 
     def __str__(self) -> str:
@@ -250,7 +245,7 @@ class StablePrior(Record):
 
     def share(self, prevalence: float) -> float:
         """Return the share of rows that keep their action at another prevalence."""
-        _check_prevalence(prevalence, "prevalence")
+        prevalence = read_number(prevalence, "prevalence", PREVALENCE, "base-rate-range")
         return float(np.mean((self.low <= prevalence) & (prevalence <= self.high)))
 
     def __str__(self) -> str:
@@ -300,7 +295,7 @@ def stable_prior(prob: ArrayLike, costs: CostsLike, *, trained_at: float) -> Sta
             classes=list(matrix.classes),
             remedy="Use decide(prob, costs, trained_at=, now_at=) for the base rates that matter.",
         )
-    _check_prevalence(trained_at, "trained_at")
+    trained_at = read_number(trained_at, "trained_at", PREVALENCE, "base-rate-range")
     prob = class_probabilities(prob, matrix.classes)
     same_rows(len(prob), matrix, "prob")
     n = len(prob)
@@ -319,17 +314,7 @@ def stable_prior(prob: ArrayLike, costs: CostsLike, *, trained_at: float) -> Sta
     np.minimum(low, trained_at, out=low)  # by a last digit, where two actions tie
     np.maximum(high, trained_at, out=high)
     names = matrix.action_names()[position]
-    return StablePrior(names, low, high, float(trained_at), matrix.actions)
-
-
-def _check_prevalence(value: float, name: str) -> None:
-    if not is_number(value) or not 0.0 < value < 1.0:
-        raise UsageError(
-            "{argument} must be between 0 and 1, such as 0.5, got {value!r}.",
-            code="prevalence-range",
-            argument=Argument(name),
-            value=value,
-        )
+    return StablePrior(names, low, high, trained_at, matrix.actions)
 
 
 def _log_odds(prob: Array) -> Array:
