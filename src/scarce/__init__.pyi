@@ -40,6 +40,7 @@ from scarce.maxent.presence import presence_background as presence_background
 from scarce.maxent.presence import target_group as target_group
 from scarce.missed.choose import choose_labels as choose_labels
 from scarce.missed.label_value import label_value as label_value
+from scarce.missed.lists import combine_audits as combine_audits
 from scarce.missed.mixture.estimator import ScoreMixture as ScoreMixture
 from scarce.missed.performance import Performance as Performance
 from scarce.missed.performance import estimate_performance as estimate_performance

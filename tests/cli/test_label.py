@@ -14,9 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from scarce import CostMatrix, choose_labels, estimate_performance, plan_audit
-from scarce.cli.audit_lists import Entry, together
+from scarce import (
+    CostMatrix,
+    choose_labels,
+    combine_audits,
+    estimate_performance,
+    plan_audit,
+)
 from scarce.cli.main import scarce
+from scarce.missed.choose import LabelChoice
 from tests.cli.test_estimate import BASE, THRESHOLD, Week, agree
 
 UNSURE = ("--policy", "uncertainty", "--n", "5", "--label", "label")
@@ -439,57 +445,41 @@ def test_a_second_list_that_is_not_finished(folder: Path, week: Week):
     untouched = estimated("scores.csv", *BASE, "--audit", "one.csv", "--audit", "two.csv")
     assert untouched["counts"]["audited"] > 15  # the lots of the first list still count
     assert untouched["next"] is None
-    assert untouched["warnings"][0].startswith("None of the 25 rows that two.csv drew by lot has a")
+    assert "None of the 25 rows that two.csv drew" in untouched["warnings"][0]
     fill("two.csv", "two.csv", week, first=45)
     found = estimated("scores.csv", *BASE, "--audit", "one.csv", "--audit", "two.csv")
-    assert found["warnings"][0].startswith(
-        "5 of 25 rows that two.csv drew by lot have no label: they are taken to be like the others."
-    )
+    assert "5 of 25 rows that two.csv drew" in found["warnings"][0]
     assert len(found["warnings"]) == 1
     assert found["counts"]["labelled_below"] == 60 + 45
 
 
-@pytest.mark.parametrize(
-    ("second", "checked"), [("audit", 50), ("audit", 35), ("stratified", 50), ("random", 50)]
-)
-def test_lists_that_are_weighed_together_count_without_bias(second: str, checked: int):
-    """What the rows of both lists stand for adds up to the events there are, draw after draw."""
-    week = Week(1200, seed=8)
-    truth = week.truth[week.scores < THRESHOLD].sum()
-    counted = []
-    for seed in range(250):
-        labels, lists = week.labels.copy(), []
-        for policy, n in (("audit", 70), (second, 50)):
-            choice = choose_labels(
-                week.scores, labels, policy=policy, n=n, threshold=THRESHOLD, random_state=seed
-            )
-            known = np.where(
-                np.arange(n) < (checked if lists else n), week.truth[choice.rows], None
-            )
-            labels[choice.rows] = week.truth[choice.rows]
-            drawn = zip(choice.rows, known, choice.probability, choice.policy, strict=True)
-            lists.append(
-                {
-                    row: Entry(label, chance, week.scores[row], str(len(lists)), word)
-                    for row, label, chance, word in drawn
-                }
-            )
-        entries, _ = together(lists, "row")
-        counted.append(sum(entry.label / entry.chance for entry in entries.values()))
-    error = np.std(counted) / np.sqrt(len(counted))
-    assert abs(np.mean(counted) - truth) < 3 * error
-    assert error < 0.05 * truth
-
-
-def test_lots_that_were_not_checked_leave_their_weight_to_the_others():
-    first = {1: Entry(0, 0.1, 1.0, "a.csv"), 2: Entry(None, 0.1, 0.9, "a.csv")}
-    second = {row: Entry(row % 2, 0.2, 0.5, "b.csv") for row in (3, 4, 5)}
-    entries, notes = together([first, second], "row")
-    chance = {row: entry.chance for row, entry in entries.items()}
-    assert chance.pop(1) == pytest.approx(1 / (1 / 4 / (0.1 / 2) + 3 / 4))  # 1 of 4 lots, half of 2
-    assert chance == pytest.approx(dict.fromkeys((3, 4, 5), 0.2 / (3 / 4)))
-    assert len(notes) == 1
-    assert notes[0].startswith("1 of 2 rows that a.csv drew by lot have no label")
+def test_lists_give_what_combine_audits_gives(folder: Path, week: Week):
+    """A Python user can do what several --audit do."""
+    good("label", "scores.csv", *BASE, "--n", "60", "--out", "one.csv")
+    fill("one.csv", "one.csv", week)
+    good("label", "scores.csv", *BASE, "--audit", "one.csv", "--n", "50", "-o", "two.csv")
+    fill("two.csv", "two.csv", week, first=45)
+    found = estimated("scores.csv", *BASE, "--audit", "one.csv", "--audit", "two.csv")
+    audits = []
+    for path in ("one.csv", "two.csv"):
+        rows = lines(path)
+        choice = LabelChoice(
+            np.array([int(row["row"]) for row in rows]),
+            np.array([float(row["inclusion"]) for row in rows]),
+            np.array([row["policy"] for row in rows]),
+            len(rows),
+            len(rows),
+        )
+        audits.append((choice, [float(row["label"]) if row["label"] else None for row in rows]))
+    both = combine_audits(audits, week.scores, week.labels)
+    assert [(one.code, one.fields["count"]) for one in both.remarks] == [("audit-unlabelled", 5)]
+    wanted = estimate_performance(
+        week.scores, both.labels, threshold=THRESHOLD, inclusion=both.inclusion
+    ).to_dict()
+    assert found["counts"] == wanted["counts"]
+    for name in ("recall", "missed", "precision"):
+        for end in ("value", "low", "high"):
+            assert found[name][end] == pytest.approx(wanted[name][end], rel=1e-9)
 
 
 def test_the_truth_lies_in_the_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -603,9 +593,7 @@ def test_labels_that_contradict_each_other(folder: Path, week: Week):
     other = [dict(row) for row in rows]
     other[2]["label"] = str(1 - int(rows[2]["label"]))
     write("other.csv", other)
-    assert f"do not agree on row {rows[2]['row']}: " in refused(
-        "--audit", "todo.csv", "--audit", "other.csv"
-    )
+    assert "[labels-disagree]" in refused("--audit", "todo.csv", "--audit", "other.csv")
     table = lines("scores.csv")
     table[int(rows[2]["row"])]["label"] = other[2]["label"]
     write("scores.csv", table)

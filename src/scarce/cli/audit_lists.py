@@ -1,17 +1,12 @@
 """A list of rows to check, as a file: what was drawn, and what has a person filled in since?
 
-    1 / chance = w_j / chance_j + w_(j+1) + ... + w_K        (a row that list j of K drew by lot)
-
-Each list alone counts what was open when it was drawn, with the rows of earlier lists as certain;
-the counts of all are averaged with weights w, by the number of lots that were checked. Assumes that
-a list was drawn after the earlier ones had been filled in. Understands what spreadsheets do to text
-on its way. Does not look at the table: see checklists.py.
+Understands what spreadsheets do to text on its way. What each row stands for when there are several
+lists is computed in missed/lists.py.
 """
 
 from __future__ import annotations
 
 import csv
-import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +25,8 @@ from scarce.errors import DataError, UsageError, suggest
 if TYPE_CHECKING:
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
+    from scarce.missed.lists import CheckedRow
 
-ORDERED = ("band", "tail")  # policies that take the greatest scores, all of them
 ROW, CHANCE, POLICY, ANSWER = "row", "inclusion", "policy", "label"
 MOST_ROWS = 2**53  # beyond, a number in a file is no position
 AS_WRITTEN = "Take the list as `scarce label` wrote it, and fill in its column of labels alone."
@@ -41,16 +36,6 @@ JOINED = "inclusion of the list"  # a name that no table has
 SAME_SCORE = 1e-6  # relative: spreadsheets round
 APART = "Name a column that tells rows apart, or leave --id out: rows then go by position."
 REWRITTEN = re.compile(r"\d(?:[.,]\d+)?E\+?\d+", re.IGNORECASE)
-
-
-class Entry(NamedTuple):
-    """One row of a list that came back."""
-
-    label: Any  # None where nobody has filled it in
-    chance: float
-    score: float
-    where: str
-    policy: str = ""
 
 
 class ListReading(NamedTuple):
@@ -68,7 +53,7 @@ class ReadList(NamedTuple):
     """A list that came back: its rows by key, and the words in it that mean true or false."""
 
     where: str
-    entries: dict[Any, Entry]
+    entries: dict[Any, CheckedRow]
     truths: list[str]
 
 
@@ -78,6 +63,7 @@ def read_list(path: Path, asked: ListReading) -> ReadList:
     import pyarrow as pa
 
     from scarce.io.source import open_table
+    from scarce.missed.lists import CheckedRow
 
     form, key = _form_of(path, asked.form), asked.by or ROW
     source = open_table(path, form)
@@ -114,7 +100,7 @@ def read_list(path: Path, asked: ListReading) -> ReadList:
             f"{where}, column {CHANCE!r}: {chance[at]:g} in line {line:,} is not the probability "
             f"of a draw, which lies above 0 and up to 1. {AS_WRITTEN}"
         )
-    found: dict[Any, Entry] = {}
+    found: dict[Any, CheckedRow] = {}
     for place, one in enumerate(keys):
         if asked.by is None and not (0 <= one < MOST_ROWS and one == int(one)):
             raise DataError(
@@ -127,7 +113,7 @@ def read_list(path: Path, asked: ListReading) -> ReadList:
             cure = "Each row is checked once: remove one of the lines."
             lost = lost_digits(one) if asked.by is not None else ""
             raise DataError(f"{where} lists {key} {one} twice. {lost or cure}")
-        found[one] = Entry(
+        found[one] = CheckedRow(
             filled[place], float(chance[place]), float(scores[place]), where, policies[place]
         )
     return ReadList(where, found, truths)
@@ -233,94 +219,6 @@ def _form_of(path: Path, form: TextForm) -> TextForm:
     return TextForm(mark, encoding, decimal, True, form.missing, form.only_empty)
 
 
-def weighed(lists: Sequence[dict[Any, Entry]]) -> tuple[list[dict[Any, Entry]], list[str]]:
-    """Weigh the lots of lists together; say where some of them were not checked.
-
-    A lot that lies no deeper than a later band stands for itself: all rows up there are labelled.
-
-    Examples
-    --------
-    >>> first = {1: Entry(0, 0.1, 1.0, "a.csv"), 2: Entry(1, 0.2, 0.9, "a.csv")}
-    >>> second = {3: Entry(1, 1.0, 0.95, "b.csv", "band"), 4: Entry(0, 0.1, 0.3, "b.csv")}
-    >>> lists, _ = weighed([first, second])
-    >>> [round(entry.chance, 3) for one in lists for entry in one.values()]
-    [1.0, 0.333, 1.0, 0.2]
-    """
-    lots: list[list[Any]] = []
-    shares: list[float] = []
-    open_lots = []
-    for at, one in enumerate(lists):
-        later = [e.score for more in lists[at + 1 :] for e in more.values() if e.policy in ORDERED]
-        end = min(later, default=math.inf)
-        drawn = [key for key, e in one.items() if e.chance < 1 and not e.score >= end]
-        lots.append([key for key in drawn if one[key].label is not None])
-        shares.append(len(lots[at]) / max(1, len(drawn)))
-        if len(lots[at]) < len(drawn):
-            where = one[drawn[0]].where
-            open_lots.append(
-                f"{len(drawn) - len(lots[at]):,} of {len(drawn):,} rows that {where} drew by lot "
-                "have no label: they are taken to be like the others. Fill them in; if work went "
-                "from the top down and stopped early, that is in order."
-                if lots[at]
-                else f"None of the {len(drawn):,} rows that {where} drew by lot has a label: what "
-                "it drew says nothing yet. Fill them in."
-            )
-    total = max(1, sum(map(len, lots)))
-    joined = []
-    for at, one in enumerate(lists):
-        after = sum(map(len, lots[at + 1 :])) / total
-        held = {}
-        for key, entry in one.items():
-            chance = 1.0
-            if key in lots[at]:
-                weight = len(lots[at]) / total / (entry.chance * shares[at]) + after
-                chance = min(1.0, 1.0 / weight)
-            elif entry.label is None and (entry.chance < 1 or at < len(lists) - 1):
-                continue  # not checked, and the others of its draw speak for it
-            held[key] = entry._replace(chance=chance)
-        joined.append(held)
-    return joined, open_lots
-
-
-def together(lists: Sequence[dict[Any, Entry]], by: str) -> tuple[dict[Any, Entry], list[str]]:
-    """Join lists: their rows with what each stands for, and warnings; `by` names their key."""
-    drawn = [one for one in lists if any(entry.chance < 1 for entry in one.values())]
-    notes: list[str] = []
-    if len(drawn) > 1:
-        lists, notes = weighed(lists)
-    joined: dict[Any, Entry] = {}
-    for at, one in enumerate(lists):
-        for key, entry in one.items():
-            if entry.label is None and len(drawn) == 1 and one is not drawn[0]:
-                continue  # not checked then, and no part of the draw
-            if entry.label is None and not drawn and at < len(lists) - 1:
-                continue
-            before = joined.get(key)
-            if before is not None and before.label is not None:
-                if entry.label is not None and entry.label != before.label:
-                    raise DataError(
-                        f"{before.where} and {entry.where} do not agree on {by} {key}: "
-                        f"{shown(before.label)} and {shown(entry.label)}. Correct the wrong one."
-                    )
-                entry = entry._replace(label=before.label)
-            joined[key] = entry
-    return joined, notes
-
-
-def refuse_copies(lists: Sequence[dict[Any, Entry]]) -> None:
-    """Refuse a list that is another one again: what was drawn once would count twice."""
-    for at, one in enumerate(lists):
-        for before in lists[:at]:
-            lots = {key: entry.chance for key, entry in one.items()}
-            if lots and lots == {key: entry.chance for key, entry in before.items()}:
-                names = [next(iter(held.values())).where for held in (before, one)]
-                raise DataError(
-                    f"{names[0]} and {names[1]} list the same rows with the same probabilities: "
-                    "that is one list, and it counts once. Leave one out; answers of several "
-                    "people belong into one list."
-                )
-
-
 def without_blanks(table: Any, form: TextForm) -> Any:
     """Return a table whose text is as written, with null where a word means missing."""
     import pyarrow as pa
@@ -368,6 +266,7 @@ class AuditLists:
         import numpy as np
 
         from scarce.io.sink import with_formulas
+        from scarce.missed.lists import combine_lists
 
         _refuse_twice_given(paths)
         self._apart, where = reading.apart, source.where
@@ -388,15 +287,14 @@ class AuditLists:
         for path, words in self._truths.items():
             meant = " and ".join(f"{word} is {int(word.lower() == 'true')}" for word in words)
             say(f"{path}: {meant}, as in {where}.")
-        entries, self.notes = together(lists, by=key or ROW)
-        refuse_copies(lists)
+        entries, self.notes = combine_lists(lists, by=key or ROW)
         answered = {one for held in lists for one, entry in held.items() if entry.label is not None}
         self.open = len({one for held in lists for one in held} - answered)
         self.asked = len({one for held in lists for one in held})
         if key is None:
             entries = dict(sorted(entries.items()))
         self.entries = list(entries.values())
-        self.last = next((e.where for one in lists[::-1] for e in one.values()), where)
+        self.last = next((e.source for one in lists[::-1] for e in one.values()), where)
         self.keys = list(entries)
         self.positions = np.array(self.keys if key is None else [], dtype=np.int64)
         spelt = {bare(name): name for name in self.keys} if key is not None else {}
@@ -413,8 +311,8 @@ class AuditLists:
 
         Those of earlier lists, and of the last one those filled in and those left open.
         """
-        below = [e for e in self.entries if e.chance >= 1 and not e.score >= threshold]
-        earlier = sum(entry.where != self.last for entry in below)
+        below = [e for e in self.entries if e.probability >= 1 and not e.score >= threshold]
+        earlier = sum(entry.source != self.last for entry in below)
         left_open = sum(entry.label is None for entry in below)
         return earlier, len(below) - earlier - left_open, left_open
 
@@ -423,8 +321,8 @@ class AuditLists:
         told = str(error)
         if FILLED in told:
             return error
-        for where in dict.fromkeys(entry.where for entry in self.entries):
-            words = {entry.label for entry in self.entries if entry.where == where}
+        for where in dict.fromkeys(entry.source for entry in self.entries):
+            words = {entry.label for entry in self.entries if entry.source == where}
             strange = {word for word in words - self._known - {None} if shown(word) in told}
             known = self._known - self._apart - {None}
             if strange and known:
@@ -510,7 +408,7 @@ class AuditLists:
                         where = f"The row with {self.key} {self.keys[at]}"
                     said = (
                         f"{where} is labelled {shown(held)} in {self.where} and "
-                        f"{shown(entry.label)} in {entry.where}: only one can be right. Correct "
+                        f"{shown(entry.label)} in {entry.source}: only one can be right. Correct "
                         "the wrong one."
                     )
                     self._complain(DataError(said))
@@ -522,10 +420,10 @@ class AuditLists:
             labels = labels.combine_chunks()
             labels = pc.replace_with_mask(labels, pa.array(mask), pa.array(answers, labels.type))
             part = part.set_column(part.column_names.index(self.label), self.label, labels)
-            chance[places] = [entry.chance for entry in entries]
+            chance[places] = [entry.probability for entry in entries]
         return part.append_column(JOINED, pa.array(chance, from_pandas=True))
 
-    def _of_kind(self, entry: Entry, kind: Any) -> Any:
+    def _of_kind(self, entry: CheckedRow, kind: Any) -> Any:
         """What was filled in, as the table's own labels are: words, numbers, or true and false."""
         import pyarrow as pa
 
@@ -541,12 +439,12 @@ class AuditLists:
         except (pa.ArrowException, OverflowError, TypeError):
             holds = "true and false" if pa.types.is_boolean(kind) else f"{kind} values"
             raise DataError(
-                f"{entry.where} {FILLED} {shown(label)}, and column {self.label!r} of "
+                f"{entry.source} {FILLED} {shown(label)}, and column {self.label!r} of "
                 f"{self.where} holds {holds}: use the same labels in both."
             ) from None
         return value
 
-    def _refuse_moved(self, part: Any, places: Any, entries: list[Entry], start: int) -> None:
+    def _refuse_moved(self, part: Any, places: Any, entries: list[CheckedRow], start: int) -> None:
         """Refuse a list whose scores are not those of its rows: rows have moved, or scores have."""
         import numpy as np
 
@@ -565,7 +463,7 @@ class AuditLists:
                 cure += ", or name the column that tells rows apart with --id"
             self._complain(
                 DataError(
-                    f"{entries[at].where} says that {known} of {self.where} scores "
+                    f"{entries[at].source} says that {known} of {self.where} scores "
                     f"{listed[at]:g}, and there it is {own[at]:g}: the list was drawn from other "
                     f"scores, or their rows have moved. {cure}."
                 )
@@ -592,7 +490,7 @@ class AuditLists:
                     "in a spreadsheet? Put them back into the list."
                 )
             raise DataError(
-                f"{self.entries[lost[0]].where} asks about {what}{rest}, which {self.where} with "
+                f"{self.entries[lost[0]].source} asks about {what}{rest}, which {self.where} with "
                 f"its {n_rows:,} rows does not have. {cure}"
             )
 
