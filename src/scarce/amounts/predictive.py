@@ -15,7 +15,7 @@ right one: checks nothing against outcomes. Does not choose an action: see regre
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -117,7 +117,7 @@ def span(values: Array) -> str:
 class SearchedPredictive:
     """Where a search for the best action begins, for a distribution that has `quantile`."""
 
-    quantile: Any
+    quantile: Callable[[ArrayLike], Array]
     scan = SCAN
 
     def trials(self) -> Array:
@@ -129,8 +129,8 @@ class QuadraturePredictive(SearchedPredictive):
     """Expectations by quadrature, for a distribution that has `nodes` and `mean`."""
 
     n_rows: int
-    mean: Any
-    nodes: Any
+    mean: Callable[[], Array]
+    nodes: Callable[..., tuple[Array, Array]]
 
     def variance(self) -> Array:
         """Return the variance of each row, shape (n,)."""
@@ -440,7 +440,7 @@ class OutsidePredictive(QuadraturePredictive):
 
     node_count = cells = 8 * (len(LEVEL_EDGES) + 1)
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Predictive) -> None:
         self.source, self.whole = source, not hasattr(source, "take")
         self.centre = finite(source.mean(), "mean()")
         self.n_rows = len(self.centre)
@@ -468,7 +468,7 @@ class OutsidePredictive(QuadraturePredictive):
                 rows=self.n_rows,
                 remedy="Give it as many rows, or a method take(rows).",
             )
-        return OutsidePredictive(self.source.take(rows))
+        return OutsidePredictive(self.source.take(rows))  # type: ignore[attr-defined]
 
     def nodes(self, splits: Array, fine: int = 1) -> tuple[Array, Array]:
         """Return points and weights; panels in normal scores of the level, which suit tails."""

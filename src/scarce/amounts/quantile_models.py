@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import exprel, logsumexp
 
 from scarce.amounts.predictive import (
@@ -37,6 +37,12 @@ from scarce.amounts.predictive import (
 from scarce.checks import refuse_negative
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word, suggest, warn_user
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sklearn.base import BaseEstimator
+    from sklearn.model_selection import BaseCrossValidator
 
 TAIL_EDGES = np.array([0.0, 2.0, 5.0, 10.0, 20.0, 37.0])  # exp(-37) is nothing
 SAME_LEVEL = 1e-12
@@ -191,7 +197,7 @@ class QuantilePredictive(QuadraturePredictive):
         level = self.levels[place] + rest * np.diff(self.levels, append=1.0)[place]
         return np.asarray(np.where(below == len(self.levels), self.levels[-1], level))
 
-    def _ends(self, place: Any) -> tuple[Array, Array]:
+    def _ends(self, place: NDArray[np.intp]) -> tuple[Array, Array]:
         rows = np.arange(self.n_rows) if self.n_rows > 1 else 0
         following = np.minimum(place + 1, len(self.levels) - 1)
         return self.values[rows, place], self.values[rows, following]
@@ -280,9 +286,9 @@ class QuantileModels:
     """One fitted regressor per level, in the order of the levels; made by `fit_quantiles`."""
 
     levels: Array
-    models: tuple[Any, ...]
+    models: tuple[BaseEstimator, ...]
 
-    def predictive(self, X: Any, *, tails: str = "exponential") -> QuantilePredictive:
+    def predictive(self, X: ArrayLike, *, tails: str = "exponential") -> QuantilePredictive:
         """Return the distribution of each row of X."""
         values = np.stack([model.predict(X) for model in self.models], axis=1)
         return QuantilePredictive(self.levels, values, tails=tails)
@@ -293,12 +299,12 @@ class QuantileModels:
 
 
 def fit_quantiles(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: ArrayLike,
+    y: ArrayLike,
     *,
     levels: ArrayLike,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     parameter: str | None = None,
 ) -> QuantileModels:
     """Fit a clone of a quantile regressor at each level.
@@ -333,7 +339,9 @@ def fit_quantiles(
     return QuantileModels(grid, tuple(model.fit(X, truth, **passed) for model in fits))
 
 
-def gaussian_from(regressor: Any, X: Any, *, noise: ArrayLike = 0.0) -> GaussianPredictive:
+def gaussian_from(
+    regressor: BaseEstimator, X: ArrayLike, *, noise: ArrayLike = 0.0
+) -> GaussianPredictive:
     """Return mean and standard deviation that a fitted regressor predicts with ``return_std=True``.
 
     Parameters
@@ -386,7 +394,12 @@ def _forgets_to_centre() -> bool:
 
 
 def residuals_from(
-    regressor: Any, X: Any, X_held_out: Any, y_held_out: Any, *, sample_weight: Any = None
+    regressor: BaseEstimator,
+    X: ArrayLike,
+    X_held_out: ArrayLike,
+    y_held_out: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> EmpiricalPredictive:
     """Return predictions plus the errors made on rows that the regressor was not fitted to.
 
@@ -409,7 +422,13 @@ def residuals_from(
 
 
 def cross_residuals(
-    regressor: Any, X: Any, y: Any, X_new: Any, *, cv: Any = 5, sample_weight: Any = None
+    regressor: BaseEstimator,
+    X: ArrayLike,
+    y: ArrayLike,
+    X_new: ArrayLike,
+    *,
+    cv: int | BaseCrossValidator | Iterable[tuple[Array, Array]] = 5,
+    sample_weight: ArrayLike | None = None,
 ) -> EmpiricalPredictive:
     """Return predictions of a fit to all rows plus errors of cross-validated fits.
 
@@ -457,7 +476,7 @@ def _read_grid(levels: ArrayLike) -> Array:
     return grid
 
 
-def one_per_row(X: Any, values: Any, name: str, table: str = "X") -> Array:
+def one_per_row(X: ArrayLike, values: ArrayLike, name: str, table: str = "X") -> Array:
     """Return one finite number per row of X, or refuse."""
     held = finite(values, name)
     shape = getattr(X, "shape", None)
@@ -474,7 +493,9 @@ def one_per_row(X: Any, values: Any, name: str, table: str = "X") -> Array:
     return held
 
 
-def routed_weights(estimator: Any, X: Any, sample_weight: Any) -> dict[str, Array]:
+def routed_weights(
+    estimator: BaseEstimator, X: ArrayLike, sample_weight: ArrayLike | None
+) -> dict[str, Array]:
     """Return weights under the name by which they reach the regressor, inside a Pipeline too."""
     from sklearn.utils.validation import has_fit_parameter
 
@@ -495,7 +516,7 @@ def routed_weights(estimator: Any, X: Any, sample_weight: Any) -> dict[str, Arra
     return {route: held}
 
 
-def check_regressor(estimator: Any, example: str) -> None:
+def check_regressor(estimator: BaseEstimator, example: str) -> None:
     """Refuse an object that cannot predict, and a class in place of an instance."""
     if isinstance(estimator, type) or not hasattr(estimator, "predict"):
         raise UsageError(
@@ -506,7 +527,7 @@ def check_regressor(estimator: Any, example: str) -> None:
         )
 
 
-def level_parameter(estimator: Any, named: str | None = None) -> str:
+def level_parameter(estimator: BaseEstimator, named: str | None = None) -> str:
     """Return the parameter that sets the level, inside a Pipeline too; refuse other losses."""
     check_regressor(estimator, "QuantileRegressor()")
     if not hasattr(estimator, "get_params"):

@@ -94,7 +94,7 @@ class Bands(Record):
     positive: Name
     idle: tuple[Idle, ...] = ()
 
-    def __getitem__(self, action: Name) -> tuple[Any, Any]:
+    def __getitem__(self, action: Name) -> tuple[Any, Any]:  # numbers, or arrays with costs by row
         if action not in self.actions:
             raise UsageError(
                 "{action!r} has no band; bands: {known}.{why}",

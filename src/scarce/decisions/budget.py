@@ -141,7 +141,7 @@ def decide_within(
     prob: ArrayLike,
     costs: CostsLike,
     *,
-    capacity: Mapping[Any, float],
+    capacity: Mapping[Name, float],
     uses: ArrayLike | None = None,
 ) -> DecisionWithin:
     """Choose the actions with the least total cost when some can be taken only so often.

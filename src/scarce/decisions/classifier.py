@@ -16,11 +16,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from scarce.checks import Constraint, Word, check_parameters, read_weight, refuse_length
+from scarce.decisions.cost_entries import Name, Table
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs, order_matters
 from scarce.decisions.decide import (
     DecisionTable,
@@ -93,7 +94,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: BaseEstimator,
         costs: CostsLike | None = None,
         *,
         tie: str = "first",
@@ -106,7 +107,13 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.trained_at = trained_at
         self.now_at = now_at
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(
+        self,
+        X: ArrayLike | Rows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
         """Fit the inner classifier; the costs wait for prediction.
 
         Parameters
@@ -140,7 +147,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             if isinstance(y, np.ma.MaskedArray):  # scikit-learn would take what lies behind a mask
                 y = label_array(y)
             weight = unmasked_weights(sample_weight)
-            self.estimator_.fit(X, y, **self._inner_params(X, weight, params))
+            self.estimator_.fit(X, y, **self._inner_params(weight, params))
         self.classes_ = np.asarray(self.estimator_.classes_)
         names = self.classes_.tolist()
         if costs is not None and costs.shape[1] != len(names):
@@ -168,7 +175,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def costs_(self) -> CostMatrix:
         """The costs with the classes of this classifier."""
         if not hasattr(self, "classes_"):
-            raise AttributeError("costs_ is there after fit.")
+            raise AttributeError("costs_ exists after fit.")
         names = self.classes_.tolist()
         costs = self._given_costs() or CostMatrix.zero_one(max(2, len(names)))
         try:
@@ -190,7 +197,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """Names of the actions."""
         return self.costs_.action_names()
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: ArrayLike | Rows) -> Array:
         """Return the probability of each class, recalibrated to now_at where it is given."""
         check_is_fitted(self)
         prob = self.estimator_.predict_proba(X)
@@ -201,7 +208,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
         return correct_prior(prob, *rates)
 
-    def predict_action(self, X: Any, amounts: Any = None) -> NDArray[Any]:
+    def predict_action(self, X: ArrayLike | Rows, amounts: Table = None) -> NDArray[Any]:
         """Return the name of the cheapest action for every row.
 
         Parameters
@@ -214,7 +221,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         costs = self._costs_of(X, amounts)
         return decide(prob, costs, tie=self.tie, classes=costs.classes)
 
-    def predict(self, X: Any, amounts: Any = None) -> NDArray[Any]:
+    def predict(self, X: ArrayLike | Rows, amounts: Table = None) -> NDArray[Any]:
         """Return the class to act on: the cheapest of the actions that are named after a class.
 
         Actions such as abstaining are left out here; `predict_action` has them.
@@ -238,13 +245,19 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         place = [costs.classes.index(costs.actions[a]) for a in chosen]
         return np.asarray(self.classes_[np.asarray(place)[best]])
 
-    def decision_table(self, X: Any, amounts: Any = None) -> DecisionTable:
+    def decision_table(self, X: ArrayLike | Rows, amounts: Table = None) -> DecisionTable:
         """Return every row's probabilities, expected costs, action, runner-up and margin."""
         prob = self.predict_proba(X)
         costs = self._costs_of(X, amounts)
         return decision_table(prob, costs, tie=self.tie, index=getattr(X, "index", None))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, amounts: Any = None) -> float:
+    def score(
+        self,
+        X: ArrayLike | Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        amounts: Table = None,
+    ) -> float:
         """Return minus the mean cost of the actions taken: greater is better, as in searches.
 
         Parameters
@@ -271,7 +284,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=mapping)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.input_tags, tags.non_deterministic = inner.input_tags, inner.non_deterministic
@@ -281,7 +294,9 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             tags.classifier_tags.multi_class = False
         return tags
 
-    def _inner_params(self, X: Any, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def _inner_params(
+        self, sample_weight: ArrayLike | None, params: dict[str, Any]
+    ) -> dict[str, Any]:
         from sklearn.utils._metadata_requests import _routing_enabled
 
         if sample_weight is not None:
@@ -297,7 +312,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             )
         return params
 
-    def _check_costs(self, costs: CostMatrix | None, names: list[Any]) -> None:
+    def _check_costs(self, costs: CostMatrix | None, names: list[Name]) -> None:
         """Say now, and not at prediction, what does not fit the classes."""
         _ = self.costs_  # refuses classes that the costs do not have
         alphabet = isinstance(names[0], str)  # which says nothing of negative and positive
@@ -322,7 +337,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             )
         return None if self.costs is None else as_costs(self.costs)
 
-    def _costs_of(self, X: Any, amounts: Any) -> CostMatrix:
+    def _costs_of(self, X: ArrayLike | Rows, amounts: Table) -> CostMatrix:
         """The costs with the amounts of these rows."""
         costs = self.costs_
         if amounts is not None and not costs.columns:
@@ -346,7 +361,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             costs = costs.bind(table)
         return costs
 
-    def _codes(self, y: Any, n_rows: int) -> NDArray[np.intp]:
+    def _codes(self, y: ArrayLike, n_rows: int) -> NDArray[np.intp]:
         """Position of each outcome among the classes."""
         codes = encode_labels(y, self.classes_.tolist(), "y", "the classes")
         refuse_length(codes, n_rows, "y")

@@ -11,7 +11,7 @@ their position. Does not judge whether the costs make sense: see costs.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,8 @@ from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Phrase, UsageError, suggest
 
 Name = Hashable
+Table = Any  # a mapping, a data frame, an Arrow table, a structured or plain array
+Matrix = Any  # what can be read as costs: nested lists, an array, a data frame
 Position = tuple[int, int]  # action, class
 Rows = slice | NDArray[Any] | Sequence[int]
 
@@ -62,7 +64,7 @@ class Amount:
     column: str = ""
     times: float = 1.0
     plus: float = 0.0
-    values: Any = None
+    values: Array | None = None
 
     def __post_init__(self) -> None:
         finite = Number().allows(self.times) and Number().allows(self.plus)
@@ -107,7 +109,7 @@ class Amount:
                 known=", ".join(map(str, list(columns)[:12])) or "none",
                 hint=suggest(self.column, map(str, columns)),
             )
-        return replace(self, values=columns[self.column])
+        return replace(self, values=read_column(columns[self.column], self.column))
 
     def part(self, start: int, stop: int | None) -> Array:
         """Return the costs of rows start to stop."""
@@ -173,7 +175,7 @@ def finite_values(values: ArrayLike, name: str) -> Array:
     return np.asarray(found)
 
 
-def columns_of(table: Any, names: tuple[str, ...]) -> Mapping[str, ArrayLike]:
+def columns_of(table: Table, names: tuple[str, ...]) -> Mapping[str, ArrayLike]:
     """Return the columns of a mapping, a table, a structured array, or an array in their order.
 
     Examples
@@ -207,7 +209,7 @@ def columns_of(table: Any, names: tuple[str, ...]) -> Mapping[str, ArrayLike]:
     )
 
 
-def frame_names(costs: Any) -> dict[str, list[Name]]:
+def frame_names(costs: Matrix) -> dict[str, list[Name]]:
     """Return the names of actions and classes that a data frame of costs brings, if any.
 
     Examples
@@ -224,7 +226,7 @@ def frame_names(costs: Any) -> dict[str, list[Name]]:
     return found
 
 
-def read_entries(costs: Any, amounts: Amounts) -> tuple[Array, Amounts]:
+def read_entries(costs: Matrix, amounts: Amounts) -> tuple[Array, Amounts]:
     """Return the fixed entries, (actions, classes) with 0 where one varies, and those that vary."""
     if isinstance(costs, (list, tuple)) and not amounts:
         return _from_lists(costs)
@@ -233,7 +235,7 @@ def read_entries(costs: Any, amounts: Amounts) -> tuple[Array, Amounts]:
     return _from_array(costs, amounts)
 
 
-def _from_array(costs: Any, amounts: Amounts) -> tuple[Array, Amounts]:
+def _from_array(costs: Matrix, amounts: Amounts) -> tuple[Array, Amounts]:
     try:
         held = np.asarray(costs)
         if held.dtype.kind not in "fiubO":
@@ -254,7 +256,7 @@ def _from_array(costs: Any, amounts: Amounts) -> tuple[Array, Amounts]:
     return held.copy(), amounts
 
 
-def _from_lists(costs: Sequence[Any]) -> tuple[Array, Amounts]:
+def _from_lists(costs: Sequence[Matrix]) -> tuple[Array, Amounts]:
     rows = [list(row) if isinstance(row, (list, tuple, np.ndarray)) else row for row in costs]
     if not all(isinstance(row, list) for row in rows) or len({len(row) for row in rows}) != 1:
         raise UsageError(
@@ -378,11 +380,11 @@ def row_count(amounts: Amounts) -> int | None:
 
 def abstain_entries(
     cost: Entry | Mapping[Name, Entry], classes: Sequence[Name], n_rows: int | None
-) -> list[Any]:
+) -> list[Entry]:
     """Return one entry per class for an action that costs one number, one per class or per row."""
     n_classes = len(classes)
     if isinstance(cost, Mapping):
-        entries: list[Any] = [0.0] * n_classes
+        entries: list[Entry] = [0.0] * n_classes
         for label in cost:
             entries[position_of(label, classes, "class")] = cost[label]
         if len(cost) < n_classes:
@@ -434,7 +436,9 @@ def name_array(names: Sequence[Name]) -> NDArray[Any]:
     return held
 
 
-def read_names(given: Any, count: int, what: str, default: Sequence[Name]) -> tuple[Name, ...]:
+def read_names(
+    given: Iterable[Name] | None, count: int, what: str, default: Iterable[Name]
+) -> tuple[Name, ...]:
     """Return as many unique names as there are rows (actions) or columns (classes)."""
     listed = default if given is None else given
     try:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from scarce.decisions.cost_entries import Name
 from scarce.errors import Argument, DataError, UsageError, suggest
 
 SHORT_FORM = ("false_alarm", "miss", "hit", "correct_rejection", "abstain", "classes")
@@ -155,7 +156,7 @@ def _from_toml(text: str) -> dict[str, Any]:
             classes=classes,
         )
     grid = [[cell["correct_rejection"], cell["miss"]], [cell["false_alarm"], cell["hit"]]]
-    actions: list[Any] = list(classes)
+    actions: list[Name] = list(classes)
     if "abstain" in held:
         grid.append([_entry(held["abstain"], "abstain", None)] * 2)
         actions.append("abstain")
@@ -201,7 +202,7 @@ def _from_tables(held: dict[str, Any]) -> dict[str, Any]:
     return {"costs": grid, "actions": _as_classes(list(tables), classes), "classes": classes}
 
 
-def _class_list(given: Any) -> list[Any]:
+def _class_list(given: object) -> list[Name]:
     if not isinstance(given, list) or not all(isinstance(v, (str, int, float)) for v in given):
         raise DataError(
             '{classes}: give a list of names, such as ["legit", "fraud"].',
@@ -211,10 +212,9 @@ def _class_list(given: Any) -> list[Any]:
     return given
 
 
-def _entry(cell: Any, action: str, label: Any) -> float | str:
+def _entry(cell: object, action: str, label: Name) -> float | str:
     """A number, or the text of an amount in a column."""
-    number = isinstance(cell, (int, float)) and not isinstance(cell, bool)
-    if number:
+    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
         return float(cell)
     if not isinstance(cell, str) or not cell.strip():
         raise DataError(
@@ -230,7 +230,7 @@ def _entry(cell: Any, action: str, label: Any) -> float | str:
         return cell.strip()
 
 
-def _read_names(names: list[str]) -> list[Any]:
+def _read_names(names: list[str]) -> list[Name]:
     """Names as they are, or as truth values or numbers where all of them are."""
     truth = {"true": True, "false": False}
     if all(name.lower() in truth for name in names):
@@ -240,10 +240,10 @@ def _read_names(names: list[str]) -> list[Any]:
             return [kind(name) for name in names]
         except ValueError:
             pass
-    return names
+    return list(names)
 
 
-def _as_classes(actions: list[str], classes: list[Any]) -> list[Any]:
+def _as_classes(actions: list[str], classes: list[Name]) -> list[Name]:
     """Actions under the name of a class get the class itself: 1 and '1' are one thing."""
     known = {str(label): label for label in classes}
     return [known.get(action, action) for action in actions]

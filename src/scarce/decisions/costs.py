@@ -20,9 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from scarce.decisions.bands import Bands, Idle, find_bands, idle_actions
 from scarce.decisions.cost_entries import (
+    Amounts,
     Entry,
+    Matrix,
     Name,
     Rows,
+    Table,
     abstain_entries,
     columns_of,
     frame_names,
@@ -79,11 +82,11 @@ class CostMatrix:
     {'call': 'block'}
     """
 
-    costs: Any
-    actions: Any = field(default=None, kw_only=True)
+    costs: Matrix
+    actions: Any = field(default=None, kw_only=True)  # any sequence is given, a tuple is kept
     classes: Any = field(default=None, kw_only=True)
-    amounts: Any = field(default=(), kw_only=True)  # ((action, class) positions, Amount) pairs
-    positional: Any = field(default=None, kw_only=True)  # classes were not named
+    amounts: Amounts = field(default=(), kw_only=True)
+    positional: bool | None = field(default=None, kw_only=True)  # classes were not named
 
     def __post_init__(self) -> None:
         fresh = self.positional is None  # not a copy of one that was looked at before
@@ -296,7 +299,7 @@ class CostMatrix:
             whole[:, a, k] = amount.part(start, stop)
         return whole
 
-    def bind(self, table: Mapping[str, ArrayLike] | ArrayLike) -> Self:
+    def bind(self, table: Table) -> Self:
         """Return the costs with the columns that they name taken from a table, dict or array.
 
         Examples
@@ -444,7 +447,7 @@ class CostMatrix:
 
     def to_dict(self) -> dict[str, Any]:
         """Return actions, classes and costs as plain values, for JSON; an Amount as its text."""
-        grid: list[list[Any]] = np.asarray(self.costs).tolist()
+        grid: list[list[float | str]] = np.asarray(self.costs).tolist()
         for (a, k), amount in self.amounts:
             grid[a][k] = amount.text
         return {"actions": list(self.actions), "classes": list(self.classes), "costs": grid}

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scarce.checks import is_missing
-from scarce.decisions.cost_entries import Name, unbound
+from scarce.decisions.cost_entries import Name, Table, unbound
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs, html_table
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word, suggest, warn_user
@@ -520,7 +520,7 @@ def _as_array(prob: ArrayLike, classes: Sequence[Name], ordered: bool = False) -
 
 
 def prob_table(
-    values: Any, classes: Sequence[Name], name: str = "prob", *, ordered: bool = False
+    values: Table, classes: Sequence[Name], name: str = "prob", *, ordered: bool = False
 ) -> NDArray[Any]:
     """Return numbers of shape (n,) or (n, n_columns), named columns in the order of the classes.
 
@@ -577,7 +577,7 @@ def _warn_unsorted(classes: Sequence[Name], name: str) -> None:
         )
 
 
-def _titles(values: Any) -> list[Any] | None:
+def _titles(values: Table) -> list[Name] | None:
     """Names of the columns of a table; None for what has none."""
     for word in ("column_names", "columns"):
         found = getattr(values, word, None)
@@ -587,7 +587,7 @@ def _titles(values: Any) -> list[Any] | None:
 
 
 def _named_columns(
-    values: Any, titles: list[Any], classes: Sequence[Name], name: str
+    values: Table, titles: list[Name], classes: Sequence[Name], name: str
 ) -> NDArray[Any]:
     """Columns in the order of the classes if they bear their names, else as they stand."""
     wanted, found = [str(label) for label in classes], [str(title) for title in titles]
@@ -606,14 +606,14 @@ def _named_columns(
     return _stacked(values, [titles[found.index(label)] for label in wanted])
 
 
-def _stacked(values: Any, titles: list[Any]) -> NDArray[Any]:
+def _stacked(values: Table, titles: list[Name]) -> NDArray[Any]:
     columns = [values[title] for title in titles]
     plain = [c.to_pylist() if hasattr(c, "to_pylist") else np.asarray(c) for c in columns]
     return np.asarray(plain).T
 
 
 def encode_labels(
-    values: Any, names: Sequence[Name], argument: str, source: str = "the costs"
+    values: Table, names: Sequence[Name], argument: str, source: str = "the costs"
 ) -> NDArray[np.intp]:
     """Return the position of each value among the names, -1 for a missing value.
 
@@ -670,7 +670,7 @@ def _hint(seen: object, names: Sequence[Name]) -> str:
     return suggest(str(seen), map(str, names))
 
 
-def name_column(values: Any, argument: str) -> NDArray[Any]:
+def name_column(values: Table, argument: str) -> NDArray[Any]:
     """Return one value per row, of any type, whatever holds them."""
     if isinstance(values, str | bytes | dict) or not (
         hasattr(values, "__iter__") or hasattr(values, "to_pylist")

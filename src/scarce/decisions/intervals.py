@@ -241,7 +241,7 @@ def _points(low: Array, high: Array) -> tuple[NDArray[np.bool_], Array]:
     return at_low | at_high, np.where(at_low[:, None], low, high)
 
 
-def read_bounds(low: Any, high: Any, costs: CostMatrix) -> tuple[Array, Array]:
+def read_bounds(low: ArrayLike, high: ArrayLike, costs: CostMatrix) -> tuple[Array, Array]:
     """Return the bounds as numbers, or say which row has impossible ones.
 
     Examples
