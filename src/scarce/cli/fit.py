@@ -372,7 +372,10 @@ def _show(result: dict[str, Any], fitted: Any) -> None:
         lines.append((name.replace("_", " "), words))
     lines.append(("written to", result["out"]))
     if hasattr(fitted, "summary"):
-        write_line(str(fitted.summary()) + "\n")
+        summary = fitted.summary()
+        if not isinstance(summary, str):
+            summary = summary.render(lambda note: in_flags(note, verb_options()))
+        write_line(summary + "\n")
     table(lines)
 
 

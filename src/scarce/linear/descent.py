@@ -26,7 +26,7 @@ from scipy.optimize import linprog
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
-from scarce.errors import Argument, DataError, listed
+from scarce.errors import Argument, DataError, Phrase, listed
 from scarce.linear.losses import Loss
 from scarce.linear.newton import Curvature, Objective, OptimizerResult, StandardCoordinates
 from scarce.linear.sums import ColumnSummary, RowLoss, labels_and_weights
@@ -56,7 +56,7 @@ def descend(
     Stops at a gradient of `tol` per unit of weight, or with `enough` at half a squared Newton step
     (g' H^-1 g / 2) of that size, which is what a barrier needs.
     """
-    frame = StandardCoordinates(objective, start)
+    coordinates = StandardCoordinates(objective, start)
     total = objective.stats.total
 
     def at(coef: Array) -> tuple[float, Array, Array]:
@@ -64,9 +64,9 @@ def descend(
         value = sums.value + objective.penalty_at(coef)
         if not np.isfinite(value):
             return np.inf, sums.gradient, sums.gram
-        return value, frame.gradient(coef, sums), frame.hessian(sums.gram)
+        return value, coordinates.gradient(coef, sums), coordinates.hessian(sums.gram)
 
-    theta = frame.theta(start)
+    theta = coordinates.theta(start)
     coef = start
     value, gradient, hessian = at(coef)
     passes = 1
@@ -80,7 +80,7 @@ def descend(
         share = 1.0
         while True:
             tried = theta + share * step
-            tried_coef = frame.coef(tried)
+            tried_coef = coordinates.coef(tried)
             new_value, new_gradient, new_hessian = at(tried_coef)
             passes += 1
             if new_value <= value + 1e-4 * share * downhill:
@@ -244,21 +244,21 @@ class SeparationCheck:
 
     def at_the_end(self, solution: OptimizerResult, start: Array) -> None:
         """Check directions whose information has faded away between start and end."""
-        frame = StandardCoordinates(self.objective, solution.coef)
-        end = self._hessian(frame, solution.coef)
+        coordinates = StandardCoordinates(self.objective, solution.coef)
+        end = self._hessian(coordinates, solution.coef)
         if eigvalsh(end)[0] > 1e3 * FADED * self._most_information(start):
             return
-        begin = self._hessian(frame, start)
+        begin = self._hessian(coordinates, start)
         try:
             faded, vectors = eigh(end, begin + 1e-12 * np.diag(np.diag(begin)))
         except np.linalg.LinAlgError:
             return
         if faded[0] < 1e3 * FADED:
-            headings = [(frame.T @ vectors[:, 0])[:-1], solution.coef[:-1]]
+            headings = [(coordinates.T @ vectors[:, 0])[:-1], solution.coef[:-1]]
             self._refuse_separation(headings, programme=faded[0] < FADED)
 
-    def _hessian(self, frame: StandardCoordinates, coef: Array) -> Array:
-        return frame.hessian(self.objective.sums(self.rows, coef, True, self.engine).gram)
+    def _hessian(self, coordinates: StandardCoordinates, coef: Array) -> Array:
+        return coordinates.hessian(self.objective.sums(self.rows, coef, True, self.engine).gram)
 
     def _most_information(self, start: Array) -> float:
         """Return about the most information that a direction can have at a constant prediction.
@@ -296,7 +296,7 @@ class SeparationCheck:
             shown=listed([repr(name) for name in names], most=SHOWN),
             one=Argument("ridge", 1),
             auto=Argument("ridge", "auto"),
-            firth=Argument("bias_reduction", "firth"),
+            firth=Phrase("bias_reduction='firth'", "--set bias_reduction=firth"),
             logistic=Argument("loss", "logistic"),
             remedy=[
                 "Pass {one} or {auto}.",
@@ -319,7 +319,7 @@ def separating_columns(
     Parameters
     ----------
     rows : Rows
-    look : ColumnSummary
+    stats : ColumnSummary
     free : ndarray of bool, shape (k + 1,)
         Coefficients that may move, the intercept's last.
     directions : list of ndarray of shape (k,)
@@ -330,7 +330,7 @@ def separating_columns(
     Returns
     -------
     ndarray of shape (k,), or None
-        Largest entry 1, in units of each column's spread; None where nothing separates.
+        Largest entry 1, in units of each column's standard deviation; None where nothing separates.
     """
     scale = stats.scale
     for direction in directions:

@@ -71,11 +71,14 @@ class Design(NamedTuple):
         centre, std = self.centre[self.kept], self.std[self.kept]
         return np.concatenate([[coef[0] + slopes @ centre], slopes * std])
 
-    def matrix(self) -> Array:
-        """Return M with standard(coef) = M coef, over the intercept and the columns kept."""
-        matrix = np.diag(np.concatenate([[1.0], self.std[self.kept]]))
+    def information(self, curvature: Array) -> Array:
+        """Turn the curvature in standardised columns into that of given ones, 0 if left out."""
+        matrix = np.diag(np.concatenate([[1.0], self.std[self.kept]]))  # standard = matrix @ coef
         matrix[0, 1:] = self.centre[self.kept]
-        return matrix
+        kept = np.concatenate([[0], 1 + self.kept])
+        information = np.zeros((1 + len(self.columns),) * 2)
+        information[np.ix_(kept, kept)] = matrix.T @ curvature @ matrix
+        return information
 
     def direction(self, position: int) -> Array:
         """Return c with coefficient = c @ standard, for a coefficient that was fitted."""
@@ -302,17 +305,13 @@ def fit_firth(
         start = design.standard(given)
     start, free = _hold_coefficients(design, start, fixed or {})
     found = maximise_batch(objective, start[None], free[None], tol=tol)
-    to_standard = design.matrix()
-    kept = np.concatenate([[0], 1 + design.kept])
-    information = np.zeros((1 + len(design.columns),) * 2)
-    information[np.ix_(kept, kept)] = to_standard.T @ found.curvature[0] @ to_standard
     # Where classes are separated the gradient vanishes and Newton's step does not: the maximum
     # is at infinity. A normal prior leaves the intercept to go there when there is one class.
     at_rest = found.certificate[0] <= FLAT
     separated = penalty != "firth" and bool(at_rest and found.step_size[0] > DIVERGING)
     return FirthFit(
         coef=design.given(found.coef[0]),
-        information=information,
+        information=design.information(found.curvature[0]),
         objective=float(found.objective[0]) + (design.log_std if penalty == "firth" else 0.0),
         gradient_norm=float(found.certificate[0]),
         passes=found.passes + 1,
@@ -357,14 +356,10 @@ def flic_intercept(rows: Rows, fit: FirthFit, *, engine: Engine = None) -> Firth
     found = maximise_batch(objective, fit.standard[None], only, tol=1e-13)
     coef = fit.coef.copy()
     coef[0] += found.coef[0, 0] - fit.standard[0]
-    to_standard = fit.design.matrix()
-    kept = np.concatenate([[0], 1 + fit.design.kept])
-    information = np.zeros_like(fit.information)
-    information[np.ix_(kept, kept)] = to_standard.T @ found.curvature[0] @ to_standard
     return replace(
         fit,
         coef=coef,
-        information=information,
+        information=fit.design.information(found.curvature[0]),
         objective=float(found.objective[0]),
         gradient_norm=float(found.certificate[0]),
         passes=fit.passes + found.passes,

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scarce.errors import Argument, UsageError
 from scarce.linear.links import Link
@@ -289,7 +290,9 @@ class GEV(Link):
             self._mark_outside(positive, score, slope, curvature)
         return slope, curvature
 
-    def _mark_outside(self, positive: Any, score: Array, slope: Array, curvature: Array) -> None:
+    def _mark_outside(
+        self, positive: NDArray[np.bool_], score: Array, slope: Array, curvature: Array
+    ) -> None:
         """Give rows outside the support what `rise` and `hazard` give: 0, or infinity."""
         outside = self.shape * score <= -1.0
         if outside.any():

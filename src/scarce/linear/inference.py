@@ -18,7 +18,7 @@ width, and intervals around tuned fits covered .73 to .84 where .90 was promised
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +29,7 @@ from scarce.checks import read_level
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
-from scarce.errors import Argument, UsageError
+from scarce.errors import Argument, Problem, UsageError
 from scarce.linear.firth import (
     BatchObjective,
     Design,
@@ -62,8 +62,8 @@ def covariance(
     loss = objective.loss
     canonical = isinstance(loss, CanonicalLoss) and not isinstance(loss.link, Logit)
     gram = objective.sums(rows, coef, True, engine).gram
-    frame = StandardCoordinates(objective, coef)
-    inverse = np.linalg.pinv(frame.hessian(gram), hermitian=True)
+    coordinates = StandardCoordinates(objective, coef)
+    inverse = np.linalg.pinv(coordinates.hessian(gram), hermitian=True)
     if canonical or survey:
         unlabelled = objective.stats.unlabelled > 0
         params = (loss, coef[:-1].copy(), float(coef[-1]), unlabelled, survey)
@@ -71,8 +71,8 @@ def covariance(
         if survey:  # a weight is no count: each row is one observation
             n = float(objective.stats.count.sum())
             squares *= n / max(n - 1.0, 1.0)
-        inverse = inverse @ (frame.T.T @ squares @ frame.T) @ inverse
-    return np.asarray(frame.T @ inverse @ frame.T.T)
+        inverse = inverse @ (coordinates.T.T @ squares @ coordinates.T) @ inverse
+    return np.asarray(coordinates.T @ inverse @ coordinates.T.T)
 
 
 def squared_slopes(block: Block, params: tuple[RowLoss, Array, float, bool, bool]) -> Array:
@@ -117,6 +117,10 @@ class Summary:
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
+        return self.render(str)
+
+    def render(self, say: Callable[[Problem], str]) -> str:
+        """Return the table, with notes that are problems in the words of a surface."""
         head = list(self.columns)
         body = [
             [cell if isinstance(cell, str) else short(cell) for cell in row]
@@ -128,7 +132,8 @@ class Summary:
             cells = [row[0].ljust(widths[0])]
             cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
             lines.append("  ".join(cells).rstrip())
-        return "\n".join([*lines, *self.notes])
+        notes = [say(note) if isinstance(note, Problem) else note for note in self.notes]
+        return "\n".join([*lines, *notes])
 
 
 def wald_columns(value: Array, error: Array) -> dict[str, list[float]]:

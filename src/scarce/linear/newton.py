@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,7 +181,7 @@ class Curvature:
         return np.asarray(q / self.scale)
 
 
-def _factor(hessian: Array) -> Any:
+def _factor(hessian: Array) -> tuple[Array, bool]:
     """Factor a semi-definite matrix of unit diagonal, lifted by the least that makes it definite.
 
     Scaled to a unit diagonal, a column in large units or with a large penalty cannot drown others.
@@ -191,7 +191,7 @@ def _factor(hessian: Array) -> Any:
     lift = 0.0
     while True:
         try:
-            factor: Any = cho_factor(
+            factor: tuple[Array, bool] = cho_factor(
                 hessian + lift * np.eye(len(hessian)), lower=True, check_finite=False
             )
         except np.linalg.LinAlgError:
@@ -252,11 +252,11 @@ def minimise(
     curvature: Curvature | None = None
     if sample and len(rows) >= SAMPLE_FROM:
         start, curvature = _fit_sample(rows, objective, start, engine)
-    frame = StandardCoordinates(objective, start)
-    wide = is_wide(frame, len(rows))
-    price = 2.0 + len(frame.free) / 25.0  # of a pass with Gram matrix, in passes without
+    coordinates = StandardCoordinates(objective, start)
+    wide = is_wide(coordinates, len(rows))
+    price = 2.0 + len(coordinates.free) / 25.0  # of a pass with Gram matrix, in passes without
     total = objective.stats.total
-    theta, coef = frame.theta(start), start
+    theta, coef = coordinates.theta(start), start
     cheap = len(rows) * len(coef) < CHEAP
     missing = curvature is None and not wide
     sums = objective.sums(rows, coef, missing, engine, value=instead is not None)
@@ -266,10 +266,12 @@ def minimise(
             rows, objective, instead[0], tol=tol, max_passes=max_passes, engine=engine, watch=watch
         )
         return replace(fresh_start, passes=fresh_start.passes + 1)
-    gradient = frame.gradient(coef, sums)
+    gradient = coordinates.gradient(coef, sums)
     size = _largest(gradient) / total
     if curvature is None:
-        curvature = Curvature(_diagonal(frame, total) if wide else frame.hessian(sums.gram))
+        curvature = Curvature(
+            _diagonal(coordinates, total) if wide else coordinates.hessian(sums.gram)
+        )
     step = np.zeros_like(theta)
     fresh = cheap and not wide
     while size > tol and passes < max_passes:
@@ -279,7 +281,7 @@ def minimise(
             break
         near = (size > tol, size**2 > tol)  # Newton's steps square the distance: a guess
         trial = _line_search(
-            rows, frame, theta, step, downhill, near, fresh, max_passes - passes, engine
+            rows, coordinates, theta, step, downhill, near, fresh, max_passes - passes, engine
         )
         passes, grams = passes + trial.passes, grams + trial.grams
         moved, change = trial.theta - theta, trial.gradient - gradient
@@ -291,7 +293,7 @@ def minimise(
         if size <= tol:
             break
         if trial.with_gram:
-            curvature = Curvature(frame.hessian(trial.sums.gram))
+            curvature = Curvature(coordinates.hessian(trial.sums.gram))
         else:
             curvature.learn(moved, change)
         # Another Gram matrix pays when the gradients alone would need many more passes than it
@@ -303,7 +305,7 @@ def minimise(
 
 def _line_search(
     rows: Rows,
-    frame: StandardCoordinates,
+    coordinates: StandardCoordinates,
     theta: Array,
     step: Array,
     downhill: float,
@@ -319,11 +321,11 @@ def _line_search(
     share, passes, grams = 1.0, 0, 0
     while True:
         tried = theta + share * step
-        coef = frame.coef(tried)
+        coef = coordinates.coef(tried)
         with_gram = fresh and (near[0] if share < 1 else near[1])
-        sums = frame.objective.sums(rows, coef, with_gram, engine)
+        sums = coordinates.objective.sums(rows, coef, with_gram, engine)
         passes, grams = passes + 1, grams + with_gram
-        gradient = frame.gradient(coef, sums)
+        gradient = coordinates.gradient(coef, sums)
         after = float(step @ gradient)
         if after <= 0.9 * -downhill or passes >= most:
             return _Trial(tried, coef, sums, gradient, with_gram, passes, grams)
@@ -335,15 +337,15 @@ def _largest(gradient: Array) -> float:
     return float(np.abs(gradient).max(initial=0.0))
 
 
-def is_wide(frame: StandardCoordinates, n: int) -> bool:
+def is_wide(coordinates: StandardCoordinates, n: int) -> bool:
     """Whether a Gram matrix would cost more than a second or so."""
-    k = len(frame.free)
+    k = len(coordinates.free)
     return k > GRAM_COLUMNS and n * k * k > GRAM_WORK
 
 
-def _diagonal(frame: StandardCoordinates, total: float) -> Array:
-    prevalence = frame.objective.stats.prevalence
-    ridge = (frame.T**2).T @ frame.objective.penalty
+def _diagonal(coordinates: StandardCoordinates, total: float) -> Array:
+    prevalence = coordinates.objective.stats.prevalence
+    ridge = (coordinates.T**2).T @ coordinates.objective.penalty
     return np.asarray(total * prevalence * (1.0 - prevalence) + ridge)
 
 
@@ -368,13 +370,13 @@ def _fit_sample(
     some = replace(objective, stats=replace(stats, unlabelled=0))
     tol = 0.05 * float(np.sqrt(stats.prevalence * (1 - stats.prevalence) / len(y)))
     found = minimise(sample, some, start, tol=tol, max_passes=40, sample=False)
-    frame = StandardCoordinates(objective, start)
-    if is_wide(frame, len(rows)):
+    coordinates = StandardCoordinates(objective, start)
+    if is_wide(coordinates, len(rows)):
         return found.coef, None
     sums = some.sums(sample, found.coef, True, None)
-    curvature = Curvature(frame.hessian(sums.gram))
-    step = curvature.solve(frame.gradient(found.coef, sums))
-    return found.coef - frame.T @ step, curvature
+    curvature = Curvature(coordinates.hessian(sums.gram))
+    step = curvature.solve(coordinates.gradient(found.coef, sums))
+    return found.coef - coordinates.T @ step, curvature
 
 
 def systematic_sample(block: Block, every: tuple[int, int]) -> tuple[Array, Array, Array]:

@@ -376,20 +376,17 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._shift_back(found.coef, np.zeros(rows.n_columns) if origin is None else origin)
         self.rows_ = self._rows_to_keep(given, stats)
         self.__dict__.pop("_likelihood", None)
+        remarks = [*found.remarks, *weight_remarks]
+        remarks += [] if selected is None else selected.remarks
+        remarks += [*self.column_profile_.remarks, *self._floor_remarks()]
+        remarks += positive_remark(self.classes_, stats.weight)
         self.report_ = FitReport(
             converged=bool(found.solution.converged),
             certificate=float(found.solution.certificate),
             objective=float(value),
             passes=int(passes),
             seconds=time.perf_counter() - begin,
-            warnings=(
-                *found.remarks,
-                *weight_remarks,
-                *(() if selected is None else selected.remarks),
-                *self.column_profile_.remarks,
-                *self._floor_remarks(),
-                *positive_remark(self.classes_, stats.weight),
-            ),
+            warnings=tuple(remarks),
             proves=found.proves,
         )
         return self
@@ -780,11 +777,12 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         k = self.n_features_in_
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(k)])
         value = np.append(self.coef_[0], self.intercept_)
-        columns: dict[str, list[Any]] = {
+        columns: dict[str, list[str] | list[float]] = {
             "term": [*map(str, names), "intercept"],
             "coef": value.tolist(),
         }
-        notes = [str(self.report_)]
+        report = str(replace(self.report_, warnings=()))
+        notes = [report, *(_prefixed("warning: ", one) for one in self.report_.warnings)]
         if self.floor_ > 0:
             notes.append(
                 f"floor: probabilities are mixed with the prevalence {short(self.prevalence_)} at "
@@ -847,7 +845,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             were="was" if len(chosen) == 1 else "were",
             untuned=Phrase(
                 "RareClassifier('logistic', ridge=0, bias_reduction='flic')",
-                "`scarce fit --model rare --loss logistic --ridge 0 --bias-reduction flic`",
+                "`scarce fit --model rare --loss logistic --ridge 0 --set bias_reduction=flic`",
             ),
             remedy="Fit {untuned} on the same rows: its intervals keep what they promise.",
         )
@@ -975,6 +973,13 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 attribute=wrong[0],
             )
         self._link()
+
+
+def _prefixed(prefix: str, remark: str) -> str:
+    """Return a remark after a prefix, as a problem where it is one."""
+    if not isinstance(remark, Problem):
+        return prefix + remark
+    return Problem(prefix + remark.text, code=remark.code, remedy=remark.remedy, **remark.fields)
 
 
 def _refuse_many_classes(classes: NDArray[Any]) -> None:

@@ -260,8 +260,8 @@ def _without_repeats(
         return free, ()
     objective = Objective(loss, np.zeros(len(free)), free, stats)
     start = problem.start(stats, loss.link)
-    frame = StandardCoordinates(objective, start)
-    gram = frame.hessian(objective.sums(rows, start, True, engine).gram)
+    coordinates = StandardCoordinates(objective, start)
+    gram = coordinates.hessian(objective.sums(rows, start, True, engine).gram)
     own = np.flatnonzero(free[:-1])
     kept = independent_columns(gram[: len(own), : len(own)])
     if kept.all():
