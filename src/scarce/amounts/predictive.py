@@ -537,7 +537,7 @@ def panels(edges: Array, mass: Array | None = None) -> tuple[Array, Array]:
 
 
 def weighted_mean(cost: Array, weight: Array, action: Array) -> Array:
-    """Return the mean of costs (n, k) over the points of each row, or refuse what has none."""
+    """Return the mean of costs (n, k) over the points of each row; NaN is an error."""
     with np.errstate(invalid="ignore", over="ignore"):
         mean = cost @ weight[0] if len(weight) == 1 else np.einsum("nk,nk->n", cost, weight)
         if np.isnan(mean).any():  # perhaps only an infinite cost where there is no weight

@@ -64,7 +64,7 @@ class QuantilePredictive(QuadraturePredictive):
         value, or an error for whatever depends on it. The mean and every expected cost do, and are
         the tail's guess in part: `tail_share` and `mean_from_tails()` say how much, and the mean
         warns when most of the probability lies out there. One level alone has no segment: what
-        depends on its tails is refused unless they are "flat".
+        depends on its tails is an error unless they are "flat".
 
     Attributes
     ----------
@@ -477,7 +477,7 @@ def _read_grid(levels: ArrayLike) -> Array:
 
 
 def one_per_row(X: ArrayLike, values: ArrayLike, name: str, table: str = "X") -> Array:
-    """Return one finite number per row of X, or refuse."""
+    """Return one finite number per row of X."""
     held = finite(values, name)
     shape = getattr(X, "shape", None)
     n_rows = shape[0] if shape else len(X) if isinstance(X, (list, tuple)) else len(held)
@@ -528,7 +528,7 @@ def check_regressor(estimator: BaseEstimator, example: str) -> None:
 
 
 def level_parameter(estimator: BaseEstimator, named: str | None = None) -> str:
-    """Return the parameter that sets the level, inside a Pipeline too; refuse other losses."""
+    """Return the parameter that sets the level, inside a Pipeline too."""
     check_regressor(estimator, "QuantileRegressor()")
     if not hasattr(estimator, "get_params"):
         raise UsageError(

@@ -57,10 +57,10 @@ class Rule(Protocol):
     def take(self, rows: Rows) -> Self:
         """Return the costs of these rows."""
 
-    def best(self, law: Distribution) -> Array:
+    def best(self, forecast: Distribution) -> Array:
         """Return the action whose expected cost is least."""
 
-    def expected(self, law: Distribution, action: Array) -> Array:
+    def expected(self, forecast: Distribution, action: Array) -> Array:
         """Return the expected cost of each row's action."""
 
 
@@ -138,7 +138,7 @@ class Pinball(_PerRow):
         under, over = _tall(self.under, gap), _tall(self.over, gap)
         return under * np.maximum(gap, 0) + over * np.maximum(-gap, 0)
 
-    def best(self, law: Distribution) -> Array:
+    def best(self, forecast: Distribution) -> Array:
         """Return the quantile at `level`."""
         for name in ("under", "over"):
             free = np.flatnonzero(getattr(self, name) == 0)
@@ -151,16 +151,16 @@ class Pinball(_PerRow):
                     actions=Argument("actions", ...),
                     remedy="Give a cost above 0, or the actions to choose from, {actions}.",
                 )
-        if not isinstance(law, GaussianPredictive):
-            return np.asarray(law.quantile(self.level))
+        if not isinstance(forecast, GaussianPredictive):
+            return np.asarray(forecast.quantile(self.level))
         # The smaller tail is its own number: 1 - 1e-18 would be 1.
         upper = -ndtri(self.over / (self.under + self.over))
         normal_score = np.where(self.under > self.over, upper, ndtri(self.level))
-        return np.asarray(law.centre + law.sd * normal_score)
+        return np.asarray(forecast.centre + forecast.sd * normal_score)
 
-    def expected(self, law: Distribution, action: Array) -> Array:
+    def expected(self, forecast: Distribution, action: Array) -> Array:
         """Return the expected cost of each row's action."""
-        above, below = law.excess(action)
+        above, below = forecast.excess(action)
         return np.asarray(self.under * above + self.over * below)
 
 
@@ -211,25 +211,25 @@ class Linex(_PerRow):
         gap = np.asarray(y) - action
         return _tall(self.scale, gap) * exp_less(_tall(self.rate, gap) * gap)
 
-    def best(self, law: Distribution) -> Array:
+    def best(self, forecast: Distribution) -> Array:
         """Return log E exp(rate y) / rate."""
-        return np.asarray(law.mean() + law.cumulant(self.rate) / self.rate)
+        return np.asarray(forecast.mean() + forecast.cumulant(self.rate) / self.rate)
 
-    def expected(self, law: Distribution, action: Array) -> Array:
+    def expected(self, forecast: Distribution, action: Array) -> Array:
         """Return the expected cost of each row's action."""
-        extra = law.cumulant(self.rate)
+        extra = forecast.cumulant(self.rate)
         # log E exp(rate (y - a)) = rate (mean - a) + extra; its first order cancels but for extra.
-        exponent = self.rate * (law.mean() - action) + extra
+        exponent = self.rate * (forecast.mean() - action) + extra
         return np.asarray(self.scale * (exp_less(exponent) + extra))
 
 
 @dataclass(frozen=True, eq=False)
 class _Squared(_PerRow):
-    def best(self, law: Distribution) -> Array:
-        return np.asarray(law.mean())
+    def best(self, forecast: Distribution) -> Array:
+        return np.asarray(forecast.mean())
 
-    def expected(self, law: Distribution, action: Array) -> Array:
-        return np.asarray(law.variance() + (law.mean() - action) ** 2)
+    def expected(self, forecast: Distribution, action: Array) -> Array:
+        return np.asarray(forecast.variance() + (forecast.mean() - action) ** 2)
 
 
 def decide_regression(
@@ -283,9 +283,9 @@ def decide_regression(
     >>> decide_regression(demand, penalty, columns={"fee": [0.0, 10.0]}).round(2)
     array([119.35,  49.01])
     """
-    law, rule, n_rows = _prepare(predictive, cost, columns, kinks)
+    forecast, rule, n_rows = _prepare(predictive, cost, columns, kinks)
     if actions is None:
-        best = _by_pieces(law, rule, n_rows, lambda law, rule: rule.best(law))
+        best = _by_pieces(forecast, rule, n_rows, lambda forecast, rule: rule.best(forecast))
         if not np.isfinite(best).all():
             raise UsageError(
                 "The best action of row {row:,} is not finite: its standard deviation, or the "
@@ -296,7 +296,9 @@ def decide_regression(
             )
         return best
     listed = np.unique(finite(actions, "actions"))
-    best = _by_pieces(law, rule, n_rows, lambda law, rule: _best_listed(law, rule, listed))
+    best = _by_pieces(
+        forecast, rule, n_rows, lambda forecast, rule: _best_listed(forecast, rule, listed)
+    )
     none = np.flatnonzero(np.isnan(best))
     if len(none):
         raise UsageError(
@@ -331,9 +333,9 @@ def expected_regression_cost(
     [31.92, 25.42]
     """
     given = finite(actions, "actions")
-    law, rule, n_rows = _prepare(predictive, cost, columns, kinks, actions=len(given))
+    forecast, rule, n_rows = _prepare(predictive, cost, columns, kinks, actions=len(given))
     given = np.broadcast_to(given, n_rows)
-    cost_of = _by_pieces(law, rule, n_rows, _expected, given)
+    cost_of = _by_pieces(forecast, rule, n_rows, _expected, given)
     vast = np.flatnonzero(np.isinf(cost_of))
     if len(vast):
         warn_user(
@@ -347,9 +349,9 @@ def expected_regression_cost(
     return cost_of
 
 
-def _expected(law: Distribution, rule: Rule, action: Array) -> Array:
+def _expected(forecast: Distribution, rule: Rule, action: Array) -> Array:
     """Return the expected cost; infinity less infinity is an error."""
-    value = rule.expected(law, action)
+    value = rule.expected(forecast, action)
     if np.isnan(value).any():
         row = int(np.argmax(np.isnan(value)))
         raise DataError(
@@ -361,11 +363,11 @@ def _expected(law: Distribution, rule: Rule, action: Array) -> Array:
     return np.asarray(value)
 
 
-def _best_listed(law: Distribution, rule: Rule, listed: Array) -> Array:
+def _best_listed(forecast: Distribution, rule: Rule, listed: Array) -> Array:
     """Return the cheapest action of the list; NaN where none has a finite cost."""
-    best, least = np.full(law.n_rows, np.nan), np.full(law.n_rows, np.inf)
+    best, least = np.full(forecast.n_rows, np.nan), np.full(forecast.n_rows, np.inf)
     for action in listed:
-        value = _expected(law, rule, np.full(law.n_rows, action))
+        value = _expected(forecast, rule, np.full(forecast.n_rows, action))
         best, least = np.where(value < least, action, best), np.minimum(value, least)
     return best
 
@@ -443,15 +445,15 @@ def _refuse_unused(cost: object, columns: Mapping[str, ArrayLike] | None, kinks:
 
 
 def _by_pieces(
-    law: Distribution, rule: Rule, n_rows: int, work: Callable[..., Array], *columns: Array
+    forecast: Distribution, rule: Rule, n_rows: int, work: Callable[..., Array], *columns: Array
 ) -> Array:
     """Run over parts of the rows, which bounds memory; warn where the integral is rough."""
-    cells = law.node_count if rule.heavy else law.cells
-    step = n_rows if law.whole else max(1, CELLS // cells)
+    cells = forecast.node_count if rule.heavy else forecast.cells
+    step = n_rows if forecast.whole else max(1, CELLS // cells)
     out, error = np.empty(n_rows), np.zeros(n_rows)
     for start in range(0, n_rows, step):
         rows = slice(start, start + step)
-        some, its = (law, rule) if step >= n_rows else (law.take(rows), rule.take(rows))
+        some, its = (forecast, rule) if step >= n_rows else (forecast.take(rows), rule.take(rows))
         parts = [values[rows] for values in columns]
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is said after
             out[rows] = work(some, its, *parts)
@@ -495,9 +497,9 @@ class OwnCost:
         held = {name: v if len(v) == 1 else v[rows] for name, v in self.columns.items()}
         return OwnCost(self.function, held, self.kinks)
 
-    def best(self, law: Distribution) -> Array:
+    def best(self, forecast: Distribution) -> Array:
         """Return the action found by search, or the sample beside it if that costs no more."""
-        action, flat = search(law, self)
+        action, flat = search(forecast, self)
         if flat.any():  # no count: one text for all parts of the rows is shown once
             warn_user(
                 "The expected cost of some rows is the same for every action tried, and the "
@@ -505,22 +507,22 @@ class OwnCost:
                 code="flat-cost",
                 remedy="Does cost(y, action) use action?",
             )
-        corner = law.nearest(action) if isinstance(law, EmpiricalPredictive) else action
-        nearer = self.expected(law, corner) <= self.expected(law, action)
+        corner = forecast.nearest(action) if isinstance(forecast, EmpiricalPredictive) else action
+        nearer = self.expected(forecast, corner) <= self.expected(forecast, action)
         return np.where(nearer, corner, action)
 
-    def expected(self, law: Distribution, action: Array) -> Array:
+    def expected(self, forecast: Distribution, action: Array) -> Array:
         """Return the expected cost of each row's action."""
-        y, weight = law.nodes(self.splits(action))
+        y, weight = forecast.nodes(self.splits(action))
         return weighted_mean(self.costs(y, action), weight, action)
 
-    def integration_error(self, law: Distribution, action: Array) -> Array:
+    def integration_error(self, forecast: Distribution, action: Array) -> Array:
         """Return by how much of its size the expected cost changes with twice the panels."""
-        y, weight = law.nodes(self.splits(action), 2)
+        y, weight = forecast.nodes(self.splits(action), 2)
         cost = self.costs(y, action)
         size = weighted_mean(np.abs(cost), weight, action)
         with np.errstate(invalid="ignore"):  # infinite both times: known well enough
-            off = np.abs(weighted_mean(cost, weight, action) - self.expected(law, action))
+            off = np.abs(weighted_mean(cost, weight, action) - self.expected(forecast, action))
             return np.nan_to_num(off / np.maximum(size, 1e-300), nan=0.0)
 
     def splits(self, action: Array) -> Array:
@@ -647,14 +649,14 @@ def _shown(value: object) -> str:
     return text if len(text) < 40 else f"{text[:36]}..."
 
 
-def search(law: Distribution, rule: OwnCost) -> tuple[Array, NDArray[np.bool_]]:
+def search(forecast: Distribution, rule: OwnCost) -> tuple[Array, NDArray[np.bool_]]:
     """Scan, widen where the best lies at the end, then refine, all rows together.
 
     Returns the action of each row, and where no action was better than another: the middle there.
     """
-    points = law.trials()
-    tried = np.array([rule.expected(law, action) for action in points.T])
-    best, value = points[np.arange(law.n_rows), tried.argmin(axis=0)], tried.min(axis=0)
+    points = forecast.trials()
+    tried = np.array([rule.expected(forecast, action) for action in points.T])
+    best, value = points[np.arange(forecast.n_rows), tried.argmin(axis=0)], tried.min(axis=0)
     gap = points - best[:, None]
     ends = [best + np.where(gap < 0, gap, -np.inf).max(axis=1)]
     ends.append(best + np.where(gap > 0, gap, np.inf).min(axis=1))
@@ -666,7 +668,7 @@ def search(law: Distribution, rule: OwnCost) -> tuple[Array, NDArray[np.bool_]]:
             if not open_end.any():
                 break
             trial = np.where(open_end, best + sign * step, best)
-            found = rule.expected(law, trial)
+            found = rule.expected(forecast, trial)
             falls = open_end & (found < value)
             ends[side] = np.where(open_end & ~falls, trial, ends[side])
             ends[1 - side] = np.where(falls, best, ends[1 - side])
@@ -680,15 +682,15 @@ def search(law: Distribution, rule: OwnCost) -> tuple[Array, NDArray[np.bool_]]:
                 actions=Argument("actions", ...),
                 remedy="Is the sign of cost(y, action) right? Else give {actions}.",
             )
-    at_ends = [rule.expected(law, end) for end in ends]
-    y, weight = law.nodes(rule.splits(best))
+    at_ends = [rule.expected(forecast, end) for end in ends]
+    y, weight = forecast.nodes(rule.splits(best))
     size = weighted_mean(np.abs(rule.costs(y, best)), weight, best)
     flat = np.max([*tried, *at_ends], axis=0) - value <= SAME * size
-    refined = _refine(law, rule, (ends[0], best, ends[1]), (at_ends[0], value, at_ends[1]))
+    refined = _refine(forecast, rule, (ends[0], best, ends[1]), (at_ends[0], value, at_ends[1]))
     return np.where(flat, points[:, 0], refined), flat
 
 
-def _refine(law: Distribution, rule: OwnCost, places: Three, values: Three) -> Array:
+def _refine(forecast: Distribution, rule: OwnCost, places: Three, values: Three) -> Array:
     """Shrink low < best < high: parabolas through the three, every fourth step golden section."""
     (low, best, high), (at_low, value, at_high) = places, values
     out, rows = np.array(best), np.arange(len(best))
@@ -698,10 +700,10 @@ def _refine(law: Distribution, rule: OwnCost, places: Three, values: Three) -> A
         going = high - low > 4 * tolerance
         if not going.any():
             break
-        if not law.whole and going.mean() < 0.7:  # finished rows cost nothing any more
+        if not forecast.whole and going.mean() < 0.7:  # finished rows cost nothing any more
             state = np.array([low, best, high, at_low, value, at_high, tolerance])[:, going]
             low, best, high, at_low, value, at_high, tolerance = state
-            law, rule, rows = law.take(going), rule.take(going), rows[going]
+            forecast, rule, rows = forecast.take(going), rule.take(going), rows[going]
         left, right = best - low, high - best
         further = np.where(right > left, right, -left)
         with np.errstate(all="ignore"):
@@ -713,7 +715,7 @@ def _refine(law: Distribution, rule: OwnCost, places: Three, values: Three) -> A
         move = np.where(near, 2 * move, move)
         move = np.where(np.abs(move) < tolerance, np.copysign(tolerance, further), move)
         trial = best + np.where(inside, move, 0.381966 * further)
-        found = rule.expected(law, trial)
+        found = rule.expected(forecast, trial)
         below, better = trial < best, found <= value
         moved_low, moved_high = below ^ better, below == better
         edge, at_edge = np.where(better, best, trial), np.where(better, value, found)

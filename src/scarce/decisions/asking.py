@@ -5,8 +5,7 @@
 The expected cost of the best action now, less that after an answer j; a perfect answer names the
 class (003 section 0.7 asks where entropy is greatest, whatever a mistake costs). Never negative:
 an answer may be left unused. Assumes calibrated probabilities and that the answer comes before the
-action; says nothing of what a label would teach a model: see
-missed/choose.py.
+action. What a label would teach a model is another question: see missed/choose.py.
 """
 
 from __future__ import annotations
@@ -128,7 +127,7 @@ class ValueOfAsking(Record):
 def value_of_asking(
     prob: ArrayLike, costs: CostsLike, *, price: ArrayLike = 0.0, answers: ArrayLike | None = None
 ) -> ValueOfAsking:
-    """Say, row by row, what it is worth to ask somebody before acting.
+    """Return what it is worth, for each row, to ask somebody before acting.
 
     Parameters
     ----------
@@ -148,7 +147,7 @@ def value_of_asking(
     ValueOfAsking
 
     **Assumes** that the probabilities are calibrated, and that given the class an answer does not
-    depend on the row: a person who errs on just the rows that the model finds hard is worth less.
+    depend on the row: a person who errs mostly on the rows that the model finds hard is worth less.
 
     Notes
     -----

@@ -381,7 +381,7 @@ class Allotment(NamedTuple):
 
 
 def allot(costs: Array, room: Array) -> Allotment:
-    """Assign each row an action so that the total cost is least and no action has too many.
+    """Assign an action to each row at the least total cost, within the room of each action.
 
     Parameters
     ----------

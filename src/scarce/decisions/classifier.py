@@ -2,7 +2,7 @@
 
     predict_action(X) = decide(estimator.predict_proba(X), costs)                       (003 0.2)
 
-The inner fit knows nothing of the costs: probabilities first, then decisions, and new costs
+The inner fit does not use the costs: probabilities first, then decisions, and new costs
 need no new fit. Assumes that the inner probabilities are right; `PriorCorrected`, `RareClassifier`
 and scikit-learn's `CalibratedClassifierCV` are there for that. Does not tune a threshold: the costs
 say it.
@@ -315,7 +315,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def _check_costs(self, costs: CostMatrix | None, names: list[Name]) -> None:
         """Say now, and not at prediction, what does not fit the classes."""
         _ = self.costs_  # refuses classes that the costs do not have
-        alphabet = isinstance(names[0], str)  # which says nothing of negative and positive
+        alphabet = isinstance(names[0], str)  # which does not tell negative from positive
         if costs is not None and costs.positional and alphabet and order_matters(costs):
             warn_user(
                 "The costs name no classes: their columns are taken as {names}, in this sorted "

@@ -50,8 +50,8 @@ class DecisionBetween(Record):
         With rule "regret", the most that the action can cost above the best one for any
         probability in the row's interval; with "worst", the most that it can cost.
     settled : ndarray of bool of shape (n,)
-        Whether one action is cheapest everywhere in the interval, so that knowing the probability
-        better changes nothing. It is then the one chosen.
+        Whether one action is cheapest everywhere in the interval: a better estimate would not
+        change it. It is then the one chosen.
     admissible : ndarray of bool of shape (n, n_actions)
         Actions that no other single one undercuts everywhere in the interval.
     names : tuple
@@ -111,8 +111,7 @@ def decide_between(
     -------
     DecisionBetween
 
-    **Assumes** that the truth lies inside the bounds. Bounds of one row say nothing
-    about other rows.
+    **Assumes** that the truth lies inside the bounds. Bounds of one row say nothing about others.
 
     Notes
     -----

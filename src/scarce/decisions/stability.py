@@ -110,7 +110,7 @@ class StableRange(Record):
 def stable_range(
     prob: ArrayLike, costs: CostsLike, *, vary: Pair | list[Pair] | None = None
 ) -> StableRange:
-    """Say by which factors a cost may be multiplied before each row's action changes.
+    """Return the factors by which a cost may be multiplied before each row's action changes.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def _between(fixed: Array, moving: Array, chosen: NDArray[np.intp]) -> tuple[Arr
     slope = moving - np.take_along_axis(moving, at, axis=1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         meet = -ahead / slope
-    # The chosen column itself gives 0 and inf, so that neither end leaves the factors >= 0.
+    # The chosen column itself gives 0 and inf, which keeps both ends among the factors >= 0.
     low = np.where(slope > 0.0, meet, 0.0).max(axis=1)
     return low, np.where(slope < 0.0, meet, np.inf).min(axis=1)
 
@@ -262,7 +262,7 @@ class StablePrior(Record):
 
 
 def stable_prior(prob: ArrayLike, costs: CostsLike, *, trained_at: float) -> StablePrior:
-    """Say for which prevalences each row's action stays the cheapest, for two classes.
+    """Return the prevalences at which each row's action stays the cheapest, for two classes.
 
     Parameters
     ----------

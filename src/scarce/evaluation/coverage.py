@@ -7,7 +7,7 @@
 Rows of equal confidence enter in random order, and risk is its expectation over these orders: k of
 m of them bring k / m of their loss, and sums over k are differences of digamma. Assumes what
 resample.py says, and that a person's work is the same for every row. Sends nobody a row: the
-cheapest action with an abstain cost does (cheapest.py).
+cheapest action with an abstain cost does (decide.py).
 """
 
 from __future__ import annotations

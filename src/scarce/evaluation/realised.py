@@ -5,7 +5,7 @@
 
 The mean is that of Hajek (1971): rows without a label count through the weights of those that have
 one. A total is the mean times the weight of all rows given. Assumes what resample.py says; labels
-must be right. Chooses no actions: see cheapest.py.
+must be right. Chooses no actions: see decisions/decide.py.
 """
 
 from __future__ import annotations
