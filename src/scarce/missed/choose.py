@@ -658,33 +658,14 @@ def choose_labels(
     remarks = []
     if below:
         limit = _threshold(threshold)
-        alerts = int(np.count_nonzero(unlabelled & (values >= limit)))
-        if alerts:
-            remarks.append(
-                Problem(
-                    "{alerts:,} {have} no label yet.",
-                    code="open-alerts",
-                    alerts=alerts,
-                    have="alert has" if alerts == 1 else "alerts have",
-                    tail=Argument("policy", "tail"),
-                    remedy="Label alerts first, for example with {tail}.",
-                )
-            )
+        remarks += _open_alerts(int(np.count_nonzero(unlabelled & (values >= limit))))
         unlabelled &= values < limit
     candidates = int(np.count_nonzero(unlabelled))
     size = min(wanted, candidates)
     if policy == "audit":
         drawn = _audit(values, unlabelled, size, limit, pure, generator)
         if size < candidates and "audit" not in drawn[2]:
-            remarks.append(
-                Problem(
-                    "{n} leaves no row for the random part, and so no limit on what lies deeper.",
-                    code="no-random-part",
-                    n=Argument("n", wanted),
-                    pure=Argument("pure", True),
-                    remedy="Ask for 2 rows or more, or use {pure}.",
-                )
-            )
+            remarks.append(_no_random_part(wanted))
     else:
         pool = np.flatnonzero(unlabelled)
         if candidates == 0:
@@ -706,6 +687,31 @@ def choose_labels(
         remarks.insert(0, _too_few(wanted, candidates, below))
     return LabelChoice(
         rows, probability, np.array(words, dtype=str), wanted, candidates, tuple(remarks)
+    )
+
+
+def _open_alerts(alerts: int) -> list[Problem]:
+    if not alerts:
+        return []
+    return [
+        Problem(
+            "{alerts:,} {have} no label yet.",
+            code="open-alerts",
+            alerts=alerts,
+            have="alert has" if alerts == 1 else "alerts have",
+            tail=Argument("policy", "tail"),
+            remedy="Label alerts first, for example with {tail}.",
+        )
+    ]
+
+
+def _no_random_part(n: int) -> Problem:
+    return Problem(
+        "{n} leaves no row for the random part, and so no limit on what lies deeper.",
+        code="no-random-part",
+        n=Argument("n", n),
+        pure=Argument("pure", True),
+        remedy="Ask for 2 rows or more, or use {pure}.",
     )
 
 

@@ -140,7 +140,7 @@ def squeeze(points: Points, bins: int, cuts: Array) -> Points:
     return _grouped(points, first)
 
 
-def _grouped(points: Points, first: Any) -> Points:
+def _grouped(points: Points, first: NDArray[np.intp]) -> Points:
     """Join the bins from each `first` to the next."""
     n = len(points.count)
     if len(first) == n:
@@ -161,8 +161,8 @@ def _grouped(points: Points, first: Any) -> Points:
 
 @njit(cache=True, nogil=True)
 def split_states(
-    X: Any, column: int, y: Any, weight: Any, scores: Any, weights: Any
-) -> Any:  # pragma: no cover
+    X: Array, column: int, y: Array, weight: Array, scores: Array, weights: Array
+) -> tuple[int, int, int]:  # pragma: no cover
     """Copy scores: not labelled from 0 up, positive from n + 1 up, negative from the end down.
 
     Every score is written to all three places and stays where its label is: no branch to foresee.
@@ -192,7 +192,7 @@ def split_states(
 
 @njit(cache=True, nogil=True)
 def sum_bins(
-    scores: Any, first: Any, count: Any, mean: Any, squares: Any
+    scores: Array, first: NDArray[np.intp], count: Array, mean: Array, squares: Array
 ) -> None:  # pragma: no cover
     """Count, mean and squares of each stretch of sorted scores, in two walks while it is in cache.
 
@@ -227,7 +227,12 @@ def sum_bins(
 
 @njit(cache=True, nogil=True)
 def sum_weighted_bins(
-    scores: Any, weight: Any, first: Any, count: Any, mean: Any, squares: Any
+    scores: Array,
+    weight: Array,
+    first: NDArray[np.intp],
+    count: Array,
+    mean: Array,
+    squares: Array,
 ) -> None:  # pragma: no cover
     """The same, every score with its weight."""
     for k in range(len(count)):
@@ -429,7 +434,7 @@ class ScoreDigest:
         return cls(**{name: getattr(digest, name) for name in digest.__dataclass_fields__})
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, ArrayLike]) -> Self:
         """Return the digest that `to_arrays` wrote.
 
         Examples
@@ -599,16 +604,16 @@ def digest_block(block: Block, params: tuple[int, int, Array]) -> tuple[ScoreDig
     return digest, faults
 
 
-def _by_state(block: Block, column: int) -> list[tuple[Any, Any]]:
+def _by_state(block: Block, column: int) -> list[tuple[Array, Array | None]]:
     """Scores and weights of each state, in scratch memory that may be written to."""
     n = len(block)
     if block.y is None and block.weight is None:
-        scores = Block.scratch("digest-scores", (n,))
-        np.copyto(scores, block.X[:, column])
-        return [(scores, None), (scores[:0], None), (scores[:0], None)]
+        plain: Any = Block.scratch("digest-scores", (n,))
+        np.copyto(plain, block.X[:, column])
+        return [(plain, None), (plain[:0], None), (plain[:0], None)]
     weighted = block.weight is not None
-    scores = Block.scratch("digest-scores", (2 * n + 3,))
-    weights = Block.scratch("digest-weights", (2 * n + 3 if weighted else 0,))
+    scores: Any = Block.scratch("digest-scores", (2 * n + 3,))
+    weights: Any = Block.scratch("digest-weights", (2 * n + 3 if weighted else 0,))
     y = np.full(n, np.nan) if block.y is None else block.y
     weight = np.empty(0) if block.weight is None else block.weight
     a, b, c = split_states(block.X, column, y, weight, scores, weights)

@@ -154,28 +154,7 @@ def label_value(
     top = threshold if present is None else math.inf
     if labelled_from is not None:
         top = _number(labelled_from, "labelled_from")
-    if present is None:
-        if n_rows is None:
-            raise UsageError(
-                "What a label adds depends on what is known: give {n_rows}, the number of rows in "
-                "the batch, or {present}, an Information.",
-                code="nothing-known",
-                n_rows=Argument("n_rows"),
-                present=Argument("present"),
-            )
-        rows = _number(n_rows, "n_rows", above=0.0)
-        known = information(own, rows, design="tail", threshold=top)
-    elif isinstance(present, Information) and len(present.names) == len(own.names):
-        known = present
-    else:
-        raise UsageError(
-            "{argument} must be the Information of this mixture, got a {kind}.",
-            code="other-information",
-            argument=Argument("present"),
-            kind=type(present).__name__,
-            n_rows=Argument("n_rows"),
-            remedy="Pass mixture.fisher_information(), or {n_rows} instead.",
-        )
+    known = _known(own, n_rows, top, present)
     pool = None if scores is None else read_scores(scores)
     ends = _edges(own, top, pool, edges)
     regions = _regions(own, ends, pool)
@@ -192,21 +171,7 @@ def label_value(
         )
     gradients = np.vstack([known.recall_gradient(threshold), np.eye(len(known.names))])
     sds = np.sqrt([known.variance(one) for one in gradients])
-    if not math.isfinite(sds[0]):
-        raise DataError(
-            "Recall is not identified by these rows and labels: its standard error is infinite, so "
-            "labels cannot be ranked by how much they lower it.",
-            code="not-identified",
-            remedy="Label some rows at random, or the highest scores, first.",
-        )
-    if sds[0] == 0.0:
-        raise DataError(
-            "Under this mixture no event scores at or above the threshold, {threshold:g}: recall "
-            "is 0 there whatever is labelled.",
-            code="recall-zero",
-            threshold=threshold,
-            remedy="Give a threshold among the scores.",
-        )
+    _refuse_recall(float(sds[0]), threshold)
     share = np.array([mass.sum() for _, mass, _ in regions if mass.sum() > 0])
     kept = [one for one in regions if one[1].sum() > 0]
     table = np.array([_values(known, own, gradients, sds, s, g) @ mass for s, mass, g in kept]).T
@@ -222,6 +187,52 @@ def label_value(
         threshold=threshold,
         warnings=_warnings(mixture),
     )
+
+
+def _known(
+    own: KnownMixture, n_rows: float | None, top: float, present: Information | None
+) -> Information:
+    """Return what is known already: as given, or from rows labelled at or above `top`."""
+    if present is None:
+        if n_rows is None:
+            raise UsageError(
+                "What a label adds depends on what is known: give {n_rows}, the number of rows in "
+                "the batch, or {present}, an Information.",
+                code="nothing-known",
+                n_rows=Argument("n_rows"),
+                present=Argument("present"),
+            )
+        rows = _number(n_rows, "n_rows", above=0.0)
+        return information(own, rows, design="tail", threshold=top)
+    if isinstance(present, Information) and len(present.names) == len(own.names):
+        return present
+    raise UsageError(
+        "{argument} must be the Information of this mixture, got a {kind}.",
+        code="other-information",
+        argument=Argument("present"),
+        kind=type(present).__name__,
+        n_rows=Argument("n_rows"),
+        remedy="Pass mixture.fisher_information(), or {n_rows} instead.",
+    )
+
+
+def _refuse_recall(sd: float, threshold: float) -> None:
+    """Refuse a recall whose standard error no label can lower."""
+    if not math.isfinite(sd):
+        raise DataError(
+            "Recall is not identified by these rows and labels: its standard error is infinite, so "
+            "labels cannot be ranked by how much they lower it.",
+            code="not-identified",
+            remedy="Label some rows at random, or the highest scores, first.",
+        )
+    if sd == 0.0:
+        raise DataError(
+            "Under this mixture no event scores at or above the threshold, {threshold:g}: recall "
+            "is 0 there whatever is labelled.",
+            code="recall-zero",
+            threshold=threshold,
+            remedy="Give a threshold among the scores.",
+        )
 
 
 def _own(mixture: MixtureLike) -> KnownMixture:

@@ -199,55 +199,82 @@ def plan_audit(
     sizes = sorted({min(size, rows_below) for size in asked})
     # Sorted once: every later sort meets rows in order and costs one look at them.
     order = np.argsort(-values, kind="stable")
-    values, known = values[order], known[order]
     drawn = None if drawn is None else drawn[order]
-
-    def estimate(labels: Array, chance: Array | None) -> Performance:
-        batches = read_batches(values, labels, mark, inclusion=chance)
-        with one_blas_thread:  # matrices this small only wait for a second thread
-            return fit_performance(batches, settings)
-
-    now = estimate(known, drawn)
-    table = score_table_of(values, known)
-    rng = np.random.default_rng([settings.random_state, 2])  # not the curve's own numbers
-    worlds = now.curve_draws(times, rng)
-    notes = np.full((1 + len(sizes), times, 3), np.nan)
-    notes[0] = now.recall.width, now.missed.high, 0.0
-    for world in range(times):
-        curve = worlds.one(world)
-        uniform = rng.random(len(values))  # the same world for every size
-        for row, size in enumerate(sizes, start=1):
-            choice = choose_labels(
-                values, known, policy="audit", n=size, threshold=mark, random_state=rng
-            )
-            share = curve.precision(table.place_of(values[choice.rows]))[0]
-            bought = known.copy()
-            bought[choice.rows] = uniform[choice.rows] < share
-            chance = choice.inclusion(len(values))
-            if drawn is not None:
-                # Rows of an earlier audit count for themselves once a new one stands for the rest.
-                chance = np.where(np.isnan(chance) & ~np.isnan(drawn), 1.0, chance)
-            found = estimate(bought, chance)
-            events = float(bought[choice.rows].sum())
-            notes[row, world] = found.recall.width, found.missed.high, events
-            if progress is not None:
-                progress(world * len(sizes) + row, times * len(sizes))
+    batch = _PlannedBatch(values[order], known[order], drawn, mark, settings)
+    now = batch.estimate(batch.labels, drawn)
+    figures = batch.simulate(now, sizes, times, progress)
     if _always_zero(now):
-        notes[:, :, 0] = np.nan
-    tried, width = np.array([0, *sizes], dtype=np.int64), notes[:, :, 0]
-    most, none = np.median(notes[:, :, 1], axis=1), (notes[:, :, 2] == 0).mean(axis=1)
+        figures[:, :, 0] = np.nan
+    tried, width = np.array([0, *sizes], dtype=np.int64), figures[:, :, 0]
+    most, none = np.median(figures[:, :, 1], axis=1), (figures[:, :, 2] == 0).mean(axis=1)
     return AuditPlan(
         tried,
         width.mean(axis=1),
         np.quantile(width, 0.1, axis=1),
         np.quantile(width, 0.9, axis=1),
         most,
-        notes[:, :, 2].mean(axis=1),
+        figures[:, :, 2].mean(axis=1),
         none,
         rows_below,
         settings.level,
         tuple(_remarks(now, asked, rows_below, tried, most, none)),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _PlannedBatch:
+    """The rows that audits are simulated on, from the greatest score down."""
+
+    scores: Array
+    labels: Array
+    inclusion: Array | None
+    threshold: float
+    settings: PerformanceSettings
+
+    def estimate(self, labels: Array, inclusion: Array | None) -> Performance:
+        """Return the estimate with other labels."""
+        batches = read_batches(self.scores, labels, self.threshold, inclusion=inclusion)
+        with one_blas_thread:  # matrices this small only wait for a second thread
+            return fit_performance(batches, self.settings)
+
+    def simulate(
+        self, now: Performance, sizes: Sequence[int], repeats: int, progress: Progress | None
+    ) -> Array:
+        """Return width of recall, limit on missed events and events found: (1 + sizes, worlds, 3).
+
+        The first row holds the figures of the labels at hand.
+        """
+        table = score_table_of(self.scores, self.labels)
+        rng = np.random.default_rng([self.settings.random_state, 2])  # not the curve's own numbers
+        worlds = now.curve_draws(repeats, rng)
+        figures = np.full((1 + len(sizes), repeats, 3), np.nan)
+        figures[0] = now.recall.width, now.missed.high, 0.0
+        for world in range(repeats):
+            curve = worlds.one(world)
+            uniform = rng.random(len(self.scores))  # the same world for every size
+            for row, size in enumerate(sizes, start=1):
+                choice = choose_labels(
+                    self.scores,
+                    self.labels,
+                    policy="audit",
+                    n=size,
+                    threshold=self.threshold,
+                    random_state=rng,
+                )
+                share = curve.precision(table.place_of(self.scores[choice.rows]))[0]
+                labels = self.labels.copy()
+                labels[choice.rows] = uniform[choice.rows] < share
+                inclusion = choice.inclusion(len(labels))
+                if self.inclusion is not None:
+                    # Earlier rows count for themselves once a new audit stands for the rest.
+                    earlier = np.isnan(inclusion) & ~np.isnan(self.inclusion)
+                    inclusion = np.where(earlier, 1.0, inclusion)
+                found = self.estimate(labels, inclusion)
+                events = float(labels[choice.rows].sum())
+                figures[row, world] = found.recall.width, found.missed.high, events
+                if progress is not None:
+                    progress(world * len(sizes) + row, repeats * len(sizes))
+        return figures
 
 
 def _sizes(n: int | Sequence[int]) -> list[int]:

@@ -101,25 +101,9 @@ def label_in_rounds(
     ...     error.labels, error.choice.rows, error.rows
     (array([nan,  1., nan]), array([1]), array([2]))
     """
-    refuse_word("policy", policy, POLICIES)
-    if policy not in IN_ROUNDS:
-        raise UsageError(
-            "{policy} in rounds has no inclusion probability, because later draws leave out rows "
-            "of earlier ones.",
-            code="policy-in-rounds",
-            policy=Argument("policy", policy),
-            once=Argument("n", n, call="choose_labels"),
-            remedy="Draw all rows at once with {once}.",
-        )
+    _refuse_policy(policy, n)
     wanted, parts = whole_number(n, "n"), whole_number(rounds, "rounds")
     generator = seeded(random_state)
-    if callable(scores) and labels is None:
-        raise UsageError(
-            "scores is a function and labels is None, so the number of rows is not known.",
-            code="unknown-length",
-            labels=Argument("labels"),
-            remedy="Pass {labels}, NaN for every row without one.",
-        )
     if not callable(ask):
         raise UsageError(
             "{argument} must be a function that takes the positions to be labelled and returns "
@@ -128,7 +112,7 @@ def label_in_rounds(
             argument=Argument("ask"),
             kind=type(ask).__name__,
         )
-    n_rows = _length(labels, "labels") if callable(scores) else _length(scores, "scores")
+    n_rows = _number_of_rows(scores, labels)
     known = _known(labels, n_rows, policy).copy()
     asked = np.zeros(n_rows, dtype=bool)
     choices: list[LabelChoice] = []
@@ -158,6 +142,34 @@ def label_in_rounds(
             )
         raise
     return known, join_rounds(choices, wanted)
+
+
+def _refuse_policy(policy: str, n: int) -> None:
+    refuse_word("policy", policy, POLICIES)
+    if policy not in IN_ROUNDS:
+        raise UsageError(
+            "{policy} in rounds has no inclusion probability, because later draws leave out rows "
+            "of earlier ones.",
+            code="policy-in-rounds",
+            policy=Argument("policy", policy),
+            once=Argument("n", n, call="choose_labels"),
+            remedy="Draw all rows at once with {once}.",
+        )
+
+
+def _number_of_rows(
+    scores: ArrayLike | Callable[[Array], ArrayLike], labels: ArrayLike | None
+) -> int:
+    if not callable(scores):
+        return _length(scores, "scores")
+    if labels is None:
+        raise UsageError(
+            "scores is a function and labels is None, so the number of rows is not known.",
+            code="unknown-length",
+            labels=Argument("labels"),
+            remedy="Pass {labels}, NaN for every row without one.",
+        )
+    return _length(labels, "labels")
 
 
 def _length(values: ArrayLike | None, name: str) -> int:
