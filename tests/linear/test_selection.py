@@ -230,7 +230,7 @@ def test_folds_are_random_within_each_class():
         assert sizes.max() - sizes.min() <= 1
     assert (folds(y, 5, seed=1)[0][0] != ids).any()
     np.testing.assert_array_equal(folds(y, 5)[0][0], ids)
-    assert (np.diff(ids[:83]) != 1).any()  # not splits in file order
+    assert (np.diff(ids[:83]) != 1).any()  # not assigned in file order
 
 
 def test_a_share_is_one_split_of_that_size_in_each_class():

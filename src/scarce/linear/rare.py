@@ -96,7 +96,7 @@ MOST_KEPT = 1_000_000  # values of the training rows that a model keeps for its 
 
 
 class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """FittedRegression of a rare class, with the loss of your choice.
+    """Regression of a rare class, with the loss of your choice.
 
     Parameters
     ----------
@@ -108,8 +108,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     shape : float or "auto"
         Of the GEV link, from -1 to 1.5; chosen on held-out rows by default. Other losses ignore it.
     ridge : float or "auto"
-        Penalty ridge / 2 * |coef|^2 beside the *sum* of losses; chosen on held-out rows by default.
-        0 is no penalty.
+        Penalty ridge / 2 * |coef|^2, added to the *sum* of losses; chosen on held-out rows by
+        default. 0 is no penalty.
     fit_intercept : bool
     penalize_intercept : bool
         False by default: then the mean probability of the training rows is the prevalence.
@@ -117,7 +117,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Apply the ridge to coefficients of columns divided by their standard deviation (root mean
         square without a free intercept), so that units do not matter. False applies it in the units
         of the columns as given and chooses from the paper's seven ridges, 0.001 to 1000, which
-        suits columns of a like scale only.
+        suits columns of similar scale only.
     domain : {"line", "paper"}
         "line" extends the canonical loss beyond the link's support, so that nothing is constrained.
         "paper" keeps the constraint set of 001 section 3.2, for reproduction.
@@ -135,13 +135,13 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     shapes, ridges : sequence of float, optional
         What "auto" chooses from. By default seven ridges from 1e-4 to 100 times the information of
         a standardised column at the base rate, total weight * prevalence * (1 - prevalence), and
-        more where the best lies at an end. shapes="continuous" goes on between the points of the
-        grid, in both.
+        more where the best lies at an end. shapes="continuous" searches between the points of the
+        grid too, in shape and ridge.
     offset : str or int, optional
         A column whose coefficient is 1 and not fitted, such as log exposure.
     diagnostics : bool
-        Whether to compute, beside the coefficients, the covariance of an untuned fit, the rows
-        that the floor touched and the objective: up to three more passes.
+        Whether to compute the covariance of an untuned fit, the number of rows that the floor
+        changed and the objective as well: up to three more passes.
     weight_kind : {"frequency", "survey"}
         What sample_weight means. "frequency": a weight of 2 is the row twice, and the total is the
         number of observations. "survey": sampling weights, which only matter in proportion; they
@@ -157,9 +157,9 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Start from the coefficients of the previous fit, unless the base rate alone is a better
         start.
     random_state : int, RandomState or None
-        Of the folds; None is 0, so that fits repeat.
+        Of the folds; None is 0: fits are reproducible.
     engine : None, "threads", "processes", Executor or Dask client
-        Who runs the blocks of rows. Does not change a bit of the result.
+        Who runs the blocks of rows; the result is the same to the last bit.
     progress : callable (done, total), optional
         Called while shape and ridge are searched.
 
