@@ -293,6 +293,19 @@ def refuse_array(name: str, value: object, shape: tuple[int, ...], kinds: str = 
         )
 
 
+def inconsistent_model(name: str, expected: str) -> DataError:
+    """Return the error for an attribute of a model file that cannot be used.
+
+    Examples
+    --------
+    >>> raise inconsistent_model("variance_", "must be above 0")
+    Traceback (most recent call last):
+    ...
+    scarce.errors.DataError: variance_ must be above 0.
+    """
+    return DataError("{name} {expected}.", code="inconsistent-model", name=name, expected=expected)
+
+
 def refuse_word(argument: str, word: object, allowed: Sequence[str]) -> None:
     """Refuse a word that an argument does not know, naming those it does.
 

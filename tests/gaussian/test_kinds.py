@@ -88,7 +88,7 @@ def test_the_discriminant_is_the_log_odds(data, kind):
         assert not form.quadratic.any()
     else:
         assert not hasattr(model, "coef_")
-    with refused("needs-two-classes", UsageError, n_classes=3):
+    with refused("two-classes-needed", UsageError, n_classes=3):
         GaussianBayes(kind).fit(*data).discriminant()
 
 
@@ -378,29 +378,29 @@ def test_model_file_round_trip(data, kind, unlabelled):
     [
         (lambda m: setattr(m, "covariance_", m.covariance_[:2]), "wrong-array", "covariance_"),
         (lambda m: setattr(m, "shrinkage_", m.shrinkage_[:1]), "wrong-array", "shrinkage_"),
-        (lambda m: m.moments_.pop("mean"), "invalid-attribute", "moments_"),
+        (lambda m: m.moments_.pop("mean"), "inconsistent-model", "moments_"),
         (lambda m: m.moments_["scatter"].fill(np.nan), "", "moments_"),
-        (lambda m: m.covariance_[0].fill(1.0), "invalid-attribute", "variance_"),
+        (lambda m: m.covariance_[0].fill(1.0), "inconsistent-model", "variance_"),
         (
             lambda m: setattr(m, "class_prior_", np.array([0.5, 0.5, 0.0])),
-            "invalid-attribute",
+            "inconsistent-model",
             "class_prior_",
         ),
         (
             lambda m: setattr(m, "class_prior_", np.array([0.5, 0.4, 0.3])),
-            "invalid-attribute",
+            "inconsistent-model",
             "class_prior_",
         ),
         (lambda m: m.class_prior_.fill(np.nan), "", "class_prior_"),
         (lambda m: m.covariance_[0, 0].fill(np.inf), "", "covariance_"),
-        (lambda m: m.covariance_[0, 0].__setitem__(1, 0.5), "invalid-attribute", "covariance_"),
-        (lambda m: m.variance_[0].fill(-1.0), "invalid-attribute", "variance_"),
+        (lambda m: m.covariance_[0, 0].__setitem__(1, 0.5), "inconsistent-model", "covariance_"),
+        (lambda m: m.variance_[0].fill(-1.0), "inconsistent-model", "variance_"),
         (
             lambda m: setattr(m, "shrinkage_", np.full(3, 2.0)),
-            "invalid-attribute",
+            "inconsistent-model",
             "shrinkage_",
         ),
-        (lambda m: setattr(m, "variance_", m.variance_ * 2), "invalid-attribute", "variance_"),
+        (lambda m: setattr(m, "variance_", m.variance_ * 2), "inconsistent-model", "variance_"),
     ],
 )
 def test_a_model_file_with_arrays_that_do_not_fit_is_refused(data, tmp_path, spoil, code, name):

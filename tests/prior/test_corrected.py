@@ -265,7 +265,7 @@ def test_unlabelled_rows_and_missing_values_reach_an_inner_model_that_takes_them
             "unclear-class-weights",
             {"settings": "estimator__class_weight='balanced'"},
         ),
-        ({"estimator": LinearSVC()}, "no-predict-proba", {"estimator": "LinearSVC"}),
+        ({"estimator": LinearSVC()}, "no-probabilities", {"estimator": "LinearSVC"}),
     ],
 )
 def test_contradictions_are_refused(rng, settings, code, fields):

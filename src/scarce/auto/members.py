@@ -1,15 +1,15 @@
-"""The members of a stack: which models look at the same rows, and how does each stay honest?
+"""The members of a stack: diverse models of the same rows, each judged on rows it has not seen.
 
     left_out[i] = probability of row i from a fit that had not seen its fold
 
 Linear logit, logit on splines, histogram boosting, a random forest; CatBoost and LightGBM where
-they are installed. A member is fitted once without each fold, and these very fits predict: no fit
-of all rows follows, for its log-odds would be of another size than those that were judged. Each
-chooses its ridge or its number of trees by left-out log loss.
+they are installed. A member is fitted once without each fold, and these fits predict: there is no
+final fit on all rows, because its log-odds would be of another scale than those that were judged.
+Each member chooses its ridge or its number of trees by left-out log loss.
 
-The choice is judged too: without each fold in turn, the whole procedure is done again on the other
-folds (fits without two folds, each of which serves both). Trees are grown on ranks of the columns,
-so that units change nothing, and kept as plain arrays. Does not weigh members: see stack.py.
+The choice is judged too: without each fold in turn, the whole procedure is repeated on the other
+folds (a fit without two folds serves both). Trees are grown on ranks of the columns, which makes
+units irrelevant, and kept as plain arrays. Does not weigh members: see stack.py.
 """
 
 from __future__ import annotations
@@ -22,37 +22,79 @@ from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import BSpline
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
-from scarce.auto.sample import Sample
 from scarce.auto.trees import LARGEST, TreeEnsemble, freeze
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine, Progress, many
-from scarce.errors import DataError
+from scarce.errors import inconsistent_model, refuse_array
 from scarce.linear.losses import loss_of
 from scarce.linear.regress import Formulation
 from scarce.linear.selection import TrainingSample, solve_grid
 from scarce.linear.sums import ColumnSummary
 
 PACKAGES = {"catboost": "catboost", "lightgbm": "lightgbm"}
-FEW_VALUES = 5  # a column with fewer different values has nothing to bend between
+MOST_PARTS = 5  # that are judged in turn, each without the folds in it
+FEW_VALUES = 5  # a column with fewer different values gets no spline
 CUTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 DEGREE = 3
 RIDGES = (1e-4, 1e-3, 0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
 SMALLEST = 1e-12  # keeps a choice by log loss finite; the floor comes later
-FOREST_TREES = 60  # without each fold; together they are as many as there are folds times that
-AT_ONCE, PATIENCE = 4, 8  # settings that are added, and that may bring nothing before it ends
-BOOST_EVERY, BOOST_MOST = 5, 200  # a setting is so many trees more, up to so many
+FOREST_TREES = 60  # of each fit without a fold
+AT_ONCE, PATIENCE = 4, 8  # settings added at a time, and without improvement before stopping
+BOOST_EVERY, BOOST_MOST = 5, 200  # trees per setting, and at most
 # Rough times of a fit, in units of the logit's.
 FIT_COSTS = {"logit": 1, "spline": 4, "boosting": 4, "forest": 8, "catboost": 20, "lightgbm": 6}
 
-Rows = tuple[Array, Array, Array | None]
+FitRows = tuple[Array, Array, Array | None]  # features, labels, weights
 Step = Callable[[], None]
+
+
+class Sample(NamedTuple):
+    """Labelled rows of columns that vary, and the fold in which each row is left out.
+
+    `y` is 1 for the rarer class: exchanging the names of the classes changes nothing.
+    """
+
+    X: Array
+    y: Array
+    weight: Array | None
+    folds: NDArray[np.intp]
+    seed: int
+
+    @property
+    def weights(self) -> Array:
+        """One weight per row."""
+        return np.ones(len(self.y)) if self.weight is None else self.weight
+
+    def without(self, left_out: frozenset[int]) -> tuple[Array, Array, Array | None]:
+        """Return the rows that a fit may see when some folds are left out."""
+        kept = ~self.inside(left_out)
+        weight = None if self.weight is None else self.weight[kept]
+        return np.ascontiguousarray(self.X[kept]), self.y[kept], weight
+
+    def inside(self, folds: frozenset[int]) -> NDArray[np.bool_]:
+        """Return which rows are in some folds."""
+        return np.isin(self.folds, sorted(folds))
+
+    def parts(self) -> list[frozenset[int]]:
+        """Return the folds that are judged together: each alone, or five parts of more folds.
+
+        Examples
+        --------
+        >>> folds = np.arange(12) % 6
+        >>> sample = Sample(np.zeros((12, 1)), np.zeros(12), None, folds, 0)
+        >>> [sorted(part) for part in sample.parts()]
+        [[0, 5], [1], [2], [3], [4]]
+        """
+        numbers = np.unique(self.folds).tolist()
+        n = min(len(numbers), MOST_PARTS)
+        return [frozenset(numbers[start::n]) for start in range(n)]
 
 
 class Trial(NamedTuple):
@@ -76,7 +118,7 @@ class Trial(NamedTuple):
 class Fitted(NamedTuple):
     """One model per fold, fitted without it; the procedure on all rows, and without each part."""
 
-    models: list[Any]
+    models: list[RidgeLogit | TreeEnsemble]
     whole: Trial
     trials: list[Trial]
     chosen: str
@@ -87,13 +129,13 @@ class Path(Protocol):
 
     prob: Array  # (settings so far, rows): probabilities of rows that the fit had not seen
 
-    def reach(self, length: int) -> int:
-        """Go on to so many settings, as far as there are; return how many of them there are."""
+    def extend(self, length: int) -> int:
+        """Continue to `length` settings, or to all; return how many there are now."""
 
-    def model(self, setting: int) -> Any:
+    def model(self, setting: int) -> RidgeLogit | TreeEnsemble:
         """Return the model of one setting, as plain arrays."""
 
-    def told(self, setting: int) -> str:
+    def describe(self, setting: int) -> str:
         """Return a setting in words."""
 
 
@@ -118,11 +160,10 @@ def fit_member(name: str, sample: Sample, step: Step = lambda: None) -> Fitted:
 
     # One thread each: several members run side by side, and the bits do not depend on the cores.
     with threadpool_limits(1, user_api="openmp"):
-        nobody: frozenset[int] = frozenset()
-        whole, setting = _trial(sample, nobody, path)
+        whole, setting = _trial(sample, frozenset(), path)
         alone = [path(frozenset([fold])) for fold in np.unique(sample.folds).tolist()]
         models = [one.model(setting) for one in alone]
-        chosen = alone[0].told(setting)
+        chosen = alone[0].describe(setting)
         return Fitted(models, whole, [_trial(sample, p, path)[0] for p in sample.parts()], chosen)
 
 
@@ -136,7 +177,7 @@ def fits_needed(sample: Sample) -> int:
 def fit_members(
     names: Sequence[str], sample: Sample, engine: Engine, progress: Progress | None
 ) -> list[Fitted]:
-    """Fit several members. In this process, progress is told after every fit of each."""
+    """Fit several members. Without an engine, progress is called after every fit of each."""
     tasks = [partial(fit_member, name, sample) for name in names]
     if engine is not None or progress is None:
         return many(tasks, engine, progress=progress)
@@ -148,13 +189,13 @@ def fit_members(
 def _trial(
     sample: Sample, part: frozenset[int], path: Callable[[frozenset[int]], Path]
 ) -> tuple[Trial, int]:
-    """Do the procedure on the rows outside a part: choose a setting, predict with each fit."""
+    """Run the procedure on the rows outside a part: choose a setting, predict with each fit."""
     folds = [fold for fold in np.unique(sample.folds).tolist() if fold not in part]
     paths = [path(part | {fold}) for fold in folds]
     places = [np.flatnonzero(sample.inside(part | {fold})) for fold in folds]
     own = [sample.folds[place] == fold for fold, place in zip(folds, places, strict=True)]
     length = best = 0
-    while (longer := min(one.reach(length + AT_ONCE) for one in paths)) > length:
+    while (longer := min(one.extend(length + AT_ONCE) for one in paths)) > length:
         length = longer
         losses = np.zeros(length)
         for one, place, mine in zip(paths, places, own, strict=True):
@@ -186,8 +227,8 @@ class RidgeLogit(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of the columns, then of the splines of each column in turn.
     intercept_ : float
 
-    **Assumes** complete numeric columns. Beyond the range of the fit splines stay constant and the
-    linear term goes on.
+    **Assumes** complete numeric columns. Beyond the range of the fit splines are constant and the
+    linear term continues.
 
     Examples
     --------
@@ -197,13 +238,13 @@ class RidgeLogit(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     array([1., 0., 1.])
     """
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Return both classes' probabilities, shape (n, 2)."""
         wide = widened(np.asarray(X, dtype=np.float64), self.knots_)
         score = wide @ self.coef_ + self.intercept_
         return np.column_stack([expit(-score), expit(score)])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the more probable class of each row."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
@@ -211,16 +252,18 @@ class RidgeLogit(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "knots_"):
             return
         k = self.n_features_in_
-        if len(self.knots_) != k or np.shape(self.classes_) != (2,):
-            raise DataError(f"knots_ do not fit {k} columns, or classes_ are not two.")
+        if len(self.knots_) != k:
+            raise inconsistent_model("knots_", f"must be those of {k} columns")
+        if np.shape(self.classes_) != (2,):
+            raise inconsistent_model("classes_", "must be two")
         for knots in self.knots_:
             if len(knots) and (len(knots) < 2 * DEGREE + 2 or not (np.diff(knots) > 0).all()):
-                raise DataError("knots_ are not increasing, or too few for a cubic.")
+                raise inconsistent_model("knots_", "must increase, and be enough for a cubic")
         wide = k + sum(len(knots) - DEGREE - 1 for knots in self.knots_ if len(knots))
-        if self.coef_.shape != (wide,):
-            raise DataError(f"coef_ has shape {self.coef_.shape}, not {(wide,)}.")
-        if not np.isfinite([*self.coef_, self.intercept_]).all():
-            raise DataError("coef_ or intercept_ is not finite.")
+        refuse_array("coef_", self.coef_, (wide,))
+        for name in ("coef_", "intercept_"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise inconsistent_model(name, "must be finite")
 
 
 class LogitPath:
@@ -231,7 +274,7 @@ class LogitPath:
         wide = widened(new, knots)
         self.prob = expit(coef[:, :-1] @ wide.T + coef[:, -1:])
 
-    def reach(self, length: int) -> int:
+    def extend(self, length: int) -> int:
         """Return the number of ridges."""
         return len(RIDGES)
 
@@ -243,12 +286,12 @@ class LogitPath:
         model.coef_, model.intercept_ = self.coef[setting, :-1], float(self.coef[setting, -1])
         return model
 
-    def told(self, setting: int) -> str:
+    def describe(self, setting: int) -> str:
         """Return the ridge in words."""
         return f"ridge {RIDGES[setting]:.3g}"
 
 
-def logit_path(seen: Rows, new: Array, seed: int, *, bent: bool = False) -> LogitPath:
+def logit_path(seen: FitRows, new: Array, seed: int, *, bent: bool = False) -> LogitPath:
     """Fit the logit at every ridge; the ridge applies to standardised columns."""
     X, y, weight = seen
     places = [knots(column) if bent else np.empty(0) for column in X.T]
@@ -256,15 +299,15 @@ def logit_path(seen: Rows, new: Array, seed: int, *, bent: bool = False) -> Logi
     share = np.ones(len(y)) if weight is None else weight
     largest = np.maximum(np.abs(wide).max(axis=0), np.finfo(float).tiny)  # squares stay finite
     mean = largest * (share @ (wide / largest)) / share.sum()
-    spread = largest * np.sqrt(share @ ((wide - mean) / largest) ** 2 / share.sum())
-    spread = np.where(np.ptp(wide / largest, axis=0) > 0, spread, 0.0)
-    standard = (wide - mean) / np.where(spread > 0, spread, np.inf)
+    deviation = largest * np.sqrt(share @ ((wide - mean) / largest) ** 2 / share.sum())
+    deviation = np.where(np.ptp(wide / largest, axis=0) > 0, deviation, 0.0)
+    standard = (wide - mean) / np.where(deviation > 0, deviation, np.inf)
     events = np.array([share[y == 0].sum(), share[y == 1].sum()])
     count = np.array([np.sum(y == 0), np.sum(y == 1)], dtype=np.float64)
-    stats = ColumnSummary(events, count, 0, np.zeros(len(mean)), np.where(spread > 0, 1.0, 0.0))
+    stats = ColumnSummary(events, count, 0, np.zeros(len(mean)), np.where(deviation > 0, 1.0, 0.0))
     sample = TrainingSample(standard, y, share, whole=True)
     coef = solve_grid(sample, stats, [loss_of("logistic")], RIDGES, Formulation()).coef
-    coef[..., :-1] /= np.where(spread > 0, spread, 1.0)
+    coef[..., :-1] /= np.where(deviation > 0, deviation, 1.0)
     coef[..., -1] -= coef[..., :-1] @ mean
     return LogitPath(coef[0], places, new)
 
@@ -280,7 +323,7 @@ def widened(X: Array, knots: list[Array]) -> Array:
 
 
 def knots(column: Array) -> Array:
-    """Knots at the quartiles, evenly continued by three on each side."""
+    """Return knots at the quartiles, continued evenly by three on each side."""
     values = np.unique(column)
     if len(values) < FEW_VALUES:
         return np.empty(0)
@@ -301,8 +344,8 @@ def knots(column: Array) -> Array:
 class Ranks:
     """Values of each column as ranks 1, 2, ..., and thresholds between ranks as values again.
 
-    Libraries bin, round to single precision or treat 0 specially; ranks leave them nothing to
-    depend on but the order of the values.
+    Libraries bin, round to single precision or treat 0 specially; on ranks they depend on the order
+    of the values alone.
 
     Examples
     --------
@@ -322,11 +365,11 @@ class Ranks:
             codes[np.isnan(X[:, j]), j] = np.nan if len(values) > 1 else 1.0
         return codes
 
-    def value(self, threshold: Array, feature: Any) -> Array:
+    def value(self, threshold: Array, feature: ArrayLike) -> Array:
         """Return thresholds in units of the columns, from thresholds between ranks."""
         found = np.empty(len(threshold))
         for j in np.unique(feature):
-            mine, values = np.flatnonzero(feature == j), self.values[j]
+            mine, values = np.flatnonzero(np.asarray(feature) == j), self.values[j]
             at = np.clip(threshold[mine] - 1.0, -1.0, len(values))
             low = np.clip(np.floor(at), 0, len(values) - 1).astype(np.intp)
             high = np.minimum(low + 1, len(values) - 1)
@@ -347,13 +390,13 @@ class Ranks:
 
 
 class TreePath:
-    """The same trees, cut after one number or another; boosting may be grown further."""
+    """The same trees, cut after different numbers; boosting may be grown further."""
 
     def __init__(
         self,
         grow: Callable[[int, Array, Array, Array | None], Any],
         counts: Sequence[int],
-        seen: Rows,
+        seen: FitRows,
         new: Array,
         *,
         further: bool = False,
@@ -364,25 +407,25 @@ class TreePath:
         self.seen = (self.ranks.coded(X), y, weight)
         self.prob = np.empty((0, len(new)))
 
-    def reach(self, length: int) -> int:
-        """Grow the trees of so many settings; without `further`, all of them at once."""
+    def extend(self, length: int) -> int:
+        """Grow the trees of `length` settings; without `further`, all of them at once."""
         length = min(length, len(self.counts)) if self.further else len(self.counts)
         if len(self.prob) < length:
-            ahead = min(max(length, 2 * len(self.prob)), len(self.counts))  # going on has a cost
+            ahead = min(max(length, 2 * len(self.prob)), len(self.counts))  # continuing has a cost
             self.trees = self.ranks.freeze(self.grow(self.counts[ahead - 1], *self.seen))
             self.prob = self.trees.staged_prob(self.new, self.counts[:ahead])
         return length
 
     def model(self, setting: int) -> TreeEnsemble:
-        """Return the first so many trees."""
+        """Return the trees of one setting."""
         return self.trees.first(self.counts[setting])
 
-    def told(self, setting: int) -> str:
+    def describe(self, setting: int) -> str:
         """Return the number of trees in words."""
         return f"{self.counts[setting]} trees"
 
 
-def _boosting(seen: Rows, new: Array, seed: int) -> TreePath:
+def _boosting(seen: FitRows, new: Array, seed: int) -> TreePath:
     model = HistGradientBoostingClassifier(early_stopping=False, warm_start=True, random_state=seed)
 
     def grow(trees: int, X: Array, y: Array, weight: Array | None) -> Any:
@@ -392,9 +435,9 @@ def _boosting(seen: Rows, new: Array, seed: int) -> TreePath:
     return TreePath(grow, counts, seen, new, further=True)
 
 
-def _forest(seen: Rows, new: Array, seed: int) -> TreePath:
+def _forest(seen: FitRows, new: Array, seed: int) -> TreePath:
     def grow(trees: int, X: Array, y: Array, weight: Array | None) -> Any:
-        # Half of the rows a tree: as good on average over folds, and half the time and file.
+        # Half of the rows per tree: as good on average over folds, in half the time and file size.
         model = RandomForestClassifier(
             trees, min_samples_leaf=3, max_samples=0.5, random_state=seed
         )
@@ -403,7 +446,7 @@ def _forest(seen: Rows, new: Array, seed: int) -> TreePath:
     return TreePath(grow, [FOREST_TREES], seen, new)
 
 
-def _catboost(seen: Rows, new: Array, seed: int) -> TreePath:
+def _catboost(seen: FitRows, new: Array, seed: int) -> TreePath:
     CatBoostClassifier = import_module("catboost").CatBoostClassifier
 
     def grow(trees: int, X: Array, y: Array, weight: Array | None) -> Any:
@@ -419,7 +462,7 @@ def _catboost(seen: Rows, new: Array, seed: int) -> TreePath:
     return TreePath(grow, range(20, 301, 20), seen, new)
 
 
-def _lightgbm(seen: Rows, new: Array, seed: int) -> TreePath:
+def _lightgbm(seen: FitRows, new: Array, seed: int) -> TreePath:
     LGBMClassifier = import_module("lightgbm").LGBMClassifier
 
     def grow(trees: int, X: Array, y: Array, weight: Array | None) -> Any:
@@ -438,7 +481,7 @@ def _lightgbm(seen: Rows, new: Array, seed: int) -> TreePath:
     return TreePath(grow, range(10, 201, 10), seen, new)
 
 
-MEMBERS: dict[str, Callable[[Rows, Array, int], Path]] = {
+MEMBERS: dict[str, Callable[[FitRows, Array, int], Path]] = {
     "logit": logit_path,
     "spline": partial(logit_path, bent=True),
     "boosting": _boosting,

@@ -1,11 +1,11 @@
-"""Stacking: how much should each member's log-odds count, without trusting one lucky fold?
+"""Stacking: how much should each member's log-odds count, without overfitting to one fold?
 
     prob = expit(intercept + log_odds @ weights),   weights >= 0
     minimise  sum of log loss + strength/2 * |weights - 1/m|^2
 
-The pull towards the plain mean of m members is strong when labels are few: its strength is chosen
-by cross-validated log loss. The intercept is free, so that the mean of the probabilities is the
-observed share of events at every strength: the stack is also the calibrator. Assumes that each
+The penalty towards the plain mean of m members is strong when labels are few: its strength is
+chosen by cross-validated log loss. The intercept is free, which makes the mean probability equal to
+the observed prevalence at every strength: the stack is also the calibrator. Assumes that each
 log-odds was predicted by a fit that had not seen the row. Does not fit the members: see members.py.
 """
 
@@ -22,6 +22,7 @@ from scipy.special import expit, log_expit, logit, logsumexp
 from scarce.engine.block import Array
 from scarce.errors import DataError
 from scarce.results import FitReport
+from scarce.scoring import score_log_losses
 
 FLOORS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 STRENGTHS = (1.0, 10.0, 100.0, 1e5)
@@ -31,7 +32,7 @@ TARGET = 1e-9  # projected gradient per unit of weight
 
 
 class Stack(NamedTuple):
-    """Weights of the members, the intercept, the strength of the pull and how the fit ended."""
+    """Weights of the members, intercept, strength of the penalty and how the fit ended."""
 
     weights: Array
     intercept: float
@@ -44,13 +45,8 @@ class Stack(NamedTuple):
 
 
 def clipped(log_odds: ArrayLike) -> Array:
-    """Return log-odds no larger than 15: beyond it lies certainty that no fold can check."""
+    """Return log-odds clipped at +-15: no fold can check more certainty than that."""
     return np.clip(np.asarray(log_odds, np.float64), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
-
-
-def row_log_loss(y: Array, score: Array) -> Array:
-    """Return each row's log loss from its log-odds."""
-    return np.asarray(-log_expit(np.where(y == 1, score, -score)))
 
 
 def fit_stack(
@@ -83,12 +79,12 @@ def fit_stack(
     begin = time.perf_counter()
     design, outcome, weight = _checked(log_odds, y, sample_weight)
     m = design.shape[1] - 1
-    centre, pull = np.full(m + 1, 1.0 / m), np.full(m + 1, float(strength))
-    centre[m] = pull[m] = 0.0
+    centre, penalty = np.full(m + 1, 1.0 / m), np.full(m + 1, float(strength))
+    centre[m] = penalty[m] = 0.0
     point = centre.copy()
     bounded = np.append(np.ones(m, dtype=bool), False)
     total = float(weight.sum())
-    value, slope = _objective(point, design, outcome, weight, pull, centre)
+    value, slope = _objective(point, design, outcome, weight, penalty, centre)
     steps, certificate = 0, np.inf
     for steps in range(MOST_STEPS + 1):
         held = bounded & (point <= 0) & (slope > 0)  # at the bound, and the slope keeps it there
@@ -97,12 +93,12 @@ def fit_stack(
             break
         prob = expit(design @ point)
         curvature = (design.T * (weight * prob * expit(-(design @ point)))) @ design
-        curvature += np.diag(pull)
+        curvature += np.diag(penalty)
         step = _step_inside(point, slope, curvature, held, bounded)
         length = 1.0
         while True:
             trial = np.where(bounded, np.maximum(point + length * step, 0.0), point + length * step)
-            trial_value, trial_slope = _objective(trial, design, outcome, weight, pull, centre)
+            trial_value, trial_slope = _objective(trial, design, outcome, weight, penalty, centre)
             # The first order gain along the projected path; rounding decides at the very end.
             gain = float(slope @ (trial - point))
             if trial_value <= value + 1e-4 * gain + 1e-13 * abs(value) or length < 1e-10:
@@ -129,7 +125,7 @@ def choose_stack(
 ) -> Stack:
     """Choose the strength by cross-validated log loss over `folds`, then fit on all rows.
 
-    With a single fold there is nothing to choose by, and the strongest pull is taken.
+    With a single fold there is nothing to choose by, and the greatest strength is taken.
     """
     design, outcome, weight = _checked(log_odds, y, sample_weight)
     members = design[:, :-1]
@@ -142,7 +138,7 @@ def choose_stack(
         for fold in numbers:
             out = folds == fold
             stack = fit_stack(members[~out], outcome[~out], weight[~out], strength=strength)
-            loss += float(weight[out] @ row_log_loss(outcome[out], stack.score(members[out])))
+            loss += float(weight[out] @ score_log_losses(outcome[out], stack.score(members[out])))
         losses.append(loss)
     best = strengths[int(np.argmin(losses))]
     return fit_stack(members, outcome, weight, strength=best)
@@ -156,9 +152,9 @@ class Combination(NamedTuple):
     floors, weights : ndarray of shape (m,)
     intercept : float
     prevalence : float
-        What floors are shares of.
+        What floors mix in.
     strength : float
-        Pull of the weights; 0 where there is nothing to weigh.
+        Of the penalty on the weights; 0 where there is nothing to weigh.
     report : FitReport or None
         How the fit of the weights ended.
     """
@@ -173,7 +169,7 @@ class Combination(NamedTuple):
     def score(self, prob: Array) -> Array:
         """Return log-odds of the mean over several fits, from probabilities (m, fits, n).
 
-        Each fit is combined for itself and their probabilities are averaged: the mean is then that
+        Each fit is combined on its own and the probabilities are averaged: their mean is then that
         of the single fits, and log loss and Brier score are at most theirs, on average.
         """
         scores = np.full(prob.shape[1:], self.intercept)
@@ -184,7 +180,7 @@ class Combination(NamedTuple):
 
 
 def floored(prob: Array, share: float, prevalence: float) -> Array:
-    """Return log-odds of a probability mixed with a share of the prevalence."""
+    """Return log-odds of (1 - share) * prob + share * prevalence."""
     return np.asarray(logit((1.0 - share) * prob + share * prevalence))
 
 
@@ -208,7 +204,7 @@ def combine(
     floors: Sequence[float] = FLOORS,
     plain: int | None = None,
 ) -> tuple[dict[str, Combination], int]:
-    """Combine members by their left-out probabilities in each of the ways that are compared.
+    """Combine members by their left-out probabilities, in each way that is compared.
 
     Parameters
     ----------
@@ -218,7 +214,7 @@ def combine(
     sample_weight : ndarray of shape (n,), optional
     folds : ndarray of int, shape (n,)
     floors : sequence of float
-        Shares of the prevalence to choose from.
+        Shares of the prevalence to mix in, to choose from.
     plain : int, optional
         Position of the logit.
 
@@ -233,7 +229,7 @@ def combine(
     prevalence = float(weight @ y / weight.sum())
     m = len(prob)
     trials = [[floored(one, floor, prevalence) for floor in floors] for one in prob]
-    losses = np.array([[weight @ row_log_loss(y, t) for t in tried] for tried in trials])
+    losses = np.array([[weight @ score_log_losses(y, t) for t in tried] for tried in trials])
     best = losses.argmin(axis=1)
     log_odds = np.column_stack([tried[at] for tried, at in zip(trials, best, strict=True)])
     chosen = np.asarray(floors, dtype=np.float64)[best]
@@ -262,7 +258,7 @@ def _step_inside(
     held: NDArray[np.bool_],
     bounded: NDArray[np.bool_],
 ) -> Array:
-    """Newton's step among weights that may move; one at 0 that it would push below 0 is held."""
+    """Return Newton's step of the free weights; one at 0 that it would push below 0 is held."""
     while True:
         free = np.flatnonzero(~held)
         step = np.zeros(len(point))
@@ -274,12 +270,12 @@ def _step_inside(
 
 
 def _objective(
-    point: Array, design: Array, y: Array, weight: Array, pull: Array, centre: Array
+    point: Array, design: Array, y: Array, weight: Array, penalty: Array, centre: Array
 ) -> tuple[float, Array]:
     score = design @ point
     away = point - centre
-    value = float(weight @ row_log_loss(y, score)) + 0.5 * float(pull @ away**2)
-    slope = design.T @ (weight * (expit(score) - y)) + pull * away
+    value = float(weight @ score_log_losses(y, score)) + 0.5 * float(penalty @ away**2)
+    slope = design.T @ (weight * (expit(score) - y)) + penalty * away
     return value, slope
 
 
@@ -290,12 +286,20 @@ def _checked(
     weight = np.ones(len(outcome)) if sample_weight is None else np.asarray(sample_weight, float)
     if members.ndim != 2 or len(members) != len(outcome) or len(weight) != len(outcome):
         raise DataError(
-            f"log_odds has shape {members.shape}, y {outcome.shape} and weights {weight.shape}: "
-            "give one row of log-odds, one label and one weight per row."
+            "log_odds must have one row, y one label and sample_weight one weight per row, got "
+            "shapes {log_odds}, {y} and {weight}.",
+            code="length-mismatch",
+            log_odds=members.shape,
+            y=outcome.shape,
+            weight=weight.shape,
         )
-    if np.isnan(members).any() or not np.isin(outcome, (0.0, 1.0)).all():
+    if np.isnan(members).any():
         raise DataError(
-            "log_odds holds NaN, or y holds something other than 0 and 1. Predict every row with "
-            "every member, and code the positive class as 1."
+            "log_odds holds NaN.",
+            code="not-finite",
+            argument="log_odds",
+            remedy="Predict every row with every member.",
         )
+    if not np.isin(outcome, (0.0, 1.0)).all():
+        raise DataError("y must be 0 or 1.", code="unknown-label", argument="y")
     return np.column_stack([members, np.ones(len(members))]), outcome, weight

@@ -1,12 +1,12 @@
-"""Fitted trees as plain arrays: how does a boosted model outlive the library that grew it?
+"""Frozen trees: a fitted tree ensemble as plain arrays, without the library that grew it.
 
     score(x) = offset + sum over trees of value[leaf of x]        link "logit": prob = expit(score)
     leaf: from the root, left where x[feature] <= threshold, right otherwise; NaN as the node says
 
 `freeze` copies a fitted binary classifier of scikit-learn (histogram boosting, random forest, extra
-trees), LightGBM or CatBoost. The arrays go into a model file, which then needs neither pickle nor
-the library, and predictions are the same bits before and after. Assumes numeric columns. Does not
-grow trees, and refuses splits on categories.
+trees), LightGBM or CatBoost. A model file with these arrays needs neither pickle nor the library,
+and predicts the same bits before and after. Assumes numeric columns. Does not grow trees, and
+refuses splits on categories.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from scarce.engine.block import Array
-from scarce.errors import DataError, UsageError
+from scarce.errors import UsageError, inconsistent_model, listed, refuse_array
 
 LARGEST = np.finfo(np.float64).max
 LINKS = ("logit", "share")
@@ -55,7 +55,7 @@ class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     roots_ : ndarray of shape (n_trees,)
         Where each tree begins in the node arrays.
     feature_, threshold_, left_, right_, missing_left_, value_ : ndarray of shape (n_nodes,)
-        Column that a node asks for (-1 in a leaf), its threshold, its children, where a missing
+        Column that a node splits on (-1 in a leaf), its threshold, its children, where a missing
         value goes, and what a leaf adds to the score.
     offset_, scale_ : float
         score = offset + scale * sum of the leaves.
@@ -80,23 +80,27 @@ class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    def decision_function(self, X: Any) -> Array:
-        """Return the score of each row: log-odds or share, as `link_` says."""
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Return the score of each row: log-odds or a probability, as `link_` says."""
         if not hasattr(self, "roots_"):
-            raise UsageError("This TreeEnsemble holds no trees. Make one with freeze(model).")
+            raise UsageError(
+                "This TreeEnsemble has no trees.",
+                code="not-fitted",
+                remedy="Make one with freeze(model).",
+            )
         features = validate_data(
             self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
         )
         return np.asarray(self.staged(features, [len(self.roots_)])[0])
 
     def staged(self, X: Array, counts: Sequence[int]) -> Array:
-        """Return the scores of a float64 matrix after its first so many trees, unchecked.
+        """Return the scores of a float64 matrix by the first `counts` trees, unchecked.
 
         Parameters
         ----------
         X : ndarray of shape (n, n_features_in_)
-        counts : increasing whole numbers from 1
-            More than there are means all: a library may find no further split and stop.
+        counts : increasing integers >= 1
+            A number above that of the trees means all: a library may find no further split.
 
         Returns
         -------
@@ -124,12 +128,12 @@ class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return total if self.scale_ == 1.0 else np.asarray(self.scale_ * total + self.offset_)
 
     def staged_prob(self, X: Array, counts: Sequence[int]) -> Array:
-        """Return probabilities of the second class after the first so many trees, unchecked."""
+        """Return probabilities of the second class by the first `counts` trees, unchecked."""
         scores = self.staged(X, counts)
         return scores if self.link_ == "share" else np.asarray(expit(scores))
 
     def first(self, count: int) -> TreeEnsemble:
-        """Return the ensemble of the first so many trees, or of all if there are fewer."""
+        """Return the ensemble of the first `count` trees, or of all if there are fewer."""
         part = TreeEnsemble()
         part.__dict__.update(self.__dict__)
         end = len(self.feature_) if count >= len(self.roots_) else int(self.roots_[count])
@@ -138,14 +142,14 @@ class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             setattr(part, f"{field}_", getattr(self, f"{field}_")[:end].copy())
         return part
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Return both classes' probabilities, shape (n, 2)."""
         score = self.decision_function(X)
         if self.link_ == "share":
             return np.column_stack([1.0 - score, score])
         return np.column_stack([expit(-score), expit(score)])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the more probable class of each row."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
@@ -156,39 +160,36 @@ class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n = len(self.feature_)
         kinds = {"feature_": "i", "left_": "i", "right_": "i", "missing_left_": "b"}
         for name in ("feature_", "threshold_", "left_", "right_", "missing_left_", "value_"):
-            array = getattr(self, name)
-            if array.shape != (n,) or array.dtype.kind != kinds.get(name, "f"):
-                raise DataError(f"{name} is {array.dtype} {array.shape}, where {n} are needed.")
-        for name in ("threshold_", "value_"):
+            refuse_array(name, getattr(self, name), (n,), kinds.get(name, "f"))
+        for name in ("threshold_", "value_", "offset_", "scale_", "tiny_"):
             if not np.isfinite(getattr(self, name)).all():
-                raise DataError(f"{name} holds a value that is not finite.")
-        numbers = [self.offset_, self.scale_, self.tiny_]
-        if not np.isfinite(numbers).all() or self.link_ not in LINKS:
-            raise DataError("offset_, scale_, tiny_ or link_ is not one that an ensemble has.")
-        if type(self.single_) is not bool or np.shape(self.classes_) != (2,):
-            raise DataError("single_ is no truth value, or classes_ are not two.")
+                raise inconsistent_model(name, "must be finite")
+        if self.link_ not in LINKS:
+            raise inconsistent_model("link_", f"must be one of {LINKS}")
+        if type(self.single_) is not bool:
+            raise inconsistent_model("single_", "must be True or False")
+        if np.shape(self.classes_) != (2,):
+            raise inconsistent_model("classes_", "must be two")
         roots = self.roots_
         if roots.ndim != 1 or roots.dtype.kind != "i" or len(roots) == 0:
-            raise DataError("roots_ is not a list of node numbers.")
+            raise inconsistent_model("roots_", "must be a list of node numbers")
         if roots.min() < 0 or roots.max() >= n:
-            raise DataError(f"A tree begins at node {roots.max()} of {n}.")
+            raise inconsistent_model("roots_", f"must be from 0 to {n - 1}")
         if (self.feature_ < -1).any() or (self.feature_ >= self.n_features_in_).any():
-            raise DataError(
-                f"A node asks for column {self.feature_.max()} of {self.n_features_in_}."
-            )
+            raise inconsistent_model("feature_", f"must be from -1 to {self.n_features_in_ - 1}")
         here = np.flatnonzero(self.feature_ >= 0)
         for name in ("left_", "right_"):
             child = getattr(self, name)[here]
             # Children after their parent: every walk goes forward, so it ends.
             if (child <= here).any() or (child >= n).any():
-                raise DataError(f"{name} leads back or out of the {n} nodes.")
+                raise inconsistent_model(name, f"must lead forward within the {n} nodes")
 
 
 @njit(nogil=True, cache=True)
 def walk(X, roots, feature, threshold, left, right, missing_left, value, offset, counts):  # type: ignore[no-untyped-def]
-    """Sum the leaves of each row, tree after tree as the libraries do, and note some sums."""
+    """Sum the leaves of each row, tree after tree as the libraries do, and keep some sums."""
     total = np.full(len(X), offset)
-    noted = np.empty((len(counts), len(X)))
+    kept = np.empty((len(counts), len(X)))
     place = 0
     for number in range(min(counts[-1], len(roots))):
         for row in range(len(X)):
@@ -199,10 +200,10 @@ def walk(X, roots, feature, threshold, left, right, missing_left, value, offset,
                 node = left[node] if go_left else right[node]
             total[row] += value[node]
         if number + 1 == counts[place]:
-            noted[place] = total
+            kept[place] = total
             place += 1
-    noted[place:] = total
-    return noted
+    kept[place:] = total
+    return kept
 
 
 def freeze(model: Any) -> TreeEnsemble:
@@ -228,14 +229,19 @@ def freeze(model: Any) -> TreeEnsemble:
     name = type(model).__name__
     if name not in READERS:
         raise UsageError(
-            f"{name} cannot be frozen: these can: {', '.join(READERS)}. Give one of them, fitted "
-            "on two classes."
+            "{model} cannot be frozen.",
+            code="cannot-freeze",
+            model=name,
+            known=listed(list(READERS), last="or"),
+            remedy="Give a {known}, fitted on two classes.",
         )
     classes = np.asarray(getattr(model, "classes_", ()))
     if classes.shape != (2,):
         raise UsageError(
-            f"{name} has {len(classes)} classes, and a frozen ensemble holds two. Fit it on a "
-            "label of two classes."
+            "{model} has {count} classes; only two can be frozen.",
+            code="two-classes-needed",
+            model=name,
+            count=len(classes),
         )
     trees, settings = READERS[name](model)
     starts = np.cumsum([0, *(len(tree.feature) for tree in trees)])
@@ -257,6 +263,14 @@ def freeze(model: Any) -> TreeEnsemble:
     return frozen
 
 
+def _cannot_freeze(text: str) -> UsageError:
+    return UsageError(
+        text,
+        code="cannot-freeze",
+        remedy="One-hot encode categories before the fit, and use numeric splits only.",
+    )
+
+
 Settings = tuple[float, float, str, bool, float]  # offset, scale, link, single, tiny
 Reader = Callable[[Any], tuple[list[Nodes], Settings]]
 
@@ -266,10 +280,7 @@ def _histogram_boosting(model: Any) -> tuple[list[Nodes], Settings]:
     for [predictor] in model._predictors:
         nodes = predictor.nodes
         if nodes["is_categorical"].any():
-            raise UsageError(
-                "The model splits on categories, which plain thresholds cannot hold. Turn them "
-                "into columns of 0 and 1 before the fit."
-            )
+            raise _cannot_freeze("The model splits on categories.")
         leaf = nodes["is_leaf"].astype(bool)
         trees.append(
             Nodes(
@@ -307,8 +318,10 @@ def _lightgbm(model: Any) -> tuple[list[Nodes], Settings]:
     dump = model.booster_.dump_model()
     if not str(dump["objective"]).startswith("binary sigmoid:1"):
         raise UsageError(
-            f"LightGBM was fitted with objective {dump['objective']!r}; only its own binary "
-            "objective is known here. Fit with objective='binary'."
+            "LightGBM was fitted with objective {objective!r}; only 'binary' can be frozen.",
+            code="cannot-freeze",
+            objective=dump["objective"],
+            remedy="Fit with objective='binary'.",
         )
     trees = [_lightgbm_tree(tree["tree_structure"]) for tree in dump["tree_info"]]
     return trees, (0.0, 1.0, "logit", False, LIGHTGBM_ZERO)
@@ -323,10 +336,7 @@ def _lightgbm_tree(root: dict[str, Any]) -> Nodes:
             rows.append([-1, 0.0, 0, 0, False, node["leaf_value"]])
             return here
         if node["decision_type"] != "<=" or node["missing_type"] == "Zero":
-            raise UsageError(
-                "LightGBM splits on categories or treats 0 as missing, which plain thresholds "
-                "cannot hold. Turn categories into columns of 0 and 1, and leave zero_as_missing."
-            )
+            raise _cannot_freeze("LightGBM splits on categories, or has zero_as_missing=True.")
         # Where no value was missing in training, LightGBM reads a missing one as 0.
         missing = node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0
         rows.append([node["split_feature"], node["threshold"], 0, 0, bool(missing), 0.0])
@@ -348,17 +358,14 @@ def _catboost(model: Any) -> tuple[list[Nodes], Settings]:
         for column in dump["features_info"].get("float_features", [])
     }
     if "oblivious_trees" not in dump or dump["features_info"].get("categorical_features"):
-        raise UsageError(
-            "CatBoost was fitted with categories or with trees that are not symmetric, which are "
-            "not known here. Turn categories into columns of 0 and 1, and leave grow_policy."
-        )
+        raise _cannot_freeze("CatBoost splits on categories, or its trees are not symmetric.")
     trees = [_catboost_tree(tree, columns) for tree in dump["oblivious_trees"]]
     scale, bias = dump["scale_and_bias"]
     return trees, (float(np.ravel(bias)[0]), float(scale), "logit", True, 0.0)
 
 
 def _catboost_tree(tree: dict[str, Any], columns: dict[int, tuple[int, str]]) -> Nodes:
-    """Spell out a symmetric tree: level d asks split depth - 1 - d, so that leaves keep order."""
+    """Expand a symmetric tree: level d has split depth - 1 - d, which keeps the order of leaves."""
     splits = (tree.get("splits") or [])[::-1]
     inner, leaves = 2 ** len(splits) - 1, 2 ** len(splits)
     level = np.repeat(np.arange(len(splits)), 2 ** np.arange(len(splits)))

@@ -24,7 +24,7 @@ from scarce.checks import FLAG, Constraint, Number, Word, check_parameters
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
-from scarce.errors import Argument, DataError, UsageError, refuse_array
+from scarce.errors import Argument, DataError, UsageError, inconsistent_model, refuse_array
 from scarce.gaussian.densities import log_tail, nearest_of_covariances, nearest_of_variances
 from scarce.gaussian.fitting import (
     DIAGONAL,
@@ -500,7 +500,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(self.classes_) != 2:
             raise UsageError(
                 "A discriminant function separates two classes; there are {n_classes}.",
-                code="needs-two-classes",
+                code="two-classes-needed",
                 n_classes=len(self.classes_),
                 remedy="Compare the columns of predict_joint_log_proba(X).",
             )
@@ -589,23 +589,25 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             sizes["scatter"] = (*shape, shape[1])
         if not isinstance(self.moments_, dict) or set(self.moments_) != set(sizes):
-            raise _invalid("moments_", f"must hold {sorted(sizes)}")
+            raise inconsistent_model("moments_", f"must hold {sorted(sizes)}")
         for name, size in sizes.items():
             refuse_array(f"moments_[{name!r}]", self.moments_[name], size)
 
     def _check_loaded_values(self) -> None:
         if not (self.variance_ > 0).all():
-            raise _invalid("variance_", "must be above 0")
+            raise inconsistent_model("variance_", "must be above 0")
         for name in ("class_prior_", "unlabelled_share_"):
             share = getattr(self, name, None)
             if share is None:
                 continue
             least = 0.0 if name == "unlabelled_share_" else np.nextafter(0.0, 1.0)
             if not ((share >= least).all() and abs(share.sum() - 1.0) <= 1e-9):
-                raise _invalid(name, f"must be above 0 and sum to 1, got {share.tolist()}")
+                raise inconsistent_model(
+                    name, f"must be above 0 and sum to 1, got {share.tolist()}"
+                )
         intensity = getattr(self, "shrinkage_", np.zeros(0))
         if not ((intensity >= 0) & (intensity <= 1)).all():
-            raise _invalid("shrinkage_", "must be from 0 to 1")
+            raise inconsistent_model("shrinkage_", "must be from 0 to 1")
         if self.covariance not in DIAGONAL:
             self._check_loaded_covariances()
 
@@ -614,16 +616,12 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         diagonal = np.diagonal(matrices, axis1=-2, axis2=-1)
         diagonals = np.broadcast_to(diagonal, self.variance_.shape)
         if not np.allclose(diagonals, self.variance_, atol=0.0):
-            raise _invalid("variance_", "must be the diagonal of covariance_")
+            raise inconsistent_model("variance_", "must be the diagonal of covariance_")
         scale = np.sqrt(diagonal)
         scaled = matrices / scale[:, :, None] / scale[:, None, :]
         if not np.allclose(scaled, scaled.transpose(0, 2, 1), rtol=0.0, atol=1e-9):
-            raise _invalid("covariance_", "must be symmetric")
+            raise inconsistent_model("covariance_", "must be symmetric")
         try:
             np.linalg.cholesky(scaled)
         except np.linalg.LinAlgError:
-            raise _invalid("covariance_", "must be positive definite") from None
-
-
-def _invalid(name: str, expected: str) -> DataError:
-    return DataError("{name} {expected}.", code="invalid-attribute", name=name, expected=expected)
+            raise inconsistent_model("covariance_", "must be positive definite") from None

@@ -37,7 +37,7 @@ from scarce.checks import (
 from scarce.engine.block import Array
 from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows
-from scarce.errors import Argument, DataError, UsageError
+from scarce.errors import Argument, DataError, UsageError, inconsistent_model
 from scarce.io.labels import label_array
 from scarce.io.schema import unmasked_weights
 from scarce.prior.entropy import (
@@ -436,7 +436,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if not hasattr(self.estimator, "predict_proba"):
             raise UsageError(
                 "{estimator} has no predict_proba, so there are no probabilities to correct.",
-                code="no-predict-proba",
+                code="no-probabilities",
                 estimator=type(self.estimator).__name__,
                 remedy="Wrap it in scikit-learn's CalibratedClassifierCV first.",
             )
@@ -509,12 +509,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             base_rates(getattr(self, name), len(self.classes_), name)
         inner = [0, 1] if getattr(self, "one_labelled_", False) else self.classes_.tolist()
         if inner != np.asarray(self.estimator_.classes_).tolist():
-            raise DataError(
-                "classes_ holds {inner}, the inner model's classes_ {found}.",
-                code="class-mismatch",
-                inner=inner,
-                found=np.asarray(self.estimator_.classes_).tolist(),
-            )
+            raise inconsistent_model("classes_", "must be those of the inner model")
 
 
 # --- labels in three states -----------------------------------------------------------------------
