@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "bootstrap": BASE | {"engine"},
     "engine": BASE | {"io"},
     "io": BASE | {"engine"},
-    "datasets": {"errors"},
+    "datasets": {"checks", "engine", "errors"},
     "linear": BELOW,
     "losses": {"linear"},
     "maxent": BELOW,

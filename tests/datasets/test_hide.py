@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from scarce.datasets import hide_features, hide_in_rows, hide_labels
+from scarce.datasets.hide import generator, matrix, vector
 from scarce.errors import DataError, UsageError
+from tests.problems import refused
 
 WAYS = ("mcar", "mar", "nmar")
 
@@ -189,45 +191,100 @@ def test_tail_breaks_ties_by_row_and_passes_over_unknown_labels():
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("code", "call"),
     [
-        lambda: hide_features(np.ones(3), random_state=0),
-        lambda: hide_features(np.ones((3, 2)), how="mnar", random_state=0),
-        lambda: hide_features(np.ones((3, 2)), share=1.5, random_state=0),
-        lambda: hide_features(np.ones((3, 2)), columns=[2], random_state=0),
-        lambda: hide_features(np.ones((3, 2)), columns=[], random_state=0),
-        lambda: hide_features(np.ones((3, 2)), columns=[1, 1], random_state=0),
-        lambda: hide_features(np.ones((3, 2)), how="mar", columns=[0, 1], random_state=0),
-        lambda: hide_features(np.ones((3, 1)), how="mar", random_state=0),
-        lambda: hide_in_rows(np.ones((3, 2)), [1, 0, 0], n_positive=2, n_rows=2, random_state=0),
-        lambda: hide_in_rows(np.ones((3, 2)), [1, 0, 0], n_positive=3, n_rows=2, random_state=0),
-        lambda: hide_in_rows(
-            np.ones((3, 2)), [1, 0, 0], n_positive=1, n_rows=2, share=0.0, random_state=0
+        ("not-a-table", lambda: hide_features(np.ones(3), random_state=0)),
+        ("unknown-word", lambda: hide_features(np.ones((3, 2)), how="mnar", random_state=0)),
+        ("number-range", lambda: hide_features(np.ones((3, 2)), share=1.5, random_state=0)),
+        ("unknown-column", lambda: hide_features(np.ones((3, 2)), columns=[2], random_state=0)),
+        ("unknown-column", lambda: hide_features(np.ones((3, 2)), columns=[], random_state=0)),
+        ("unknown-column", lambda: hide_features(np.ones((3, 2)), columns=[1, 1], random_state=0)),
+        (
+            "too-few-columns",
+            lambda: hide_features(np.ones((3, 2)), how="mar", columns=[0, 1], random_state=0),
         ),
-        lambda: hide_labels([0, 1], how="random", share=0.5),
-        lambda: hide_labels([0, 1], how="random", random_state=0),
-        lambda: hide_labels([0, 1], how="random", share=0.5, n_labels=1, random_state=0),
-        lambda: hide_labels([0, 1], how="random", n_labels=3, random_state=0),
-        lambda: hide_labels([0, 1], how="class", random_state=0),
-        lambda: hide_labels([0, 1, 2], how="class", rates={0: 0.1, 1: 0.2}, random_state=0),
-        lambda: hide_labels([0, 1], how="class", rates={0: 0.1, 1: 2.0}, random_state=0),
-        lambda: hide_labels([0, 1], how="tail", share=0.5),
-        lambda: hide_labels([0, 1], how="tail", scores=[1], share=0.5),
-        lambda: hide_labels([0, 1], how="tail", scores=[1, 2], share=0.5, threshold=1.0),
-        lambda: hide_labels([0, 1], how="top", share=0.5),
+        ("too-few-columns", lambda: hide_features(np.ones((3, 1)), how="mar", random_state=0)),
+        (
+            "too-few-rows",
+            lambda: hide_in_rows(
+                np.ones((3, 2)), [1, 0, 0], n_positive=2, n_rows=2, random_state=0
+            ),
+        ),
+        (
+            "integer-range",
+            lambda: hide_in_rows(
+                np.ones((3, 2)), [1, 0, 0], n_positive=3, n_rows=2, random_state=0
+            ),
+        ),
+        (
+            "number-range",
+            lambda: hide_in_rows(
+                np.ones((3, 2)), [1, 0, 0], n_positive=1, n_rows=2, share=0.0, random_state=0
+            ),
+        ),
+        ("missing-argument", lambda: hide_labels([0, 1], how="random", share=0.5)),
+        ("argument-conflict", lambda: hide_labels([0, 1], how="random", random_state=0)),
+        (
+            "argument-conflict",
+            lambda: hide_labels([0, 1], how="random", share=0.5, n_labels=1, random_state=0),
+        ),
+        ("integer-range", lambda: hide_labels([0, 1], how="random", n_labels=3, random_state=0)),
+        ("missing-argument", lambda: hide_labels([0, 1], how="class", random_state=0)),
+        (
+            "unknown-class",
+            lambda: hide_labels([0, 1, 2], how="class", rates={0: 0.1, 1: 0.2}, random_state=0),
+        ),
+        (
+            "number-range",
+            lambda: hide_labels([0, 1], how="class", rates={0: 0.1, 1: 2.0}, random_state=0),
+        ),
+        ("missing-argument", lambda: hide_labels([0, 1], how="tail", share=0.5)),
+        ("length-mismatch", lambda: hide_labels([0, 1], how="tail", scores=[1], share=0.5)),
+        (
+            "argument-conflict",
+            lambda: hide_labels([0, 1], how="tail", scores=[1, 2], share=0.5, threshold=1.0),
+        ),
+        ("unknown-word", lambda: hide_labels([0, 1], how="top", share=0.5)),
     ],
 )
-def test_bad_arguments_are_one_clear_sentence(call):
-    with pytest.raises(UsageError) as caught:
+def test_bad_arguments(code, call):
+    with refused(code, UsageError):
         call()
-    assert str(caught.value).endswith(".")
 
 
-def test_missing_steering_values_and_scores_name_the_place():
+def test_missing_values_and_scores_are_named():
     X = np.ones((4, 3))
     X[1, 2] = np.nan
-    with pytest.raises(DataError, match=r"Column 2 .* 1 missing"):
+    with refused("missing-values", DataError, column=2, count=1):
         hide_features(X, how="mar", columns=[0], random_state=0)
     hide_features(X, how="nmar", columns=[0], random_state=0)
-    with pytest.raises(DataError, match="row 1"):
+    with refused("missing-values", DataError, argument="scores", row=1):
         hide_labels([0, 1], how="tail", scores=[1, np.nan], n_labels=1)
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def test_a_generator_is_used_as_it_is_and_an_integer_starts_anew():
+    rng = np.random.default_rng(0)
+    assert generator(rng) is rng
+    assert generator(np.int64(4)).random() == generator(4).random()
+
+
+@pytest.mark.parametrize("bad", [None, "0", 1.0, True, -1])
+def test_invalid_seeds(bad):
+    with refused("seed-value", UsageError, argument="random_state", value=bad):
+        generator(bad)
+
+
+def test_vectors_have_one_dimension():
+    with refused("length-mismatch", UsageError, argument="y"):
+        vector("y", [[1.0]])
+
+
+def test_matrix_and_vector_copy():
+    table, line = np.zeros((2, 2)), np.zeros(2)
+    matrix("X", table)[0, 0] = 1.0
+    vector("y", line)[0] = 1.0
+    assert not table.any()
+    assert not line.any()

@@ -1,14 +1,19 @@
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from scarce.datasets import (
     dataset_names,
     load_anomaly,
     load_bradypus,
+    load_nceas,
     load_uci,
     load_uci_missing,
 )
-from scarce.errors import UsageError
+from scarce.datasets.real import NAMES, encode, is_text, numbers_of, read
+from scarce.errors import DataError, UsageError
+from tests.problems import refused
 
 # 001 Table 2: rows, raw columns, coded columns, positives
 UCI = {
@@ -139,9 +144,9 @@ def test_missing_classes_are_not_labelled_and_the_shifted_row_can_go(real_data):
 def test_the_positive_class_can_be_chosen(real_data):
     larger = load_uci_missing("hepatitis", positive=2, folder=real_data)
     assert larger.y.sum() == 123
-    with pytest.raises(UsageError, match="Did you mean 'democrat'"):
+    with refused("unknown-class", UsageError, hint=" Did you mean 'democrat'?"):
         load_uci_missing("house_votes_84", positive="democrats", folder=real_data)
-    with pytest.raises(UsageError, match="Did you mean 'handicapped_infants'"):
+    with refused("unknown-column", UsageError, hint=" Did you mean 'handicapped_infants'?"):
         load_uci_missing("house_votes_84", target="handicaped_infants", folder=real_data)
 
 
@@ -196,5 +201,109 @@ def test_every_set_tells_its_source_and_licence(real_data):
     ],
 )
 def test_unknown_names_are_refused_before_any_file_is_looked_for(call):
-    with pytest.raises(UsageError, match=r"Choose one of .*\."):
+    with refused("unknown-word", UsageError):
         call()
+
+
+# --- where the files are --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    (tmp_path / "uci").mkdir()
+    table = pyarrow.table({"size": [1.0, 2.0], "kind": ["a", "b"], "target": [1, 0]})
+    pyarrow.parquet.write_table(table, tmp_path / "uci" / "car.parquet")
+    return tmp_path
+
+
+def test_names_of_every_collection():
+    assert {each: len(dataset_names(each)) for each in NAMES} == {
+        "uci": 12,
+        "uci_missing": 6,
+        "anomaly": 8,
+        "bradypus": 1,
+        "nceas": 6,
+    }
+    with refused("unknown-word", UsageError, hint=" Did you mean 'nceas'?"):
+        dataset_names("ncaes")
+
+
+def test_the_argument_wins_over_the_variable_and_the_variable_is_enough(tiny, monkeypatch):
+    monkeypatch.setenv("SCARCE_DATA", str(tiny))
+    assert load_uci("car").X.tolist() == [[1.0, 1.0, 0.0], [2.0, 0.0, 1.0]]
+    monkeypatch.setenv("SCARCE_DATA", str(tiny / "elsewhere"))
+    assert load_uci("car", folder=tiny).y.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda folder: load_uci("car", folder=folder),
+        lambda folder: load_anomaly("wilt", folder=folder),
+        lambda folder: load_bradypus(folder=folder),
+        lambda folder: load_nceas("SA", "sa01", folder=folder),
+    ],
+)
+def test_a_missing_folder_is_named(call, tmp_path, monkeypatch):
+    monkeypatch.delenv("SCARCE_DATA", raising=False)
+    with refused("no-data-folder", DataError, variable="SCARCE_DATA"):
+        call(None)
+    with refused("no-data-folder", DataError) as caught:
+        call(tmp_path / "nowhere")
+    assert "nowhere" in caught.value.fields["path"]
+
+
+def test_an_empty_variable_counts_as_not_set(monkeypatch):
+    monkeypatch.setenv("SCARCE_DATA", "")
+    with refused("no-data-folder", DataError):
+        load_bradypus()
+
+
+def test_a_missing_or_damaged_file_is_named(tiny):
+    with refused("no-data-file", DataError, file="glass.parquet"):
+        load_uci("glass", folder=tiny)
+    (tiny / "uci" / "glass.parquet").write_bytes(b"not parquet")
+    with refused("unreadable-file", DataError):
+        read("uci", "glass.parquet", tiny)
+
+
+# --- coding ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table():
+    return pyarrow.table(
+        {
+            "age": pyarrow.array([31, None, 50], pyarrow.int32()),
+            "colour": pyarrow.array(["red", "blue", None], pyarrow.large_string()),
+            "only": ["same", "same", "same"],
+        }
+    )
+
+
+def test_one_hot_codes_every_level_and_keeps_missing_missing(table):
+    X, columns, levels = encode(table, ["age", "colour", "only"], "one-hot")
+    assert columns == ("age", "colour=blue", "colour=red", "only=same")
+    assert levels == {"colour": ("blue", "red"), "only": ("same",)}
+    nan = np.nan
+    np.testing.assert_array_equal(X, [[31, 0, 1, 1], [nan, 1, 0, 1], [50, nan, nan, 1]])
+    assert X.dtype == np.float64
+
+
+def test_codes_are_positions_among_the_sorted_levels(table):
+    X, columns, levels = encode(table, ["colour", "age"], "codes")
+    assert columns == ("colour", "age")
+    assert levels == {"colour": ("blue", "red")}
+    np.testing.assert_array_equal(X, [[1, 31], [0, np.nan], [np.nan, 50]])
+
+
+def test_no_columns_give_an_empty_array_of_all_rows(table):
+    assert encode(table, [], "codes")[0].shape == (3, 0)
+
+
+def test_numbers_are_writable_copies(table):
+    values = numbers_of(table["age"])
+    values[0] = 0.0
+    assert table["age"][0].as_py() == 31
+    assert is_text(table["colour"])
+    assert not is_text(table["age"])

@@ -7,6 +7,7 @@ from scipy import integrate, stats
 from scarce.datasets import ScoreTruth, make_scores
 from scarce.datasets.score_truth import BACKGROUNDS
 from scarce.errors import UsageError
+from tests.problems import refused
 
 LAWS = [
     ScoreTruth(positive_share=0.2, background=family, background_mean=5.0, background_sd=1.5)
@@ -155,7 +156,7 @@ def test_impossible_laws_are_refused(bad):
 
 
 def test_infinite_thresholds_are_refused_with_their_count():
-    with pytest.raises(UsageError, match="threshold holds 2 values"):
+    with refused("not-finite", UsageError, argument="threshold", count=2):
         LAWS[0].recall([1.0, np.inf, np.nan])
-    with pytest.raises(UsageError, match="recall"):
+    with refused("number-range", UsageError, argument="recall", value=1.0):
         LAWS[0].threshold_at_recall([0.5, 1.0])

@@ -5,6 +5,7 @@ from scipy import integrate, special, stats
 from scarce.datasets import make_presence_only, make_rare, make_revealed_classes, make_scores
 from scarce.datasets.simulate import INVERSE_LINKS
 from scarce.errors import UsageError
+from tests.problems import refused
 
 MAKERS = {
     "rare": lambda seed: make_rare(50, random_state=seed),
@@ -159,25 +160,32 @@ def test_scores_show_all_labels_and_keep_the_truth_apart():
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("code", "call"),
     [
-        lambda: make_rare(0, random_state=0),
-        lambda: make_rare(5, prevalence=0.0, random_state=0),
-        lambda: make_rare(5, correlation=1.0, random_state=0),
-        lambda: make_rare(5, correlation=-0.1, random_state=0),
-        lambda: make_rare(5, link="logit", random_state=0),
-        lambda: make_rare(5, signal=0.0, random_state=0),
-        lambda: make_rare(5, n_features=2, coef=[1.0], random_state=0),
-        lambda: make_rare(5, random_state="seed"),
-        lambda: make_presence_only(5, reveal_rate=1.5, random_state=0),
-        lambda: make_revealed_classes(
-            5, class_share=(0.5, 0.4), reveal_rate=(1, 1), random_state=0
+        ("integer-range", lambda: make_rare(0, random_state=0)),
+        ("number-range", lambda: make_rare(5, prevalence=0.0, random_state=0)),
+        ("number-range", lambda: make_rare(5, correlation=1.0, random_state=0)),
+        ("number-range", lambda: make_rare(5, correlation=-0.1, random_state=0)),
+        ("unknown-word", lambda: make_rare(5, link="logit", random_state=0)),
+        ("number-range", lambda: make_rare(5, signal=0.0, random_state=0)),
+        ("length-mismatch", lambda: make_rare(5, n_features=2, coef=[1.0], random_state=0)),
+        ("seed-value", lambda: make_rare(5, random_state="seed")),
+        ("number-range", lambda: make_presence_only(5, reveal_rate=1.5, random_state=0)),
+        (
+            "base-rate-range",
+            lambda: make_revealed_classes(
+                5, class_share=(0.5, 0.4), reveal_rate=(1, 1), random_state=0
+            ),
         ),
-        lambda: make_revealed_classes(5, class_share=(0.5, 0.5), reveal_rate=(1,), random_state=0),
-        lambda: make_scores(5, background="uniform", random_state=0),
+        (
+            "length-mismatch",
+            lambda: make_revealed_classes(
+                5, class_share=(0.5, 0.5), reveal_rate=(1,), random_state=0
+            ),
+        ),
+        ("unknown-word", lambda: make_scores(5, background="uniform", random_state=0)),
     ],
 )
-def test_bad_arguments_are_one_clear_sentence(call):
-    with pytest.raises(UsageError) as caught:
+def test_bad_arguments(code, call):
+    with refused(code, UsageError):
         call()
-    assert str(caught.value).endswith(".")

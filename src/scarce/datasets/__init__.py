@@ -1,11 +1,10 @@
-"""Data to learn and test on: simulators with known truth, ways of hiding, readers of real sets.
+"""Data to learn and test on: simulators with known truth, missing values, readers of real sets.
 
 >>> from scarce.datasets import make_rare
 >>> make_rare(1000, prevalence=0.01, random_state=0).y.shape
 (1000,)
 """
 
-from scarce.datasets.folder import dataset_names
 from scarce.datasets.gibbs import hide_gibbs, hide_gibbs_rows, make_gibbs
 from scarce.datasets.hide import hide_features, hide_in_rows, hide_labels
 from scarce.datasets.nceas import SpeciesEntry, load_nceas, nceas_species
@@ -17,7 +16,13 @@ from scarce.datasets.papers import (
     make_step,
     make_trial_scores,
 )
-from scarce.datasets.real import load_anomaly, load_bradypus, load_uci, load_uci_missing
+from scarce.datasets.real import (
+    dataset_names,
+    load_anomaly,
+    load_bradypus,
+    load_uci,
+    load_uci_missing,
+)
 from scarce.datasets.records import (
     GibbsSample,
     HiddenLabels,

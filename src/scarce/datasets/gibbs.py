@@ -1,9 +1,9 @@
-"""Presence-only data over a finite set of places, complete or with cells missing (paper 004).
+"""Presence-only data over a finite set of places, complete or with missing values (paper 004).
 
 p(x) = exp(X @ coef) / Z over the places; draws from p are half labelled, half tests  (section 4.2)
-hide_gibbs hides cells as section 4.2 does, hide_gibbs_rows as section 4.3 does.
-Assumes nothing where the text is silent: replacement, the spread of coef, how many rows and cells
-are hidden are all arguments. Fits and imputes nothing.
+hide_gibbs hides values as in section 4.2, hide_gibbs_rows as in section 4.3.
+What the text leaves open is an argument: replacement, the standard deviation of coef, how many rows
+and values are hidden. Fits and imputes nothing.
 """
 
 from __future__ import annotations
@@ -11,9 +11,18 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from scarce.datasets.arguments import Array, RandomState, choice, count, generator, number
-from scarce.datasets.hide import FEATURE_WAYS, hide_features, hide_in_rows
+from scarce.checks import Number, read_number, whole_number
+from scarce.datasets.hide import (
+    FEATURE_WAYS,
+    FINITE,
+    RandomState,
+    generator,
+    hide_features,
+    hide_in_rows,
+)
 from scarce.datasets.records import GibbsSample
+from scarce.engine.block import Array
+from scarce.errors import Argument, UsageError, refuse_word
 
 
 def make_gibbs(
@@ -36,8 +45,8 @@ def make_gibbs(
     n_drawn : int
         Number of draws from the law; the first half is labelled and the rest tests.
     replace : bool
-        Whether a place can be drawn more than once. The paper does not say. Without replacement
-        the draws follow the law only one after the other, each among the places that are left.
+        Whether a place can be drawn more than once; the paper does not say. Without replacement
+        each draw follows the law among the places that are left.
     coef_sd : float
         Standard deviation of the law's coefficients. The paper says 1; without replacement, 4 comes
         nearest to its printed likelihoods.
@@ -64,18 +73,19 @@ def make_gibbs(
     >>> int(sample.drawn.sum()), round(float(sample.prob.sum()), 12)
     (100, 1.0)
     """
-    count("n", n)
-    count("n_features", n_features)
-    count("n_drawn", n_drawn, most=None if replace else n)
+    whole_number(n, "n")
+    whole_number(n_features, "n_features")
+    most = np.inf if replace else n
+    read_number(n_drawn, "n_drawn", Number(1, most, whole=True), "integer-range")
     rng = generator(random_state)
     X = rng.random((n, n_features))
-    coef = rng.normal(0.0, number("coef_sd", coef_sd), size=n_features)
+    coef = rng.normal(0.0, read_number(coef_sd, "coef_sd", FINITE), size=n_features)
     tilt = X @ coef
     log_partition = float(special.logsumexp(tilt))
     prob = np.exp(tilt - log_partition)
     if replace:
         drawn = rng.choice(n, size=n_drawn, p=prob / prob.sum())
-    else:  # successive draws: the greatest of tilt plus Gumbel noise come first
+    else:  # successive draws: the largest of tilt plus Gumbel noise come first
         drawn = rng.permutation(np.argsort(-(tilt + rng.gumbel(size=n)))[:n_drawn])
     labelled, test = drawn[: n_drawn // 2], drawn[n_drawn // 2 :]
     y = np.full(n, np.nan)
@@ -93,18 +103,18 @@ def hide_gibbs(
     coef_sd: float = 1.0,
     random_state: RandomState,
 ) -> Array:
-    """Return the features of a Gibbs sample with cells missing as in 004 section 4.2.
+    """Return the features of a Gibbs sample with values missing as in 004 section 4.2.
 
     Parameters
     ----------
     sample : GibbsSample
         The sample; it is not modified.
     how : {"mcar", "mar", "nmar"}
-        "mcar" hides exactly `share` of all cells. "mar" and "nmar" hide a random number of random
+        "mcar" hides exactly `share` of all values. "mar" and "nmar" hide a random number of random
         columns (one at least, never all) in rows drawn from a Gibbs law over the other columns
         (mar) or over the hidden ones (nmar).
     share : float
-        Share of cells (mcar) or of rows (mar, nmar). The paper says half for mcar only.
+        Share of values (mcar) or of rows (mar, nmar). The paper says half for mcar only.
     coef_sd : float
         Standard deviation of that second law's coefficients.
     random_state : int or numpy.random.Generator
@@ -118,7 +128,7 @@ def hide_gibbs(
     Notes
     -----
     **Assumes** what the paper leaves open: rows are drawn without replacement and each loses all
-    of the hidden columns. See `hide_features` for columns of one's own choice.
+    of the hidden columns. See `hide_features` to choose the columns.
 
     References
     ----------
@@ -132,12 +142,18 @@ def hide_gibbs(
     >>> int(np.isnan(hidden).any(axis=1).sum())
     100
     """
-    choice("how", how, FEATURE_WAYS)
+    refuse_word("how", how, FEATURE_WAYS)
     rng = generator(random_state)
     columns = None
     n_columns = sample.X.shape[1]
     if how != "mcar":
-        count("the number of features of the sample", n_columns, least=2)
+        if n_columns < 2:
+            raise UsageError(
+                "{how} needs at least 2 columns, and X has {count}.",
+                code="too-few-columns",
+                how=Argument("how", how),
+                count=n_columns,
+            )
         size = int(rng.integers(1, n_columns))
         columns = rng.choice(n_columns, size=size, replace=False).tolist()
     return hide_features(
@@ -166,11 +182,11 @@ def hide_gibbs_rows(
     sample : GibbsSample
         The sample; it is not modified.
     n_positive : int
-        How many of the incomplete rows are places drawn from the law, labelled or test.
+        Number of incomplete rows that are places drawn from the law, labelled or test.
     n_rows : int
-        How many rows lose cells.
+        Number of rows that lose values.
     share : float
-        Share of its cells that each of them loses.
+        Share of its values that each of them loses.
     random_state : int or numpy.random.Generator
         Source of randomness.
 

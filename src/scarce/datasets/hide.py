@@ -1,10 +1,10 @@
-"""Which values did nobody record, and which labels did nobody reveal? Ways of hiding both.
+"""Which values were not recorded, and which labels were not revealed? Ways of hiding both.
 
-mcar  a cell goes missing whatever the table holds
-mar   a row loses its hidden columns with weight exp(sum over the OTHER columns of coef_j x_j)
+mcar  a value is missing whatever the table holds
+mar   a row loses the hidden columns with weight exp(sum over the OTHER columns of coef_j x_j)
 nmar  the same with the sum over the HIDDEN columns themselves            (004 section 4.2)
 Labels are hidden at random, by a reveal rate per class (000), or below a score (002 section 3.1).
-Assumes nothing of the values beyond numbers. Never changes its input; imputes nothing.
+Assumes only that values are numbers. Never changes its input; imputes nothing.
 """
 
 from __future__ import annotations
@@ -14,22 +14,82 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.datasets.arguments import (
-    Array,
-    RandomState,
-    choice,
-    count,
-    generator,
-    matrix,
-    number,
-    vector,
-)
-from scarce.datasets.arguments import share as check_share
+from scarce.checks import Number, read_number, whole_number
 from scarce.datasets.records import HiddenLabels
-from scarce.errors import DataError, UsageError
+from scarce.engine.block import Array
+from scarce.errors import Argument, DataError, UsageError, refuse_word
+
+RandomState = int | np.random.Generator
 
 FEATURE_WAYS = ("mcar", "mar", "nmar")
 LABEL_WAYS = ("random", "class", "tail")
+SHARE = Number(0, 1)
+FINITE = Number()
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
+    """Return the random generator for an integer seed; a NumPy generator is used as it is.
+
+    Examples
+    --------
+    >>> float(generator(3).random()) == float(generator(3).random())
+    True
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+    if not whole or random_state < 0:
+        raise UsageError(
+            "{argument} must be an integer >= 0 or a NumPy generator, got {value!r}.",
+            code="seed-value",
+            argument=Argument("random_state"),
+            value=random_state,
+        )
+    return np.random.default_rng(int(random_state))
+
+
+def matrix(name: str, values: ArrayLike) -> Array:
+    """Return a float64 copy of a table of numbers (rows, columns); NaN is a missing value.
+
+    Examples
+    --------
+    >>> matrix("X", [1, 2])
+    Traceback (most recent call last):
+    ...
+    scarce.errors.UsageError: X must have rows and columns, got shape (2,). Use X.reshape(-1, 1) ...
+    """
+    copy = np.array(values, dtype=np.float64)
+    if copy.ndim != 2:
+        raise UsageError(
+            "{argument} must have rows and columns, got shape {shape}.",
+            code="not-a-table",
+            argument=Argument(name),
+            shape=copy.shape,
+            remedy="Use {argument}.reshape(-1, 1) for a single column.",
+        )
+    return copy
+
+
+def vector(name: str, values: ArrayLike, *, n: int | None = None) -> Array:
+    """Return a float64 copy of a list of numbers, of length `n` if that is given.
+
+    Examples
+    --------
+    >>> vector("scores", [1, 2], n=3)
+    Traceback (most recent call last):
+    ...
+    scarce.errors.UsageError: scores must have 3 values, got shape (2,).
+    """
+    copy = np.array(values, dtype=np.float64)
+    if copy.ndim != 1 or (n is not None and copy.size != n):
+        raise UsageError(
+            "{argument} must have {count} values, got shape {shape}.",
+            code="length-mismatch",
+            argument=Argument(name),
+            count="one dimension of" if n is None else f"{n:,}",
+            shape=copy.shape,
+        )
+    return copy
 
 
 def hide_features(
@@ -42,27 +102,27 @@ def hide_features(
     standardise: bool = True,
     random_state: RandomState,
 ) -> Array:
-    """Return a copy of a table with some of its cells missing.
+    """Return a copy of a table with some values missing.
 
     Parameters
     ----------
     X : array of shape (n, n_columns)
         The table. It is not modified.
     how : {"mcar", "mar", "nmar"}
-        "mcar": exactly `share` of the cells of `columns`, drawn evenly. "mar": exactly `share` of
-        the rows lose all of `columns`, and which rows depends on the other columns only. "nmar":
-        the same, but which rows depends on the values that are then hidden.
+        "mcar": exactly `share` of the values of `columns`, drawn at random. "mar": exactly `share`
+        of the rows lose all of `columns`; which rows depends on the other columns only. "nmar": the
+        same, but which rows depends on the values that are then hidden.
     share : float
-        Share of cells (mcar) or of rows (mar, nmar) that are hidden, from 0 to 1.
+        Share of values (mcar) or of rows (mar, nmar) to hide, from 0 to 1.
     columns : sequence of int, optional
         Positions of the columns that may lose values. By default all of them for mcar, and a
         random half (at least one, never all) for mar and nmar.
     coef_sd : float
-        Standard deviation of the random coefficients behind mar and nmar: how strongly the values
-        steer the hiding.
+        Standard deviation of the random coefficients of mar and nmar: how strongly missingness
+        depends on the values.
     standardise : bool
-        Divide the steering columns by their spread first, so that units do not matter. The papers'
-        own design uses the raw values.
+        Divide the columns behind it by their standard deviation first, so that units do not
+        matter. The papers' own design uses the raw values.
     random_state : int or numpy.random.Generator
         Source of randomness.
 
@@ -73,8 +133,8 @@ def hide_features(
 
     Notes
     -----
-    **Assumes** that the steering columns of mar and nmar are complete. Rows are drawn one after
-    the other without replacement, each with weight ``exp(steering @ coef)``.
+    **Assumes** that the columns that mar and nmar depend on are complete. Rows are drawn one after
+    the other without replacement, each with weight ``exp(values @ coef)``.
 
     Examples
     --------
@@ -84,8 +144,8 @@ def hide_features(
     3
     """
     table = matrix("X", X)
-    choice("how", how, FEATURE_WAYS)
-    check_share("share", share, closed=True)
+    refuse_word("how", how, FEATURE_WAYS)
+    read_number(share, "share", SHARE)
     rng = generator(random_state)
     n, n_columns = table.shape
     if columns is None:
@@ -94,8 +154,14 @@ def hide_features(
         else:
             if n_columns < 2:
                 raise UsageError(
-                    f"how={how!r} needs at least 2 columns and X has {n_columns}: "
-                    "pass columns=[0] with how='nmar', or use how='mcar'."
+                    "{how} needs at least 2 columns, and X has {count}.",
+                    code="too-few-columns",
+                    how=Argument("how", how),
+                    count=n_columns,
+                    columns=Argument("columns", [0]),
+                    nmar=Argument("how", "nmar"),
+                    mcar=Argument("how", "mcar"),
+                    remedy="Pass {columns} with {nmar}, or use {mcar}.",
                 )
             chosen = np.sort(rng.choice(n_columns, size=max(1, n_columns // 2), replace=False))
     else:
@@ -104,9 +170,9 @@ def hide_features(
         cells = rng.choice(n * chosen.size, size=round(share * n * chosen.size), replace=False)
         table[cells // chosen.size, chosen[cells % chosen.size]] = np.nan
         return table
-    steering = chosen if how == "nmar" else np.setdiff1d(np.arange(n_columns), chosen)
-    rows = _steered_rows(
-        table, steering, round(share * n), number("coef_sd", coef_sd), standardise, rng
+    behind = chosen if how == "nmar" else np.setdiff1d(np.arange(n_columns), chosen)
+    rows = _weighted_rows(
+        table, behind, round(share * n), read_number(coef_sd, "coef_sd", FINITE), standardise, rng
     )
     table[np.ix_(rows, chosen)] = np.nan
     return table
@@ -121,23 +187,23 @@ def hide_in_rows(
     share: float = 0.5,
     random_state: RandomState,
 ) -> Array:
-    """Return a copy with cells missing in a set number of rows, of which some are positive.
+    """Return a copy with values missing in a given number of rows, some of them positive.
 
-    `n_positive` rows are drawn evenly among the positive rows and ``n_rows - n_positive`` among
-    the others; each of them loses the same number of cells (004 section 4.3).
+    `n_positive` rows are drawn at random among the positive rows and ``n_rows - n_positive`` among
+    the others; each of them loses the same number of values (004 section 4.3).
 
     Parameters
     ----------
     X : array of shape (n, n_columns)
         The table. It is not modified.
     positive : array of shape (n,)
-        Which rows are positive: true, or 1.0. Anything else, NaN too, is not.
+        Which rows are positive: True or 1.0. Anything else, NaN included, is not.
     n_positive : int
-        How many of the rows that lose cells are positive.
+        Number of positive rows that lose values.
     n_rows : int
-        How many rows lose cells in all.
+        Number of rows that lose values in all.
     share : float
-        Share of its cells that each of these rows loses; the count is rounded, at least one.
+        Share of its values that each of these rows loses; the count is rounded, at least one.
     random_state : int or numpy.random.Generator
         Source of randomness.
 
@@ -148,8 +214,8 @@ def hide_in_rows(
 
     Notes
     -----
-    **Assumes** nothing. The paper says neither how many cells a row loses nor whether "positive"
-    counts the test draws; the caller decides both.
+    **Assumes** nothing. The paper says neither how many values a row loses nor whether "positive"
+    includes the test draws; the caller decides both.
 
     Examples
     --------
@@ -161,22 +227,25 @@ def hide_in_rows(
     (1, 2, 2)
     """
     table = matrix("X", X)
-    check_share("share", share, closed=True)
-    if share == 0.0:
-        raise UsageError(
-            "share=0.0 hides no cell at all: give a share greater than 0, such as 0.5."
-        )
+    read_number(share, "share", Number(0, 1, open_low=True))
     rng = generator(random_state)
     n, n_columns = table.shape
     is_positive = vector("positive", positive, n=n) == 1.0
     inside, outside = np.flatnonzero(is_positive), np.flatnonzero(~is_positive)
-    count("n_rows", n_rows, least=0)
-    count("n_positive", n_positive, least=0, most=n_rows)
+    whole_number(n_rows, "n_rows", 0)
+    read_number(n_positive, "n_positive", Number(0, n_rows, whole=True), "integer-range")
     if n_positive > inside.size or n_rows - n_positive > outside.size:
         raise UsageError(
-            f"n_positive={n_positive} and {n_rows - n_positive} other rows are asked for, but X "
-            f"has {inside.size} positive and {outside.size} other rows: lower n_rows or change "
-            "n_positive."
+            "{positive} positive and {others} other rows are asked for, but X has {inside} "
+            "positive and {outside} other rows.",
+            code="too-few-rows",
+            positive=n_positive,
+            others=n_rows - n_positive,
+            inside=inside.size,
+            outside=outside.size,
+            one=Argument("n_rows"),
+            other=Argument("n_positive"),
+            remedy="Lower {one}, or change {other}.",
         )
     rows = np.concatenate(
         [
@@ -201,38 +270,38 @@ def hide_labels(
     threshold: float | None = None,
     random_state: RandomState | None = None,
 ) -> HiddenLabels:
-    """Return the labels that a labelling design would have left, and every row's chance of one.
+    """Return the labels that a labelling design keeps, and each row's inclusion probability.
 
     Parameters
     ----------
     y : array of shape (n,)
-        The true labels; NaN where not even the truth is known. It is not modified.
+        The true labels; NaN where the truth is unknown. It is not modified.
     how : {"random", "class", "tail"}
-        "random": exactly `share` (or `n_labels`) of the labels, drawn evenly. "class": a label of
-        class c stays with probability ``rates[c]``, independently. "tail": the labels of scores
-        above `threshold`, or of the top `share` (or `n_labels`) of the scores.
+        "random": exactly `share` (or `n_labels`) of the labels, drawn at random. "class": a label
+        of class c is kept with probability ``rates[c]``, independently. "tail": the labels of
+        scores above `threshold`, or of the top `share` (or `n_labels`) of the scores.
     share : float, optional
-        Share of the known labels that stay, from 0 to 1; the count is rounded to the nearest.
+        Share of the known labels to keep, from 0 to 1; the count is rounded.
     n_labels : int, optional
-        The count itself, instead of a share.
+        Number of labels to keep, instead of a share.
     rates : mapping of class to float, optional
         Reveal rate of every class, for "class". Presence-only data: ``{1: 0.3, 0: 0.0}``.
     scores : array of shape (n,), optional
-        Scores, for "tail". Equal scores stay in the order of their rows.
+        Scores, for "tail". Of equal scores the first rows are kept.
     threshold : float, optional
-        A label stays if its score is strictly greater, for "tail".
+        A label is kept if its score is strictly greater, for "tail".
     random_state : int or numpy.random.Generator
         Source of randomness; "tail" needs none.
 
     Returns
     -------
     HiddenLabels
-        `y` with NaN, and `inclusion`, the probability under the design that the label stays.
+        `y` with NaN, and `inclusion`, the probability that the design keeps the label.
 
     Notes
     -----
-    **Assumes** that the design chose the labels and nothing else did. For "class" the inclusion
-    depends on the true class, so an analyst does not know it for the rows that stayed hidden.
+    **Assumes** that nothing but the design chose the labels. For "class" the inclusion depends on
+    the true class, so an analyst does not know it for hidden rows.
 
     Examples
     --------
@@ -241,7 +310,7 @@ def hide_labels(
     (array([ 1.,  0., nan, nan]), array([1., 1., 0., 0.]))
     """
     labels = vector("y", y)
-    choice("how", how, LABEL_WAYS)
+    refuse_word("how", how, LABEL_WAYS)
     known = np.flatnonzero(~np.isnan(labels))
     inclusion = np.zeros(labels.size)
     if how == "tail":
@@ -249,7 +318,14 @@ def hide_labels(
         inclusion[keep] = 1.0
         return HiddenLabels(_keep_only(labels, keep), inclusion, how)
     if random_state is None:
-        raise UsageError(f"how={how!r} draws at random: pass random_state, such as random_state=0.")
+        raise UsageError(
+            "{how} draws at random and needs {seed}.",
+            code="missing-argument",
+            how=Argument("how", how),
+            seed=Argument("random_state"),
+            example=Argument("random_state", 0),
+            remedy="Pass {example}, for example.",
+        )
     rng = generator(random_state)
     if how == "random":
         size = _label_count(known.size, share, n_labels)
@@ -262,38 +338,53 @@ def hide_labels(
 
 
 def _column_positions(columns: Sequence[int], n_columns: int) -> NDArray[np.int64]:
-    positions = [count("each of columns", each, least=0, most=n_columns - 1) for each in columns]
-    if not positions or len(set(positions)) != len(positions):
-        raise UsageError(f"columns={list(columns)!r} is empty or repeats: name each column once.")
-    return np.array(sorted(positions), dtype=np.int64)
+    named, allowed = list(columns), Number(0, n_columns - 1, whole=True)
+    if not named or len(set(named)) != len(named) or not all(map(allowed.allows, named)):
+        raise UsageError(
+            "{argument} must name columns from 0 to {last}, each once and at least one; got "
+            "{value!r}.",
+            code="unknown-column",
+            argument=Argument("columns"),
+            last=n_columns - 1,
+            value=named,
+        )
+    return np.array(sorted(named), dtype=np.int64)
 
 
-def _steered_rows(
+def _weighted_rows(
     table: Array,
-    steering: NDArray[np.int64],
+    behind: NDArray[np.int64],
     size: int,
     coef_sd: float,
     standardise: bool,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Draw rows without replacement with weight exp(steering values @ random coefficients)."""
-    if steering.size == 0:
+    """Draw rows without replacement, with weight exp(values @ random coefficients)."""
+    if behind.size == 0:
         raise UsageError(
-            "how='mar' has no column left to depend on: columns names all of them; leave one out."
+            "{columns} names all columns, which leaves none for {how} to depend on.",
+            code="too-few-columns",
+            columns=Argument("columns"),
+            how=Argument("how", "mar"),
+            remedy="Leave one out.",
         )
-    values = table[:, steering]
+    values = table[:, behind]
     gaps = np.isnan(values).sum(axis=0)
     if gaps.any():
         worst = int(np.argmax(gaps))
         raise DataError(
-            f"Column {int(steering[worst])} decides which rows are hidden but has "
-            f"{int(gaps[worst])} missing values itself: fill them first, or use how='mcar'."
+            "Column {column} decides which rows are hidden, but has {count:,} missing values.",
+            code="missing-values",
+            column=int(behind[worst]),
+            count=int(gaps[worst]),
+            mcar=Argument("how", "mcar"),
+            remedy="Fill them first, or use {mcar}.",
         )
     if standardise:
-        spread = values.std(axis=0)
-        values = (values - values.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-    log_weight = values @ rng.normal(0.0, coef_sd, size=steering.size)
-    # The `size` greatest of log-weight plus Gumbel noise are successive draws without replacement.
+        deviation = values.std(axis=0)
+        values = (values - values.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
+    log_weight = values @ rng.normal(0.0, coef_sd, size=behind.size)
+    # The `size` largest of log-weight plus Gumbel noise are successive draws without replacement.
     order = np.argsort(-(log_weight + rng.gumbel(size=table.shape[0])), kind="stable")
     return order[:size].astype(np.int64)
 
@@ -307,28 +398,39 @@ def _keep_only(labels: Array, keep: NDArray[np.int64]) -> Array:
 def _label_count(n_known: int, share: float | None, n_labels: int | None) -> int:
     if (share is None) == (n_labels is None):
         raise UsageError(
-            f"share={share!r} and n_labels={n_labels!r}: give exactly one of them, such as "
-            "share=0.1."
+            "Give exactly one of {one} and {other}.",
+            code="argument-conflict",
+            one=Argument("share", share),
+            other=Argument("n_labels", n_labels),
         )
     if share is not None:
-        check_share("share", share, closed=True)
+        read_number(share, "share", SHARE)
         return round(share * n_known)
-    return count("n_labels", n_labels, least=0, most=n_known)
+    whole = Number(0, n_known, whole=True)
+    return int(read_number(n_labels, "n_labels", whole, "integer-range"))
 
 
 def _rate_of_each(labels: Array, rates: Mapping[float, float] | None) -> Array:
     if not rates:
         raise UsageError(
-            "how='class' needs the reveal rate of every class: pass rates={1: 0.3, 0: 0.0}."
+            "{how} needs the reveal rate of every class.",
+            code="missing-argument",
+            how=Argument("how", "class"),
+            rates=Argument("rates", {1: 0.3, 0: 0.0}),
+            remedy="Pass {rates}, for example.",
         )
     rate_of = np.full(labels.size, np.nan)
     for label, rate in rates.items():
-        check_share(f"rates[{label!r}]", rate, closed=True)
+        read_number(rate, f"rates[{label!r}]", SHARE)
         rate_of[labels == float(label)] = rate
     if np.isnan(rate_of).any():
         first = float(labels[np.isnan(rate_of)][0])
         raise UsageError(
-            f"y holds class {first:g} but rates has no entry for it: add {first:g}: 0.0."
+            "y holds class {label:g}, for which {rates} has no entry.",
+            code="unknown-class",
+            label=first,
+            rates=Argument("rates"),
+            remedy="Add {label:g}: 0.0.",
         )
     return rate_of
 
@@ -342,17 +444,30 @@ def _tail(
     threshold: float | None,
 ) -> NDArray[np.int64]:
     if scores is None:
-        raise UsageError("how='tail' keeps the labels of the greatest scores: pass scores.")
+        raise UsageError(
+            "{how} keeps the labels of the highest scores, and needs {scores}.",
+            code="missing-argument",
+            how=Argument("how", "tail"),
+            scores=Argument("scores"),
+        )
     values = vector("scores", scores, n=n)[known]
     if np.isnan(values).any():
         row = int(known[np.isnan(values)][0])
-        raise DataError(f"scores is missing at row {row}: every labelled row needs a score.")
+        raise DataError(
+            "{argument} is missing at row {row:,}: every labelled row needs a score.",
+            code="missing-values",
+            argument=Argument("scores"),
+            row=row,
+        )
     if threshold is not None:
         if share is not None or n_labels is not None:
             raise UsageError(
-                f"threshold={threshold!r} was given together with share={share!r} and "
-                f"n_labels={n_labels!r}: give exactly one of the three."
+                "Give exactly one of {threshold}, {share} and {n_labels}.",
+                code="argument-conflict",
+                threshold=Argument("threshold", threshold),
+                share=Argument("share", share),
+                n_labels=Argument("n_labels", n_labels),
             )
-        return known[values > number("threshold", threshold)]
+        return known[values > read_number(threshold, "threshold", FINITE)]
     size = _label_count(known.size, share, n_labels)
     return known[np.argsort(-values, kind="stable")[:size]]

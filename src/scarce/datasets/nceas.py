@@ -1,28 +1,24 @@
-"""Species of six regions: presence records to learn from, independent surveys to be tested on.
+"""Species of six regions: presence records to learn from, independent surveys to test on.
 
-Background rows come in three kinds: random places of the region; the target group, which is every
-record of the species' biological group (places seen often count often); or the distinct places of
-that group (000 section 3; the text leaves records or places open, and which species form a group).
-Assumes the folder that folder.py finds. Background rows are never absences.
+There are three kinds of background rows: random places of the region; the target group, which is
+every record of the species' biological group (places visited often count often); or the distinct
+places of that group (000 section 3, which leaves open records or places, and which species form a
+group). Background rows are never absences.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import pyarrow
 from numpy.typing import NDArray
 
-from scarce.datasets.arguments import Array, choice
-from scarce.datasets.coding import numbers_of
-from scarce.datasets.folder import NAMES, find, read
+from scarce.datasets.real import NAMES, Folder, find, numbers_of, read
 from scarce.datasets.records import SpeciesSet
-from scarce.errors import DataError, UsageError, suggest
-
-Folder = str | os.PathLike[str] | None
+from scarce.engine.block import Array
+from scarce.errors import Argument, DataError, UsageError, refuse_word, suggest
 
 SOURCE = (
     "Elith, Graham, Valavi et al. (2020), Presence-only and presence-absence data for comparing "
@@ -95,10 +91,10 @@ def nceas_species(region: str | None = None, *, folder: Folder = None) -> tuple[
     >>> nceas_species("NSV")
     Traceback (most recent call last):
     ...
-    scarce.errors.UsageError: region='NSV' is not known. Did you mean 'NSW'? Choose one of ...
+    scarce.errors.UsageError: region must be ... got 'NSV'. Did you mean 'NSW'?
     """
     if region is not None:
-        choice("region", region, NAMES["nceas"])
+        refuse_word("region", region, NAMES["nceas"])
     rows = read("nceas", "species.csv", folder).to_pylist()
     return tuple(
         SpeciesEntry(
@@ -147,8 +143,8 @@ def load_nceas(
 
     Notes
     -----
-    **Assumes** that the species of a group were recorded with the same effort at the same places:
-    that is what a target group is for. Treat the data as GPL-3: they may not be part of a wheel.
+    **Assumes** that the species of a group were recorded with the same effort at the same places,
+    as a target group requires. Treat the data as GPL-3: they may not be part of a wheel.
 
     References
     ----------
@@ -159,16 +155,23 @@ def load_nceas(
     >>> load_nceas("SWI", "swi01", folder="no-such-folder")
     Traceback (most recent call last):
     ...
-    scarce.errors.DataError: No folder 'no-such-folder/nceas': set SCARCE_DATA to, or pass ...
+    scarce.errors.DataError: There is no folder 'no-such-folder/nceas'. Set SCARCE_DATA to ...
     """
-    choice("region", region, NAMES["nceas"])
-    choice("background", background, BACKGROUNDS)
+    refuse_word("region", region, NAMES["nceas"])
+    refuse_word("background", background, BACKGROUNDS)
     listed = {each.species: each for each in nceas_species(region, folder=folder)}
     if species not in listed:
-        first, last = min(listed), max(listed)
         raise UsageError(
-            f"species={species!r} is not in region {region}.{suggest(str(species), listed)} "
-            f"Its species are {first!r} to {last!r}: see nceas_species({region!r})."
+            "{argument} must be a species of region {region} ({first!r} to {last!r}), got "
+            "{value!r}.{hint}",
+            code="unknown-species",
+            argument=Argument("species"),
+            region=region,
+            first=min(listed),
+            last=max(listed),
+            value=species,
+            hint=suggest(str(species), listed),
+            remedy="See nceas_species({region!r}).",
         )
     group = listed[species].group
     about = json.loads(find("nceas", "manifest.json", folder).read_text(encoding="utf-8"))[region]
@@ -180,8 +183,11 @@ def load_nceas(
     found = read("nceas", f"{region}_pa{suffix}.parquet", folder)
     if survey["siteid"].to_pylist() != found["siteid"].to_pylist():
         raise DataError(
-            f"{region}_env{suffix}.parquet and {region}_pa{suffix}.parquet list different sites: "
-            "copy both files again."
+            "{one} and {other} list different sites.",
+            code="unreadable-file",
+            one=f"{region}_env{suffix}.parquet",
+            other=f"{region}_pa{suffix}.parquet",
+            remedy="Copy both files again.",
         )
     presence = records.filter(np.array(records["spid"].to_pylist()) == species)
     if background == "random":
@@ -214,14 +220,14 @@ def load_nceas(
     )
 
 
-def _same_group(records: Any, group: str, pooled: bool) -> NDArray[np.bool_]:
+def _same_group(records: pyarrow.Table, group: str, pooled: bool) -> NDArray[np.bool_]:
     groups = records["group"].to_pylist()
     if not pooled:
         return np.array([each == group for each in groups], dtype=np.bool_)
     return np.array([POOLED[each] == POOLED[group] for each in groups], dtype=np.bool_)
 
 
-def _numbers(table: Any, columns: tuple[str, ...]) -> Array:
+def _numbers(table: pyarrow.Table, columns: tuple[str, ...]) -> Array:
     return np.column_stack([numbers_of(table[name]) for name in columns])
 
 
@@ -231,6 +237,6 @@ def _first_at_each_place(xy: Array) -> NDArray[np.int64]:
     return np.sort(first).astype(np.int64)
 
 
-def _codes(name: str, tables: tuple[Any, ...]) -> tuple[int, ...]:
+def _codes(name: str, tables: tuple[pyarrow.Table, ...]) -> tuple[int, ...]:
     values = np.concatenate([numbers_of(table[name]) for table in tables])
     return tuple(int(code) for code in np.unique(values))

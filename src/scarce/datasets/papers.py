@@ -1,4 +1,4 @@
-"""The synthetic designs of the papers' own experiments, with every choice the text leaves open.
+"""The synthetic designs of the papers' own experiments; what the text leaves open is an argument.
 
 001 section 4.1    make_sine, make_step  (its Appendix A is lost: the designs are a reading)
 002 section 6.1    make_trial_scores
@@ -13,20 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from scarce.datasets.arguments import (
-    Array,
-    RandomState,
-    choice,
-    count,
-    generator,
-    number,
-    share,
-    vector,
-)
-from scarce.datasets.hide import hide_labels
+from scarce.checks import Number, read_number, whole_number
+from scarce.datasets.hide import SHARE, RandomState, generator, hide_labels, vector
 from scarce.datasets.records import RareSample, ScoreSample
+from scarce.datasets.score_truth import PROPER_SHARE
 from scarce.datasets.simulate import make_scores
-from scarce.errors import UsageError
+from scarce.engine.block import Array
+from scarce.errors import Argument, UsageError, refuse_word
 
 POSITIVE_SHARES: tuple[float, ...] = tuple(float(b) for b in np.geomspace(0.5, 0.005, 11))
 """002 section 6.1: balances from 0.5 to 0.005; eleven steps, so that one of them is about 0.008."""
@@ -43,7 +36,7 @@ def make_sine(
     direction: ArrayLike | None = None,
     random_state: RandomState,
 ) -> RareSample:
-    """Draw the smooth rare class: ``prob = (1 + sin z) / divisor`` with ``z = direction . x``.
+    """Draw a smooth rare class: ``prob = (1 + sin z) / divisor`` with ``z = direction . x``.
 
     Parameters
     ----------
@@ -54,8 +47,8 @@ def make_sine(
     n_features : int
         Number of independent standard normal features.
     direction : array of shape (n_features,), optional
-        Scaled to length one. By default the same weight on every feature, so that training and
-        test sets agree without passing anything on.
+        Scaled to length one. By default the same weight on every feature, which makes training and
+        test sets agree.
     random_state : int or numpy.random.Generator
         Source of randomness.
 
@@ -79,13 +72,10 @@ def make_sine(
     >>> sample.X.shape, sample.prevalence
     ((100, 100), 0.03125)
     """
-    if number("divisor", divisor) < 2.0:
-        raise UsageError(
-            f"divisor={divisor!r} lets (1 + sin z) / divisor exceed 1: give at least 2, such as 64."
-        )
+    read_number(divisor, "divisor", Number(2))  # below 2, prob would exceed 1
     weights = _unit(direction, n_features)
     rng = generator(random_state)
-    X = rng.normal(size=(count("n", n), n_features))
+    X = rng.normal(size=(whole_number(n, "n"), n_features))
     prob = (1.0 + np.sin(X @ weights)) / divisor
     return _labelled(X, prob, weights, 1.0 / divisor, "sine", rng)
 
@@ -100,7 +90,7 @@ def make_step(
     direction: ArrayLike | None = None,
     random_state: RandomState,
 ) -> RareSample:
-    """Draw the abrupt rare class: ``prob = high`` on the top `high_share` of z, else `low`.
+    """Draw an abrupt rare class: ``prob = high`` on the top `high_share` of z, else `low`.
 
     Parameters
     ----------
@@ -135,12 +125,12 @@ def make_step(
     >>> round(sample.prevalence, 3), sorted(set(sample.prob.tolist()))
     (0.095, [0.05, 0.5])
     """
-    share("low", low, closed=True)
-    share("high", high, closed=True)
-    share("high_share", high_share)
+    read_number(low, "low", SHARE)
+    read_number(high, "high", SHARE)
+    read_number(high_share, "high_share", PROPER_SHARE)
     weights = _unit(direction, n_features)
     rng = generator(random_state)
-    X = rng.normal(size=(count("n", n), n_features))
+    X = rng.normal(size=(whole_number(n, "n"), n_features))
     prob = np.where(X @ weights > -special.ndtri(high_share), float(high), float(low))
     return _labelled(X, prob, weights, low + high_share * (high - low), "step", rng)
 
@@ -154,7 +144,7 @@ def make_trial_scores(
     labels: str = "tail",
     random_state: RandomState,
 ) -> ScoreSample:
-    """Draw one trial of 002's Monte Carlo study: scores of which a part is labelled.
+    """Draw one trial of 002's Monte Carlo study: scores, some of them labelled.
 
     Parameters
     ----------
@@ -167,14 +157,14 @@ def make_trial_scores(
     labelled_share : float
         Share of labelled scores; `LABELLED_SHARES` holds the paper's range.
     labels : {"tail", "random"}
-        Which scores are labelled: the greatest, or any.
+        Which scores are labelled: the highest, or a random sample.
     random_state : int or numpy.random.Generator
         Source of randomness.
 
     Returns
     -------
     ScoreSample
-        `y` shows the labelled part.
+        `y` holds the labels of the labelled scores.
 
     Notes
     -----
@@ -192,7 +182,7 @@ def make_trial_scores(
     >>> int((~np.isnan(sample.y)).sum())
     156
     """
-    choice("labels", labels, ("tail", "random"))
+    refuse_word("labels", labels, ("tail", "random"))
     rng = generator(random_state)
     sample = make_scores(n, positive_share=positive_share, background=background, random_state=rng)
     return _show(sample, labels, labelled_share, rng)
@@ -205,7 +195,7 @@ def make_convergence_scores(
     labelled_share: float = 0.05,
     random_state: RandomState,
 ) -> ScoreSample:
-    """Draw one trial of 002's Figure 2: two unit normals at 2 and 3.88, the top part labelled.
+    """Draw one trial of 002's Figure 2: unit normals at 2 and 3.88, the highest scores labelled.
 
     Parameters
     ----------
@@ -214,14 +204,14 @@ def make_convergence_scores(
     positive_share : float
         Probability of a positive: 0.3 or 0.01 in the figure.
     labelled_share : float
-        Share of the greatest scores that are labelled.
+        Share of scores that are labelled, the highest first.
     random_state : int or numpy.random.Generator
         Source of randomness.
 
     Returns
     -------
     ScoreSample
-        `y` shows the labelled part.
+        `y` holds the labels of the labelled scores.
 
     Notes
     -----
@@ -250,13 +240,18 @@ def make_convergence_scores(
 
 
 def _unit(direction: ArrayLike | None, n_features: int) -> Array:
-    count("n_features", n_features)
+    whole_number(n_features, "n_features")
     if direction is None:
         return np.full(n_features, 1.0 / np.sqrt(n_features))
     values = vector("direction", direction, n=n_features)
     length = float(np.linalg.norm(values))
     if not np.isfinite(length) or length == 0.0:
-        raise UsageError(f"direction has length {length}: give a finite vector other than zero.")
+        raise UsageError(
+            "{argument} must be a finite vector other than 0, got length {length:g}.",
+            code="number-range",
+            argument=Argument("direction"),
+            length=length,
+        )
     return values / length
 
 

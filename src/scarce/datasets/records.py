@@ -1,7 +1,7 @@
-"""What a simulator or a reader hands back: the arrays, and next to them the truth that is known.
+"""What simulators and readers return: arrays, together with the truth that is known.
 
 In every record `y` is what an analyst would see (1.0 positive, 0.0 negative, NaN not labelled) and
-`y_true` what is so, where the two differ. Arrays are float64 and belong to the caller.
+`y_true` the truth, if the two differ. Arrays are float64 and belong to the caller.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.datasets.arguments import Array
 from scarce.datasets.score_truth import ScoreTruth
+from scarce.engine.block import Array
 
 Positions = NDArray[np.int64]
 
@@ -36,9 +36,9 @@ class RareSample:
     intercept : float
         True intercept.
     prevalence : float
-        Expected share of positives in the population.
+        Expected prevalence in the population.
     link : str
-        How the score became a probability: the name of a link, or of a paper's design.
+        How a score becomes a probability: the name of a link, or of a paper's design.
 
     Examples
     --------
@@ -96,12 +96,12 @@ class PresenceSample:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreSample:
-    """Scores of a detector, the labels seen and hidden, and the law that the scores follow.
+    """Scores of a detector, labels seen and hidden, and the distribution of the scores.
 
     Parameters
     ----------
     scores : array of shape (n,)
-        One score per row; greater means more suspicious.
+        One score per row; higher means more suspicious.
     y : array of shape (n,)
         Labels seen: 1.0, 0.0, or NaN where the row was not labelled.
     y_true : array of shape (n,)
@@ -173,7 +173,7 @@ class GibbsSample:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HiddenLabels:
-    """Labels after some were hidden, with the chance that each had to stay.
+    """Labels after some were hidden, with inclusion probabilities.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class RealSet:
     name : str
         Name of the set.
     X : array of shape (n, n_columns)
-        Coded features; NaN where the cell is missing.
+        Coded features; NaN is a missing value.
     y : array of shape (n,)
         1.0 positive, 0.0 negative, NaN not labelled.
     columns : tuple of str
@@ -215,7 +215,7 @@ class RealSet:
     table : pyarrow.Table
         The file as shipped.
     scores : mapping of str to array
-        Ready-made scores of detectors, where the file ships some.
+        Scores of detectors, if the file has any.
     source, licence : str
         Where the original is published, and under which terms as far as known.
 
@@ -238,7 +238,7 @@ class RealSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpeciesSet:
-    """One species of the NCEAS benchmark: records to learn from and a survey to be tested on.
+    """One species of the NCEAS benchmark: records to learn from and a survey to test on.
 
     Parameters
     ----------

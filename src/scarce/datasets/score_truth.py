@@ -1,4 +1,4 @@
-"""What are recall, precision and their trade-off when the law of the scores is known?
+"""Recall, precision and their trade-off when the distribution of the scores is known.
 
 With recall R = S1(t), alarm rate q = b S1(t) + (1 - b) S0(t), precision P = b S1(t) / q and the
 posterior g(t) at the threshold:  dP/dR = (P / R)(1 - P / g) = (b / q)(1 - P / g)
@@ -15,20 +15,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from scarce.datasets.arguments import Array, choice, number, share
-from scarce.errors import UsageError
+from scarce.checks import Number, read_number
+from scarce.engine.block import Array
+from scarce.errors import Argument, UsageError, refuse_word
 
+FINITE = Number()
+POSITIVE = Number(0, open_low=True)
+PROPER_SHARE = Number(0, 1, open_low=True, open_high=True)
 BACKGROUNDS = ("normal", "lognormal", "gamma")
 LARGEST_LOG = float(np.log(np.finfo(np.float64).max))
 
 
 def _finite(name: str, values: ArrayLike) -> Array:
-    """Return the values as float64, or say how many are NaN or infinite."""
+    """Return the values as float64; refuse NaN and infinity."""
     numbers = np.asarray(values, dtype=np.float64)
     bad = int(np.count_nonzero(~np.isfinite(numbers)))
     if bad:
         raise UsageError(
-            f"{name} holds {bad} values that are NaN or infinite: give finite numbers only."
+            "{argument} must be finite: {count:,} of {rows:,} values are NaN or infinite.",
+            code="not-finite",
+            argument=Argument(name),
+            count=bad,
+            rows=numbers.size,
         )
     return numbers
 
@@ -47,7 +55,7 @@ def _background_law(family: str, mean: float, sd: float) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ScoreTruth:
-    """A two-part mixture of scores with every figure of performance in closed form.
+    """A two-part mixture of scores, with every performance figure in closed form.
 
     Parameters
     ----------
@@ -64,8 +72,8 @@ class ScoreTruth:
     -----
     **Assumes** that an alert is a score above the threshold. Tails are computed as logarithms, so
     the figures stay meaningful where the tails themselves underflow, within about 1000 standard
-    deviations of the means. `precision_per_recall` is
-    -inf where precision would fall infinitely fast, and +-inf where it leaves the range of floats.
+    deviations of the means. `precision_per_recall` is -inf where precision would fall infinitely
+    fast, and +-inf where it leaves the range of floats.
 
     Examples
     --------
@@ -84,13 +92,13 @@ class ScoreTruth:
     foreground_sd: float = 1.0
 
     def __post_init__(self) -> None:
-        share("positive_share", self.positive_share)
-        choice("background", self.background, BACKGROUNDS)
+        read_number(self.positive_share, "positive_share", PROPER_SHARE)
+        refuse_word("background", self.background, BACKGROUNDS)
         skewed = self.background != "normal"
-        number("background_mean", self.background_mean, above=0.0 if skewed else None)
-        number("background_sd", self.background_sd, above=0.0)
-        number("foreground_mean", self.foreground_mean)
-        number("foreground_sd", self.foreground_sd, above=0.0)
+        read_number(self.background_mean, "background_mean", POSITIVE if skewed else FINITE)
+        read_number(self.background_sd, "background_sd", POSITIVE)
+        read_number(self.foreground_mean, "foreground_mean", FINITE)
+        read_number(self.foreground_sd, "foreground_sd", POSITIVE)
 
     def draw(self, y_true: Array, rng: np.random.Generator) -> Array:
         """Draw one score for every label in `y_true`."""
@@ -139,7 +147,7 @@ class ScoreTruth:
         """Return the threshold above which this share of the positives lies."""
         wanted = np.asarray(recall, dtype=np.float64)
         for each in np.ravel(wanted):
-            share("recall", float(each))
+            read_number(float(each), "recall", PROPER_SHARE)
         return np.asarray(self.foreground_mean - self.foreground_sd * special.ndtri(wanted))
 
     def _negatives(self) -> Any:

@@ -1,10 +1,10 @@
-"""Data whose truth is known: rare classes, presences revealed at a rate, scores of a detector.
+"""Data with known truth: rare classes, presences revealed at some rate, scores of a detector.
 
 rare       prob = inverse(intercept + X @ coef), X ~ N(0, R), E[prob] = prevalence
 presence   the same, and a label of class y is revealed at rate r_y               (000 section 1)
 scores     s ~ (1 - b) p0 + b p1, one draw per row                                (002 eq 1)
-Assumes nothing: these are the populations that the estimators' assumptions speak of.
-The designs of the papers' own experiments are in papers.py.
+Assumes nothing: these are the populations that the assumptions of the estimators describe. The
+designs of the papers' own experiments are in papers.py.
 """
 
 from __future__ import annotations
@@ -15,20 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special
 
-from scarce.datasets.arguments import (
-    Array,
-    RandomState,
-    choice,
-    count,
-    generator,
-    number,
-    share,
-    vector,
-)
-from scarce.datasets.hide import hide_labels
+from scarce.checks import Number, read_number, whole_number
+from scarce.datasets.hide import FINITE, SHARE, RandomState, generator, hide_labels, vector
 from scarce.datasets.records import PresenceSample, RareSample, ScoreSample
-from scarce.datasets.score_truth import ScoreTruth
-from scarce.errors import UsageError
+from scarce.datasets.score_truth import POSITIVE, PROPER_SHARE, ScoreTruth
+from scarce.engine.block import Array
+from scarce.errors import Argument, UsageError, refuse_word
 
 
 def _cloglog_inverse(score: Array) -> Array:
@@ -82,8 +74,8 @@ def make_rare(
 
     Notes
     -----
-    **Assumes** labels are independent given the features. The intercept is solved on the
-    population, not on the rows drawn: the score is normal there, so the expected probability is
+    **Assumes** labels are independent given the features. The intercept is solved for the
+    population, not for the rows drawn: the score is normal there, so the expected probability is
     an integral over one variable. The share of positives in a sample varies around it.
 
     Examples
@@ -94,17 +86,14 @@ def make_rare(
     >>> 60 < int(sample.y.sum()) < 140
     True
     """
-    count("n", n)
-    count("n_features", n_features)
-    share("prevalence", prevalence)
-    choice("link", link, INVERSE_LINKS)
+    whole_number(n, "n")
+    whole_number(n_features, "n_features")
+    read_number(prevalence, "prevalence", PROPER_SHARE)
+    refuse_word("link", link, list(INVERSE_LINKS))
     rng = generator(random_state)
-    if not 0.0 <= number("correlation", correlation) < 1.0:
-        raise UsageError(
-            f"correlation={correlation!r} is not usable: give a number from 0 to below 1."
-        )
+    read_number(correlation, "correlation", Number(0, 1, open_high=True))
     if coef is None:
-        number("signal", signal, above=0.0)
+        read_number(signal, "signal", POSITIVE)
         direction = rng.normal(size=n_features)
         weights = direction * (signal / _score_sd(direction, correlation))
     else:
@@ -132,7 +121,7 @@ def make_presence_only(
     link: str = "logistic",
     random_state: RandomState,
 ) -> PresenceSample:
-    """Draw rows of which only presences are ever revealed, and only some of those.
+    """Draw rows of which only some presences are revealed, and nothing else.
 
     Parameters
     ----------
@@ -148,12 +137,12 @@ def make_presence_only(
     Returns
     -------
     PresenceSample
-        `y` holds 1.0 (revealed presence) and NaN only; `y_true` and `prob` are kept apart.
+        `y` holds only 1.0 (revealed presence) and NaN; `y_true` and `prob` are separate.
 
     Notes
     -----
-    **Assumes** a presence is revealed whatever its features: revealed presences are a fair sample
-    of presences.
+    **Assumes** that whether a presence is revealed does not depend on its features: revealed
+    presences are a fair sample of presences.
 
     Examples
     --------
@@ -162,7 +151,7 @@ def make_presence_only(
     >>> np.unique(sample.y[~np.isnan(sample.y)]), np.unique(sample.y_true)
     (array([1.]), array([0., 1.]))
     """
-    share("reveal_rate", reveal_rate, closed=True)
+    read_number(reveal_rate, "reveal_rate", SHARE)
     rng = generator(random_state)
     rare = make_rare(
         n,
@@ -195,7 +184,7 @@ def make_revealed_classes(
     separation: float = 1.5,
     random_state: RandomState,
 ) -> PresenceSample:
-    """Draw rows of several classes, each class revealed at a rate of its own.
+    """Draw rows of several classes, each revealed at its own rate.
 
     Parameters
     ----------
@@ -219,7 +208,7 @@ def make_revealed_classes(
 
     Notes
     -----
-    **Assumes** that a label is revealed whatever the features. Within class y features are
+    **Assumes** that revealing does not depend on the features. Within class y features are
     N(mean_y, I) and all means have the same length, so ``prob_y`` is exactly
     ``softmax_y(log share_y + mean_y . x)``.
 
@@ -229,20 +218,28 @@ def make_revealed_classes(
     >>> sample.prob.shape, bool(abs(sample.prob.sum(axis=1) - 1).max() < 1e-12)
     ((500, 3), True)
     """
-    count("n", n)
-    count("n_features", n_features)
-    number("separation", separation)
+    whole_number(n, "n")
+    whole_number(n_features, "n_features")
+    read_number(separation, "separation", FINITE)
     shares, rates = vector("class_share", class_share), vector("reveal_rate", reveal_rate)
     if shares.size < 2 or shares.size != rates.size:
         raise UsageError(
-            f"class_share has {shares.size} entries and reveal_rate {rates.size}: give one of each "
-            "for every class, two classes at least."
+            "class_share has {shares} entries and reveal_rate {rates}: give one of each per class, "
+            "for at least two classes.",
+            code="length-mismatch",
+            shares=shares.size,
+            rates=rates.size,
         )
     for label, (class_part, rate) in enumerate(zip(shares, rates, strict=True)):
-        share(f"class_share[{label}]", float(class_part))
-        share(f"reveal_rate[{label}]", float(rate), closed=True)
+        read_number(float(class_part), f"class_share[{label}]", PROPER_SHARE)
+        read_number(float(rate), f"reveal_rate[{label}]", SHARE)
     if abs(shares.sum() - 1.0) > 1e-9:
-        raise UsageError(f"class_share sums to {shares.sum():.6g}: scale the shares to sum to 1.")
+        raise UsageError(
+            "{argument} must sum to 1, got {total:.6g}.",
+            code="base-rate-range",
+            argument=Argument("class_share"),
+            total=float(shares.sum()),
+        )
     rng = generator(random_state)
     means = rng.normal(size=(shares.size, n_features))
     means *= separation / np.linalg.norm(means, axis=1, keepdims=True)
@@ -275,7 +272,7 @@ def make_scores(
     foreground_sd: float = 1.0,
     random_state: RandomState,
 ) -> ScoreSample:
-    """Draw scores of a detector with their labels and the exact law behind them.
+    """Draw scores of a detector with their labels and their exact distribution.
 
     Parameters
     ----------
@@ -295,13 +292,13 @@ def make_scores(
     Returns
     -------
     ScoreSample
-        All labels are shown (`y` equals `y_true`); hide some with `hide_labels`. The true figures
+        All labels are known (`y` equals `y_true`); hide some with `hide_labels`. The true figures
         are methods of `truth`.
 
     Notes
     -----
-    **Assumes** independent rows: every label is drawn with `positive_share`, so the realised
-    count of positives varies.
+    **Assumes** independent rows: every label is drawn with `positive_share`, so the number of
+    positives varies.
 
     Examples
     --------
@@ -310,7 +307,7 @@ def make_scores(
     >>> round(float(sample.truth.precision(threshold)), 3)
     0.594
     """
-    count("n", n)
+    whole_number(n, "n")
     truth = ScoreTruth(
         positive_share=positive_share,
         background=background,
@@ -334,7 +331,7 @@ def _score_sd(weights: Array, correlation: float) -> float:
 def _intercept_for(inverse: Callable[[Array], Array], prevalence: float, score_sd: float) -> float:
     """Return the a with E[inverse(a + score_sd Z)] = prevalence, Z standard normal.
 
-    The integrand is smooth and dies off on both sides, where the plain trapezoid rule converges
+    The integrand is smooth and vanishes on both sides, where the trapezoid rule converges
     geometrically: its error is far below the tolerance of the root search.
     """
     nodes = np.linspace(-14.0, 14.0, 8001)
