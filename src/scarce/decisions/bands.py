@@ -120,7 +120,7 @@ class Bands(Record):
                 continue
             used = ~np.isnan(low)
             if not used.any():
-                found[action] = "never the cheapest, in no row"
+                found[action] = "never the cheapest in any row"
                 continue
             where = "" if used.all() else f", in {used.sum():,} of {len(used):,} rows"
             ends = [ends_text(end[used].min(), end[used].max()) for end in (low, high)]
