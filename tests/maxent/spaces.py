@@ -15,7 +15,7 @@ LEVELS = np.array([0.0, 2.0, 5.0])
 
 
 def mixed_rows(rng, n=150, missing=0.2):
-    """Five columns: even, skewed, few values, a category, a constant; with holes."""
+    """Five columns: even, skewed, few values, a category, a constant; with missing values."""
     X = np.column_stack(
         [
             rng.uniform(-3, 5, n),
@@ -100,7 +100,7 @@ def plain_tilt(F, coef, target, half_width):
 
 
 class Data:
-    """Rows with holes, two labelled classes, label and pool weights; columns F beside them."""
+    """Rows with missing values, two labelled classes, weights; their columns F beside them."""
 
     def __init__(self, seed=0, n=120, *, families=None, second=True, starts=None, missing=0.2):
         rng = np.random.default_rng(seed)

@@ -23,12 +23,12 @@ def remarks(model, code):
     return [one for one in model.report_.warnings if getattr(one, "code", "") == code]
 
 
-def world(rng, n=600, holes=0.0):
+def world(rng, n=600, missing=0.0):
     """Presences of a niche in the first column, among a pool."""
     X = rng.normal(size=(n, 3))
     X[:, 2] = np.exp(X[:, 2])
     y = np.where(rng.random(n) < 0.5 * np.exp(-((X[:, 0] - 1) ** 2)), 1.0, np.nan)
-    X[rng.random(X.shape) < holes] = np.nan
+    X[rng.random(X.shape) < missing] = np.nan
     return X, y
 
 
@@ -45,9 +45,9 @@ def three(rng, n=500):
 # --- the papers' identities -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.4])
-def test_eq_8_is_bayes_rule_on_eq_5(rng, holes):
-    X, y = world(rng, holes=holes)
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_eq_8_is_bayes_rule_on_eq_5(rng, missing):
+    X, y = world(rng, missing=missing)
     model = MaxentClassifier(features="lqh", default_prevalence=0.2, tol=1e-10).fit(X, y)
     ratio = model.density_ratio(X)
     assert ratio.mean() == pytest.approx(1, abs=1e-12)
@@ -135,7 +135,7 @@ def test_robust_with_bounds_for_a_class_without_labels(rng):
 
 def test_a_missing_value_scores_as_the_models_own_mean(rng):
     """004: in the middle of a box's edge, filling in changes nothing for a single feature."""
-    X, y = world(rng, holes=0.3)
+    X, y = world(rng, missing=0.3)
     model = MaxentClassifier(features="l", tol=1e-12).fit(X, y)
     edge = model.target_[0] - np.sign(model.coef_[0]) * model.half_width_[0]
     low = np.array([knots[0] for knots in model.knots_])
@@ -145,7 +145,7 @@ def test_a_missing_value_scores_as_the_models_own_mean(rng):
 
 
 def test_rows_without_values_get_the_default(rng):
-    X, y = world(rng, holes=0.2)
+    X, y = world(rng, missing=0.2)
     for objective in ("entropy", "robust"):
         model = MaxentClassifier(objective, default_prevalence=0.3).fit(X, y)
         assert model.predict_proba(np.full((1, 3), np.nan))[0, 1] == pytest.approx(0.3)
@@ -192,7 +192,7 @@ VARIANTS = [
 
 @pytest.mark.parametrize("settings", VARIANTS, ids=str)
 def test_property_weight_2_is_a_row_twice(settings, rng):
-    X, y = world(rng, 200, holes=0.2)
+    X, y = world(rng, 200, missing=0.2)
     weight = rng.integers(0, 3, 200).astype(float)
     twice = np.repeat(np.arange(200), weight.astype(int))
     weighted = MaxentClassifier(tol=1e-10, **settings).fit(X, y, sample_weight=weight)
@@ -202,7 +202,7 @@ def test_property_weight_2_is_a_row_twice(settings, rng):
 
 @pytest.mark.parametrize("settings", VARIANTS, ids=str)
 def test_property_units_do_not_matter(settings, rng):
-    X, y = world(rng, 300, holes=0.2)
+    X, y = world(rng, 300, missing=0.2)
     model = MaxentClassifier(**settings)
     prob = model.fit(X, y).predict_proba(X)
     moved = X * [1e-9, 1e6, 10.0] + [0.0, 1e6, -3.0]
@@ -211,7 +211,7 @@ def test_property_units_do_not_matter(settings, rng):
 
 @pytest.mark.parametrize("settings", VARIANTS, ids=str)
 def test_property_round_trip(settings, rng, tmp_path):
-    X, y = world(rng, 200, holes=0.2)
+    X, y = world(rng, 200, missing=0.2)
     model = MaxentClassifier(**settings).fit(X, y)
     save(model, tmp_path / "m.scarce")
     loaded = load(tmp_path / "m.scarce")
@@ -222,7 +222,7 @@ def test_property_round_trip(settings, rng, tmp_path):
 
 @pytest.mark.parametrize("settings", VARIANTS[:4], ids=str)
 def test_property_the_engine_does_not_change_a_bit(settings, rng, tmp_path):
-    X, y = world(rng, 900, holes=0.2)
+    X, y = world(rng, 900, missing=0.2)
     from scarce.engine.memory import ArrayRows
 
     codes = np.where(np.isnan(y), np.nan, 1.0)
@@ -259,7 +259,7 @@ def test_background_weight_is_the_pool_alone(rng):
 
 
 def test_files_and_tables_with_text_columns(rng, tmp_path):
-    X, y = world(rng, 300, holes=0.1)
+    X, y = world(rng, 300, missing=0.1)
     table = pd.DataFrame(X, columns=["a", "b", "c"])
     table["soil"] = np.where(X[:, 1] > 0, "clay", "sand")
     table.loc[::9, "soil"] = None
@@ -291,7 +291,7 @@ def test_float32_stays_float32_and_agrees(rng):
 def test_no_missingness_pattern_gives_nan():
     """10,000 random patterns: as rows to predict, and 200 of them as data to fit."""
     rng = np.random.default_rng(5)
-    X, y = world(rng, 500, holes=0.3)
+    X, y = world(rng, 500, missing=0.3)
     model = MaxentClassifier(features="lqpht", knots=8).fit(X, y)
     patterns = rng.normal(size=(10_000, 3))
     patterns[rng.random(patterns.shape) < rng.random((10_000, 1))] = np.nan

@@ -27,8 +27,8 @@ KNOTS = {
 def values(knots, rng, n=150):
     """Inside, at the knots and at the ends, and missing."""
     inside = rng.uniform(knots[0], knots[-1], n)
-    holes = np.full(10, np.nan)
-    return rng.permutation(np.concatenate([inside, rng.choice(knots, 60), knots[[0, -1]], holes]))
+    missing = np.full(10, np.nan)
+    return rng.permutation(np.concatenate([inside, rng.choice(knots, 60), knots[[0, -1]], missing]))
 
 
 @pytest.mark.parametrize("kind", KNOTS)

@@ -85,17 +85,17 @@ def test_width_0_is_filling_in_the_labelled_mean():
         y = np.where(rng.random(80) < 0.3, 1.0, np.nan)
         y[:6] = 1.0
         X[rng.random(X.shape) < 0.3] = np.nan
-        holes = MaxentClassifier(features="l", knots_at="uniform", width_scale=0.0, tol=1e-12).fit(
-            X, y
-        )
+        missing = MaxentClassifier(
+            features="l", knots_at="uniform", width_scale=0.0, tol=1e-12
+        ).fit(X, y)
         mean = np.nanmean(X[y == 1], axis=0)
         full = np.where(np.isnan(X), mean, X)
         filled = MaxentClassifier(features="l", knots_at="uniform", width_scale=0.0, tol=1e-12).fit(
             full, y
         )
-        assert holes.report_.proves == "gradient norm"
+        assert missing.report_.proves == "gradient norm"
         np.testing.assert_allclose(
-            holes.density_ratio(X), filled.density_ratio(full), rtol=1e-10, atol=0
+            missing.density_ratio(X), filled.density_ratio(full), rtol=1e-10, atol=0
         )
 
 

@@ -8,7 +8,7 @@ from scarce import MaxentClassifier
 from scarce.engine.memory import ArrayRows
 from scarce.errors import DataError, UsageError
 from scarce.maxent.fit import FitSettings, prepare
-from scarce.maxent.widths import WIDTHS, LabelledRows, checked_widths, choose_width, make_folds
+from scarce.maxent.widths import WIDTHS, LabelledRows, choose_width, make_folds
 from tests.problems import refused
 
 # --- folds ----------------------------------------------------------------------------------------
@@ -143,9 +143,9 @@ def test_folds_that_leave_nothing(labels):
     ones = np.flatnonzero(labels == 1)
     with refused("fold-without-class", DataError, fold=2, folds=2, rows=7):
         held_out(labels, [([], ones[:2]), ([], ones)])
-    nobody = np.flatnonzero(np.isnan(labels))
+    unlabelled = np.flatnonzero(np.isnan(labels))
     with refused("no-labels-held-out", DataError, rows=19):
-        held_out(labels, [([], nobody)])
+        held_out(labels, [([], unlabelled)])
     with refused("no-labels-held-out", DataError, rows=1):
         held_out(np.array([0.0, np.nan]), 5)
     with refused("integer-range", UsageError, argument="cv", value=1):
@@ -153,20 +153,18 @@ def test_folds_that_leave_nothing(labels):
 
 
 def test_folds_without_labelled_rows_are_left_out(labels):
-    nobody = np.flatnonzero(np.isnan(labels))
+    unlabelled = np.flatnonzero(np.isnan(labels))
     some = np.flatnonzero(labels == 0)[:3]
-    assert len(held_out(labels, [([], nobody), ([], some)])) == 1
+    assert len(held_out(labels, [([], unlabelled), ([], some)])) == 1
 
 
 def test_widths_to_choose_from():
-    assert checked_widths(None) is WIDTHS
     assert len(WIDTHS) == 20
     assert (WIDTHS[0], WIDTHS[-1]) == pytest.approx((5.0, 0.25))
-    assert checked_widths([1, np.float32(2)]) == (1.0, 2.0)
-    assert checked_widths(np.array([0.5])) == (0.5,)
+    X, y = data(np.random.default_rng(0))[:2]
     for wrong in ([], [0.0], [-1.0], [1.0, np.inf], [np.nan], 3.0, ["a"]):
         with refused("invalid-parameter", UsageError, argument="width_scales"):
-            checked_widths(wrong)
+            MaxentClassifier(width_scale="auto", width_scales=wrong).fit(X, y)
 
 
 # --- scores ---------------------------------------------------------------------------------------

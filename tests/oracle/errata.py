@@ -52,7 +52,7 @@ class Rows(NamedTuple):
 
 
 def small_problem(missing=0.0, width_scale=WIDTH_SCALE):
-    """Labels prefer high values of the first feature; `missing` is the share of holes."""
+    """Labels prefer high values of the first feature; `missing` is the share of missing values."""
     rng = np.random.default_rng(3)
     n, n_labelled = 60, 15
     F = rng.random((n, 3))
@@ -294,7 +294,7 @@ def _feasible(rows, kept):
 
 
 def equation_18():
-    """Mean of the first feature, holes filled with 0.7: directly, as printed, and with shares."""
+    """Mean of the first feature, missing values filled with 0.7: directly, printed, with shares."""
     rows = small_problem(missing=0.3)
     p, seen = rows.fit()["prob"], rows.seen[:, 0]
     filled = np.where(seen, rows.F[:, 0], 0.7)
@@ -308,8 +308,8 @@ def equation_18():
     }
 
 
-def labelled_mean_for_holes():
-    """Largest change of a row's probability when holes are filled with the labelled mean (4.3).
+def labelled_mean_for_missing_values():
+    """Largest change of a row's probability with the labelled mean for missing values (4.3).
 
     In units of an even share, 1 / n, at width 0 and at half a standard error.
     """
@@ -350,7 +350,7 @@ ERRATA = (
     theorem_4,
     labelled_rows_in_the_pool,
     equation_18,
-    labelled_mean_for_holes,
+    labelled_mean_for_missing_values,
     algorithm_1_rises,
 )
 

@@ -97,7 +97,7 @@ def test_equation_18_weighs_by_the_shares_of_rows():
 
 
 def test_the_labelled_mean_stands_for_a_hole_at_width_0_only():
-    found = errata.labelled_mean_for_holes()
+    found = errata.labelled_mean_for_missing_values()
     assert found["width_0"] < 1e-12
     assert found["width_half"] > 0.1
     quoted = f"at half a standard error up to {found['width_half']:.2f} of a row's even share"

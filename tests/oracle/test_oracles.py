@@ -69,9 +69,9 @@ def test_the_golden_problems_are_of_every_kind():
     assert len(problems) == 200
     assert {p.width_scale for p in problems} == {0.1, 0.3, 1.0, 2.0}
     assert {p.spread for p in problems} == {"labelled", "seen"}
-    holes = np.array([np.isnan(p.X).mean() for p in problems])
-    assert (holes == 0).sum() > 20
-    assert (holes > 0.5).sum() > 20
+    missing = np.array([np.isnan(p.X).mean() for p in problems])
+    assert (missing == 0).sum() > 20
+    assert (missing > 0.5).sum() > 20
     never = [np.isnan(boxes(p)[1][1]).any() for p in problems]
     assert 10 < sum(never) < 60
     uniform = [np.ptp(p.background_weight) == 0 for p in problems]
@@ -124,7 +124,7 @@ def test_closed_form_of_one_indicator(hidden):
     w, label = np.full(n, 1 / n), np.zeros(n)
     label[[*range(30), *range(300, 310)]] = 1.0  # target 0.75
     fit = dense.dense_entropy(x[:, None], w, label, np.array([0.05]))
-    ones, zeros, holes = fit["prob"][0], fit["prob"][500], fit["prob"][-1]
+    ones, zeros, missing = fit["prob"][0], fit["prob"][500], fit["prob"][-1]
     n_zeros = 800 - int(n * hidden)
     assert 200 * ones / (200 * ones + n_zeros * zeros) == pytest.approx(0.70, abs=1e-12)
     # exp(coef * (f - target) + width * coef) for f = 1 and 0, against 1 where f is missing.
@@ -132,7 +132,7 @@ def test_closed_form_of_one_indicator(hidden):
     assert fit["coef"][0] == pytest.approx(coef, rel=1e-11)
     assert fit["tilt"][0] == pytest.approx(0.30 * coef, rel=1e-11)
     if hidden:
-        assert np.log(zeros / holes) == pytest.approx(-0.70 * coef, rel=1e-11)
+        assert np.log(zeros / missing) == pytest.approx(-0.70 * coef, rel=1e-11)
 
 
 def test_without_slack_a_missing_value_is_the_labelled_mean():

@@ -12,7 +12,7 @@ features, up to boxes. Of all distributions that fit, the least committed is tak
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,6 +27,7 @@ from scarce.checks import (
     Constraint,
     Kind,
     Number,
+    NumberList,
     Word,
     check_parameters,
     read_weight,
@@ -85,7 +86,7 @@ from scarce.maxent.shares import (
     within_bounds,
 )
 from scarce.maxent.solver import InfeasibleBoxes
-from scarce.maxent.widths import Folds, LabelledRows, checked_widths, choose_width, make_folds
+from scarce.maxent.widths import WIDTHS, Folds, LabelledRows, choose_width, make_folds
 from scarce.results import FitReport
 
 FLOATS = [np.float64, np.float32]
@@ -223,6 +224,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _allowed: ClassVar[dict[str, list[Constraint]]] = {
         "objective": [Word("entropy", "robust")],
         "width_scale": [Number(0), Word("auto")],
+        "width_scales": [NumberList(0, open_low=True), NONE],
         "spread": [Word("shrunk", "labelled", "seen")],
         "widths": [Word("spread", "maxent")],
         "weighting": [Word("entropy", "default")],
@@ -242,7 +244,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         default_prevalence: Prevalence | str = "auto",
         features: str | Sequence[Any] = "auto",
         width_scale: float | str = 1.0,
-        width_scales: Iterable[float] | None = None,
+        width_scales: Sequence[float] | None = None,
         spread: str = "shrunk",
         widths: str = "spread",
         weighting: str = "entropy",
@@ -338,7 +340,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 said += more
                 self.selection_ = choose_width(
                     data,
-                    checked_widths(self.width_scales),
+                    WIDTHS if self.width_scales is None else self.width_scales,
                     folds,
                     robust=robust,
                     engine=self.engine,

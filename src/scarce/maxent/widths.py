@@ -12,7 +12,7 @@ splitter of your own, or the score favours boxes that are too narrow.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import is_number, read_seed
+from scarce.checks import read_seed
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine, Progress, many
 from scarce.engine.folds import RowGroups, deal_folds, given_groups, row_groups
@@ -356,21 +356,3 @@ def _dealt(
     for row in np.flatnonzero(used):
         held[fold[row]][labelled.position[row]] = True
     return held, found.remarks()
-
-
-def checked_widths(given: Iterable[float] | None) -> tuple[float, ...]:
-    """Return the widths to choose from."""
-    if given is None:
-        return WIDTHS
-    try:
-        widths = tuple(given)
-    except TypeError:
-        widths = ()
-    if not widths or not all(is_number(width) and 0 < width < np.inf for width in widths):
-        raise UsageError(
-            "{argument} must be a list of numbers above 0, at least one; got {value!r}.",
-            code="invalid-parameter",
-            argument=Argument("width_scales"),
-            value=given,
-        )
-    return tuple(float(width) for width in widths)
