@@ -139,6 +139,23 @@ class Problem(str):
         """Return the sentence as a surface says it."""
         return _render(self.text, self.remedy, self.fields, speaker)
 
+    def amended(
+        self, before: str = "", *, remedy: str | Sequence[str] | None = None, **fields: Any
+    ) -> Problem:
+        """Return the same problem with words before it, or with other remedies.
+
+        Examples
+        --------
+        >>> Problem("No rows.", code="no-rows").amended("{file}: ", file="a.csv")
+        'a.csv: No rows.'
+        """
+        parts = (self.text, *self.remedy)
+        if fields and not self.fields:  # taken as they stand until now
+            parts = tuple(part.replace("{", "{{").replace("}", "}}") for part in parts)
+        kept = parts[1:] if remedy is None else (remedy,) if isinstance(remedy, str) else remedy
+        given = {**self.fields, **fields}
+        return Problem(before + parts[0], code=self.code, remedy=kept, **given)
+
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
         return (self.text,), {"code": self.code, "remedy": self.remedy, **self.fields}
 
@@ -203,6 +220,12 @@ class ScarceError(Exception):
     def fields(self) -> Mapping[str, Any]:
         """What was seen, by name."""
         return self.problem.fields
+
+    def amended(
+        self, before: str = "", *, remedy: str | Sequence[str] | None = None, **fields: Any
+    ) -> Self:
+        """Return the same error with words before its sentence, or with other remedies."""
+        return type(self)(self.problem.amended(before, remedy=remedy, **fields))
 
 
 class UsageError(ScarceError, ValueError):

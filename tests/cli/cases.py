@@ -363,7 +363,7 @@ def _complaints(case: Case, code: int, out: bytes, err: str, folder: Path) -> It
 
 def of_words(message: str) -> Iterator[str]:
     """Complain of a message that a person in a hurry cannot act on."""
-    said = message.removeprefix("scarce: ")
+    said = re.sub(r" \[[a-z0-9-]+\]$", "", message.removeprefix("scarce: "))
     if not said or said == message:
         yield "no sentence on stderr"
     elif len(said) > 900:

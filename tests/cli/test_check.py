@@ -242,7 +242,7 @@ def test_groups_reach_recall_where_every_row_has_a_label(tmp_path, data, rng):
     assert close(found, at_threshold(data["fraud"], data["prob"], 0.2, groups=card).recall)
     label = pa.array([None if row < 9 else int(y) for row, y in enumerate(data["fraud"])])
     pacsv.write_csv(pa.table({**data, "fraud": label, "card": card}), path)
-    assert "--groups is for rows that all have a label" in refused(2, path, *flags)
+    assert "[argument-conflict]" in refused(2, path, *flags)
 
 
 def test_an_audit_reaches_recall(tmp_path, trial, rng):
@@ -268,7 +268,7 @@ def test_no_worse_than_what_is_in_use(models):
     assert close(found[f"log loss beyond {old}"], ours)
     assert ours.high < 0
     checks(old, test, "--label", "fraud", "--against", new, "--max-worse", 0, code=4)
-    assert "judged itself" in refused(
+    assert "[same-model]" in refused(
         2, new, test, "--label", "fraud", "--against", new, "--max-worse", 0
     )
 
@@ -277,7 +277,7 @@ def test_against_a_column(table, data):
     found = checks(table, "--label", "fraud", "--against", "old", "--max-worse", 0.5)
     ours = loss_difference(data["fraud"], data["prob"], data["old"])
     assert close(found["log loss beyond old"], ours)
-    assert "Did you mean 'old'" in refused(
+    assert "[unknown-column]" in refused(
         3, table, "--label", "fraud", "--against", "olt", "--max-worse", 1
     )
 
@@ -289,7 +289,7 @@ def test_a_gate_on_training_rows_is_refused(tmp_path, models):
     said = refused(
         3, folder / "known.scarce", folder / "test.csv", "--label", "fraud", "--max-log-loss", 1
     )
-    assert "learnt from" in said
+    assert "[training-rows]" in said
 
 
 def test_each_of_several_classes_must_hold(tmp_path, rng):
@@ -300,7 +300,7 @@ def test_each_of_several_classes_must_hold(tmp_path, rng):
     pacsv.write_csv(pa.table({"kind": np.array(list("abc"))[y], **columns}), path)
     found = checks(path, "--label", "kind", "--min-auc", 0.99, code=4)
     assert {"AUC of a", "AUC of b", "AUC of c"} <= set(found)
-    assert "two classes apart" in refused(
+    assert "[two-classes-needed]" in refused(
         3, path, "--label", "kind", "--score", "prob_a", "--threshold", 0.5, "--min-recall", 0.1
     )
 
@@ -367,18 +367,18 @@ def test_empty_files_are_bad_data_not_a_failed_check(tmp_path, text):
     ("flags", "said"),
     [
         ([], "no bound to check"),
-        (["--max-log-loss", "nan"], "--max-log-loss nan: give a finite number"),
-        (["--min-auc", 80], "between 0 and 1, so that the bound decides nothing. 80 % is 0.8."),
+        (["--max-log-loss", "nan"], "[bound-value]"),
+        (["--min-auc", 80], "[bound-value]"),
         (["--min-recall", -1, "--threshold", 1], "between 0 and 1"),
         (["--max-log-loss", -1], "at least 0"),
         (["--min-skill", 1.5], "at most 1"),
         (["--max-cost", 1], "--max-cost needs costs"),
-        (["--max-brier", 1, "--false-alarm", 1, "--miss", 2], "add --max-cost"),
+        (["--max-brier", 1, "--false-alarm", 1, "--miss", 2], "[unused-argument]"),
         (["--min-recall", 0.5], "--min-recall needs --threshold"),
-        (["--max-brier", 1, "--threshold", 1], "no bound on what it finds"),
-        (["--min-recall", 0.5, "--threshold", "inf"], "--threshold 'inf' is not a score"),
+        (["--max-brier", 1, "--threshold", 1], "[unused-argument]"),
+        (["--min-recall", 0.5, "--threshold", "inf"], "[threshold-value]"),
         (["--max-worse", 0], "--max-worse needs"),
-        (["--max-brier", 1, "--against", "old"], "add --max-worse 0"),
+        (["--max-brier", 1, "--against", "old"], "[unused-argument]"),
     ],
 )
 def test_flags_that_cannot_work_are_said_before_anything_is_read(tmp_path, flags, said):
@@ -392,7 +392,7 @@ def test_bounds_from_the_folder_of_the_job(table, monkeypatch):
     assert run("p.csv").exit_code == 4
     assert run("p.csv", "--max-log-loss", "9").exit_code == 0
     settings.write_text('[scarce]\nlabel = "fraud"\n[check]\nmax-log-los = 0.001\n')
-    assert "max-log-loss" in refused(3, "p.csv")
+    assert "[settings-key]" in refused(3, "p.csv")
 
 
 def test_dry_run(tmp_path):
@@ -469,9 +469,9 @@ def test_a_list_beside_bounds_on_probabilities(audited, tmp_path, trial):
     assert close(found["log loss"], evaluate_prob(trial.y_true[known], prob[known]).log_loss)
     assert any("--audit count for recall" in said for said in found[""]["remarks"])
     said = refused(2, folder / "s.csv", *SCORED, "--min-recall", 0.1, *lists, "--weight", "week")
-    assert "--weight is for rows that all have a label, and --audit" in said
+    assert "[argument-conflict]" in said
     said = refused(2, folder / "s.csv", "--label", "label", "--max-log-loss", 1, *lists)
-    assert "--audit is given and no bound on what it finds" in said
+    assert "[unused-argument]" in said
 
 
 def test_a_model_s_probabilities_are_written_before_a_list_is_joined(audited, table):
@@ -480,7 +480,7 @@ def test_a_model_s_probabilities_are_written_before_a_list_is_joined(audited, ta
         "--min-recall", 0, "--audit", audited[0] / "todo.csv",
     )  # fmt: skip
     assert "m.scarce" in said
-    assert "--out p.csv, and check that" in said
+    assert "[argument-conflict]" in said
 
 
 # --- why something is not known -------------------------------------------------------------------
@@ -520,5 +520,5 @@ def test_advice_is_in_flags(scores, trial, tmp_path):
 def test_what_is_in_use_is_named_with_its_own_flag(table):
     said = refused(3, table, "--label", "fraud", "--against", "prbo", "--max-worse", 0)
     assert "--against prbo: " in said
-    assert "Did you mean 'prob'?" in said
+    assert "[unknown-column]" in said
     assert "--prob" not in said

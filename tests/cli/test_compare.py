@@ -251,7 +251,7 @@ def test_words_as_labels_and_several_classes(tmp_path, rng):
     assert found["evaluations"]["bayes"]["log_loss"]["value"] < 0.5
     constant = found["evaluations"]["constant"]["log_loss"]["value"]
     assert constant == pytest.approx(np.log(3), abs=0.05)
-    assert "take --models bayes,maxent" in refused(
+    assert "[two-classes-needed]" in refused(
         3, path, "--label", "kind", "--models", "bayes,rare"
     ).replace("Take", "take")
     two = figures(
@@ -362,11 +362,13 @@ def test_a_model_that_is_off_on_average_is_named(files):
 def test_flags_that_exclude_each_other(tmp_path, table, files):
     folder = files[0]
     model = folder / "good.scarce"
-    assert "--label is not given" in refused(2, table)
+    assert "[no-label-column]" in refused(2, table)
     assert "The data come first" in refused(2, model, table, "--label", "fraud")
-    assert "side by side" in refused(2, table, model, "--label", "fraud", "--models", "bayes")
+    assert "[argument-conflict]" in refused(
+        2, table, model, "--label", "fraud", "--models", "bayes"
+    )
     assert "--drop is for fits" in refused(2, table, model, "--label", "fraud", "--drop", "a")
-    assert "write them to a file" in refused(2, "-", "--label", "fraud", "--models", "bayes")
+    assert "[read-twice]" in refused(2, "-", "--label", "fraud", "--models", "bayes")
     assert "--weight" in refused(2, table, "--label", "fraud", "--inclusion", "p")
     assert "Did you mean 'bayes'" in refused(2, table, "--label", "fraud", "--models", "bayer")
     assert "no parameter 'rigde'. Did you mean 'ridge'" in refused(
@@ -384,7 +386,7 @@ def test_columns_that_are_not_there(table):
     ("text", "said"),
     [
         ("", "t.csv"),
-        ("a,fraud\n", "no rows"),
+        ("a,fraud\n", "[no-rows]"),
         ("a,fraud\n1,0\n2,0\n3,0\n", "are of one class"),
         ("a,fraud\n" + "1,0\n" * 9 + "2,1\n3,1\n", "rarest class has 2 rows"),
         ("a,fraud\n" + "1,0\n" * 9 + "2,1\n", "Label more of it."),

@@ -238,7 +238,7 @@ def test_labels_in_words_and_codes(folder: Path, week: Week):
     assert (shown.exit_code, "--unlabelled -1" in shown.stderr) == (3, True)
     shown = run("w.csv", *flags, "--label", "week")
     assert shown.exit_code == 3
-    assert "3 classes (1, 2, 3)" in shown.stderr
+    assert "[two-classes-needed]" in shown.stderr
 
 
 def test_no_label_at_all_says_what_to_do_first(folder: Path, week: Week):
@@ -365,14 +365,14 @@ def test_a_dry_run_reads_columns_only(folder: Path):
     [
         (("--score", "scor", *BASE[2:]), 3, "Did you mean 'score'?"),
         (("--score", "score", "--label", "labl", *BASE[4:]), 3, "Name it with --label."),
-        (("--score", "score", *BASE[4:]), 2, "Name the column with --label."),
-        ((*BASE[:4], "--threshold", "high"), 2, "--threshold 'high' is not a score"),
-        ((*BASE, "--threshold", "3"), 2, "use --also"),
-        ((*BASE[:4], "--threshold", "1=2.5"), 2, "name their column with --batch"),
-        ((*BASE[:4], "--threshold", "1=2.5", "--batch", "week"), 2, "no value for batch 2"),
-        ((*BASE, "--id", "id"), 2, "give that too"),
-        ((*BASE, "--inclusion", "score"), 2, "--score and --inclusion both name 'score'"),
-        ((*BASE, "--audit", "a.csv", "--inclusion", "week"), 2, "give one of them"),
+        (("--score", "score", *BASE[4:]), 2, "[no-label-column]"),
+        ((*BASE[:4], "--threshold", "high"), 2, "[threshold-value]"),
+        ((*BASE, "--threshold", "3"), 2, "[several-thresholds]"),
+        ((*BASE[:4], "--threshold", "1=2.5"), 2, "[threshold-per-batch]"),
+        ((*BASE[:4], "--threshold", "1=2.5", "--batch", "week"), 2, "[threshold-per-batch]"),
+        ((*BASE, "--id", "id"), 2, "[unused-argument]"),
+        ((*BASE, "--inclusion", "score"), 2, "[same-column]"),
+        ((*BASE, "--audit", "a.csv", "--inclusion", "week"), 2, "[argument-conflict]"),
         ((*BASE, "--audit", "a.csv"), 3, "There is no file a.csv"),
         ((*BASE, "--auc", "1.5"), 2, "[auc-range]"),
         ((*BASE, "--inclusion", "week"), 3, "[inclusion-range]"),
@@ -391,7 +391,7 @@ def test_rows_without_a_batch_or_a_score(folder: Path, week: Week):
     cells = text[5].split(",")
     Path("a.csv").write_text("\n".join([*text[:5], ",".join([*cells[:3], ""]), *text[6:]]))
     shown = run("a.csv", *BASE, "--batch", "week")
-    assert (shown.exit_code, "1 row belongs to no batch" in shown.stderr) == (3, True)
+    assert (shown.exit_code, "[missing-batch]" in shown.stderr) == (3, True)
 
 
 # --- cells that are no numbers, and columns that hold none ----------------------------------------
@@ -410,11 +410,11 @@ def spoiled(week: Week, line: int, cell: str, *, path: str = "bad.csv", column: 
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("n.a.", "'n.a.' in line 6 is not a number. If it means missing, pass --missing n.a.; "),
-        ('"2,5"', "in line 6 is not a number. If the comma is decimal, pass --decimal ,"),
-        ("score", "in line 6 is not a number. It is the column's name: a second header, "),
-        ("", "the score in line 6 is missing, and such a row cannot be ranked."),
-        ("inf", "the score in line 6 is inf, and such a row cannot be ranked."),
+        ("n.a.", "--missing n.a."),
+        ('"2,5"', "--decimal ,"),
+        ("score", "'score' in line 6"),
+        ("", " in line 6 is missing"),
+        ("inf", " in line 6 is inf"),
     ],
 )
 def test_a_cell_that_is_no_score_is_named_with_its_line(
@@ -423,13 +423,10 @@ def test_a_cell_that_is_no_score_is_named_with_its_line(
     path = spoiled(week, 6, cell)
     shown = run(str(path), *BASE)
     assert (shown.exit_code, shown.stdout) == (3, "")
-    assert f"bad.csv, column 'score': {words}" in shown.stderr.replace("'score' in", "in").replace(
-        "'2,5' in", "in"
-    )
+    assert words in shown.stderr
     piped = run(*BASE, stdin=path.read_bytes())
     assert piped.exit_code == 3
     assert "standard input, column 'score': " in piped.stderr
-    assert words.partition("If")[2][:12] in piped.stderr
 
 
 @pytest.mark.parametrize(("score_at", "other_at", "named"), [(6, 9, "score"), (9, 6, "week")])
@@ -533,15 +530,15 @@ def test_true_and_false_come_back_from_a_list(tmp_path, monkeypatch, week, kind,
     Path("todo.csv").write_text(Path("todo.csv").read_text().replace(f",{words[0]},", ",perhaps,"))
     shown = run(f"scores.{kind}", *BASE, "--audit", "todo.csv", *by)
     assert shown.exit_code == 3
-    assert "todo.csv was filled in with 'perhaps', and column 'label'" in shown.stderr
-    assert shown.stderr.count("filled in with") == 1
+    assert "[other-labels]" in shown.stderr
+    assert shown.stderr.count("'perhaps'") == 1
 
 
 def test_a_position_that_no_table_has_is_refused(folder: Path):
     Path("todo.csv").write_text("row,score,label,inclusion\n1.4e152,1,0,0.5\n")
     shown = run("scores.csv", *BASE, "--audit", "todo.csv")
     assert shown.exit_code == 3
-    assert "line 2 holds no position" in shown.stderr
+    assert "[row-number]" in shown.stderr
 
 
 def test_three_signs_are_read_in_one_of_two_ways(folder: Path, week: Week):
@@ -562,7 +559,7 @@ def test_three_signs_are_read_in_one_of_two_ways(folder: Path, week: Week):
 def test_families_belong_to_the_mixture_and_are_known(folder: Path):
     shown = run("scores.csv", *BASE, "--background", "gamma")
     assert shown.exit_code == 2
-    assert "--background is a family of the mixture" in shown.stderr
+    assert "[unused-argument]" in shown.stderr
     shown = run("scores.csv", *BASE, "--method", "mixture", "--background", "gama")
     assert shown.exit_code == 2
     assert "[unknown-word]" in shown.stderr

@@ -272,7 +272,7 @@ def test_a_model_reads_its_labels_as_it_learnt_them(tmp_path, rng):
     again = figures(path, test, "--label", "coded", "--positive", "1")
     assert again["figures"] == found["figures"]
     other = write(tmp_path / "o.csv", a=X[:4, 0], end=["yes", "no", "yes", "no"])
-    assert "the event of the model m.scarce is bad" in refused(3, path, other, "--label", "end")
+    assert "[unknown-label]" in refused(3, path, other, "--label", "end")
     strange = write(tmp_path / "s.csv", a=X[:4, 0], end=["bad", "good", "ugly", "good"])
     assert "ugly" in refused(3, path, strange, "--label", "end")
 
@@ -301,10 +301,9 @@ def word_model(tmp_path, rng):
 def test_an_event_that_is_not_the_models_is_refused(tmp_path, word_model, flags, typed):
     third = "never" if "never" in flags else "good"
     test = write(tmp_path / "t.csv", a=[0.1, 0.2, 2.0], end=["good", third, "bad"])
-    assert refused(2, word_model, test, "--label", "end", *flags) == (
-        f"scarce: {typed}: the event of the model m.scarce is bad, and its probabilities are of "
-        f"that. Leave {typed.split()[0]} out.\n"
-    )
+    said = refused(2, word_model, test, "--label", "end", *flags)
+    assert said.startswith(f"scarce: {typed}: ")
+    assert said.endswith(" [event-mismatch]\n")
 
 
 @pytest.mark.parametrize(
@@ -322,7 +321,8 @@ def test_an_event_that_is_not_the_models_is_refused(tmp_path, word_model, flags,
 def test_other_words_than_the_models_get_their_flag(tmp_path, word_model, column, holds, flag):
     test = write(tmp_path / "t.parquet", a=np.arange(float(len(column))), end=column)
     said = refused(3, word_model, test, "--label", "end")
-    assert f"'end' holds {holds}, and the event of the model m.scarce is bad: name what" in said
+    assert f" {holds}, " in said
+    assert "[unknown-label]" in said
     assert flag in said
     if "," not in flag:  # what is proposed can be pasted
         pasted = flag.split(" or ")[0].replace("'", "").split(" ", 1)
@@ -339,7 +339,7 @@ def test_what_the_model_left_aside_is_a_label_when_a_flag_says_so(tmp_path, rng)
     said = refused(3, *flags)  # what nobody looked at in training may have been looked at here
     assert "--unlabelled -1" in said
     assert "--negative -1" in said
-    assert "says of none of its 3 rows" in refused(3, *flags, "--unlabelled", "-1")
+    assert "[no-labels]" in refused(3, *flags, "--unlabelled", "-1")
     assert "says of none" not in run(*flags, "--negative", "-1").output
 
 
@@ -378,13 +378,13 @@ def test_several_classes_whatever_the_order_of_the_columns(tmp_path, rng):
     shown = run(path, "--label", "kind").stdout
     assert "calibration loss of cat" in shown
     assert "Brier score (half the sum)" in shown
-    assert "1 together" in refused(
+    assert "[prob-sum]" in refused(
         3, path, "--label", "kind", "--prob", "prob_ant", "--prob", "prob_bee"
     )
     wide = write(tmp_path / "w.csv", kind=names[y], prob=prob[:, 0])
     assert "has 3 classes" in refused(3, wide, "--label", "kind")
     short = write(tmp_path / "s.csv", kind=names[y], prob_ant=prob[:, 0], prob_bee=1 - prob[:, 0])
-    assert "are cat, and no column" in refused(3, short, "--label", "kind")
+    assert "[unknown-class]" in refused(3, short, "--label", "kind")
 
 
 # --- odd but honest data --------------------------------------------------------------------------
@@ -538,10 +538,10 @@ def test_a_threshold_is_judged_too(table, data, tmp_path):
         prob_b=[0.3] * 3,
         prob_c=[0.2] * 3,
     )
-    assert "two classes" in refused(3, kinds, "--label", "kind", "--threshold", 0.2)
+    assert "[two-classes-needed]" in refused(3, kinds, "--label", "kind", "--threshold", 0.2)
     for far in ("30", "-0.1", "nan"):
         told = refused(2, table, "--label", "fraud", "--threshold", far)
-        assert f"--threshold {far} is no probability" in told
+        assert f"got {far}" in told
 
 
 def test_points_are_not_percent(table):
@@ -578,14 +578,14 @@ def test_text_in_other_forms(tmp_path, data):
 
 def test_usage_errors_come_before_any_reading(table, model, tmp_path):
     nowhere = tmp_path / "nowhere.csv"
-    assert "--label is not given" in refused(2, nowhere)
+    assert "[no-label-column]" in refused(2, nowhere)
     assert "The model comes first" in refused(2, table, model, "--label", "fraud")
-    assert "name the table" in refused(2, model, "--label", "fraud")
+    assert "[file-count]" in refused(2, model, "--label", "fraud")
     assert "3 files" in refused(2, model, table, table, "--label", "fraud")
     assert "Leave one of the two out" in refused(
         2, model, table, "--label", "fraud", "--prob", "prob"
     )
-    assert "--false-alarm is not given" in refused(2, nowhere, "--label", "y", "--miss", "4")
+    assert "[missing-cost]" in refused(2, nowhere, "--label", "y", "--miss", "4")
 
 
 def test_columns_that_are_not_there_are_said_with_their_flag(table, model):
@@ -605,7 +605,7 @@ def test_columns_that_are_not_there_are_said_with_their_flag(table, model):
         ({"prob": [0.1, 0.2], "w": [1.0, -1.0]}, ["--weight", "w"], "-1 at row 1"),
         ({"prob": [0.1, 0.2], "w": [0.0, 0.0]}, ["--weight", "w"], "all weights are 0"),
         ({"prob": [0.1, 0.2], "g": ["a", None]}, ["--groups", "g"], "no value at row 1"),
-        ({"prob": [0.1, 0.2], "g": ["a", "a"]}, ["--groups", "g"], "one group"),
+        ({"prob": [0.1, 0.2], "g": ["a", "a"]}, ["--groups", "g"], "[one-group]"),
         ({"prob": ["a", "b"]}, [], "prob"),
     ],
 )
@@ -622,11 +622,11 @@ def test_bad_values_are_named_by_file_and_row(tmp_path, columns, flags, said):
         ("prob,fraud\n0.1,0\n\n0.2x,1\n", [], "column 'prob': '0.2x' in line 4 is not a number."),
         ("prob,fraud\n0.1,0\n0.2x,1\n", [], "pass --missing 0.2x;"),
         ("prob,fraud\n0.1,0\n,1\n", [], "the probability in line 3 is missing"),
-        ("prob,fraud\n0.1,0\n1.5,1\n", [], "1.5 in line 3 is no probability"),
+        ("prob,fraud\n0.1,0\n1.5,1\n", [], "[prob-range]"),
         ("prob,fraud,w\n0.1,0,1\n0.2,1,q\n", ["--weight", "w"], "column 'w': 'q' in line 3"),
         ("prob,fraud,w\n0.1,0,1\n0.2,1,-1\n", ["--weight", "w"], "-1 in line 3"),
         ("prob,fraud,g\n0.1,0,a\n0.2,1,\n", ["--groups", "g"], "no value in line 3"),
-        ("prob_0,prob_1,fraud\n0.5,0.5,0\n0.5,0.1,1\n", [], "sum to 0.6 in line 3"),
+        ("prob_0,prob_1,fraud\n0.5,0.5,0\n0.5,0.1,1\n", [], "[prob-sum]"),
         ("prob,fraud\n0.1,0\n20%,1\n", [], "Percentages are not read"),
         ('prob,fraud\n0.1,0\n"1,000.5",1\n', [], "Marks between thousands"),
     ],
@@ -666,7 +666,7 @@ def test_a_label_is_needed_and_not_left_out(tmp_path, model, flags):
     path = write(tmp_path / "p.csv", a=[0.1, 0.2, 0.3], b=[1.0, 2, 3], prob=[0.1] * 3, fraud=empty)
     for files in ([path], [model, path]):
         said = refused(3, *files, "--label", "fraud", *flags)
-        assert "'fraud' (--label) says of none of its 3 rows what happened" in said
+        assert "[no-labels]" in said
         assert "leave" not in said
         assert ("--unlabelled" in said) == ("--unlabelled" in flags)
 

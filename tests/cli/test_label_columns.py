@@ -53,7 +53,7 @@ def test_of_two_columns_that_of_the_event_stands_last(tmp_path, monkeypatch):
     words = ["evaluate", "p.csv", "--label", "y", "--positive", "yes"]
     done = CliRunner().invoke(scarce, [*words, "--prob", "prob_*"])
     assert done.exit_code == 3
-    assert "Name them with that of the event last: --prob prob_no --prob prob_yes" in done.stderr
+    assert "[event-mismatch]" in done.stderr
     done = CliRunner().invoke(scarce, [*words, "--prob", "prob_no", "--prob", "prob_yes"])
     assert done.exit_code == 0, done.output
 
@@ -72,4 +72,4 @@ def test_two_models_of_different_events_are_not_set_against_each_other(tmp_path,
     words = ["check", "m1.scarce", "new.csv", "--label", "y", "--max-worse", "0.01"]
     done = CliRunner().invoke(scarce, [*words, "--against", "m0.scarce"])
     assert done.exit_code == 3, done.output
-    assert "do not speak of the same event" in done.stderr
+    assert "[class-mismatch]" in done.stderr

@@ -90,7 +90,7 @@ def test_many_changed_columns_are_shortened(tmp_path, rng):
     done = CliRunner().invoke(scarce, [str(tmp_path / w) if "." in w else w for w in line])
     said = [words for words in done.stderr.splitlines() if "warning" in words]
     assert len(said) == 11
-    assert "15 more columns are not like those of training ('c10', 'c11', 'c12', ...)" in said[-1]
+    assert "[columns-changed]" in said[-1]
 
 
 def test_two_models_over_one_table_say_it_once(folder):

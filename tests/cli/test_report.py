@@ -386,7 +386,7 @@ def test_a_dry_run_writes_nothing(here):
     [
         (["p.csv", "--label", "fraud"], 2, "--out report.html"),
         (["p.csv", "--label", "fraud", "--out", "-"], 2, "--out report.html"),
-        (["p.csv", "--label", "fraud", "--out", "r.csv"], 2, "the page is HTML"),
+        (["p.csv", "--label", "fraud", "--out", "r.csv"], 2, "[unknown-file-type]"),
         (["p.csv", "--out", "r.html"], 2, "--label"),
         (["p.csv", "--label", "frud", "--out", "r.html"], 3, "Did you mean 'fraud'?"),
         (["p.csv", "--label", "fraud", "--prob", "pro", "--out", "r.html"], 3, "'prob'"),

@@ -1,7 +1,13 @@
-"""A list of rows to check, as a file: what was drawn, and what has a person filled in since?
+"""Audit lists: rows to label, written by `scarce label` and read back with --audit.
 
-Understands what spreadsheets do to text on its way. What each row stands for when there are several
-lists is computed in missed/lists.py.
+    scores.csv --label--> todo.csv --completed by a person--> estimate scores.csv --audit todo.csv
+
+    1 / inclusion = w_j / inclusion_j + w_(j+1) + ... + w_K     (a row sampled by list j of K)
+
+A list knows its rows by their number (`row`, from 0) or by a column of identifiers (--id). Where it
+holds scores they are compared with the table; what does not fit is refused. Several lists are
+weighted by the number of sampled rows that were labelled; each is assumed to be drawn after the
+earlier ones were completed. Understands what spreadsheets do to text.
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scarce.cli.bad_cells import shown, told
+from scarce.cli.flags import warn
 from scarce.cli.label_columns import FILLED, MANY, TRUTHS, Reading, answers, listed, other_labels
 from scarce.cli.options import typed
 from scarce.cli.output import say
@@ -97,22 +104,40 @@ def read_list(path: Path, asked: ListReading) -> ReadList:
         at = int(strange[0])
         line = _line_of(source, places[at], form)
         raise DataError(
-            f"{where}, column {CHANCE!r}: {chance[at]:g} in line {line:,} is not the probability "
-            f"of a draw, which lies above 0 and up to 1. {AS_WRITTEN}"
+            "{where}, column {chance!r}: the inclusion probability in line {line:,} must be "
+            "above 0 and at most 1, got {value:g}.",
+            code="inclusion-range",
+            where=where,
+            chance=CHANCE,
+            line=line,
+            value=chance[at],
+            as_written=AS_WRITTEN,
+            remedy="{as_written}",
         )
     found: dict[Any, CheckedRow] = {}
     for place, one in enumerate(keys):
         if asked.by is None and not (0 <= one < MOST_ROWS and one == int(one)):
             raise DataError(
-                f"{where}, column {ROW!r}: line {_line_of(source, places[place], form):,} holds no "
-                "position, which is a whole number from 0. Take the list as `scarce label` wrote "
-                "it, or name --id."
+                "{where}, column {row!r}: line {line:,} must hold a row number, an integer >= 0.",
+                code="row-number",
+                where=where,
+                row=ROW,
+                line=_line_of(source, places[place], form),
+                remedy="Use the list as `scarce label` wrote it, or give --id.",
             )
         one = int(one) if asked.by is None else one
         if one in found:
             cure = "Each row is checked once: remove one of the lines."
             lost = lost_digits(one) if asked.by is not None else ""
-            raise DataError(f"{where} lists {key} {one} twice. {lost or cure}")
+            raise DataError(
+                "{where} lists {key} {row} twice.",
+                code="duplicate-rows",
+                where=where,
+                key=key,
+                row=one,
+                cure=lost or cure,
+                remedy="{cure}",
+            )
         found[one] = CheckedRow(
             filled[place], float(chance[place]), float(scores[place]), where, policies[place]
         )
@@ -133,8 +158,12 @@ def _refuse_lost_columns(where: str, names: Sequence[str], asked: ListReading) -
     seen = f"Its columns are: {', '.join(names[:12])}."
     if asked.by is None and ROW not in names:
         raise DataError(
-            f"{where} has no column {ROW!r}, the position of each row. If it was drawn by a "
-            f"column that tells rows apart, name that with --id. {seen}"
+            "{where} has no column {column!r}, the row number. If the list was drawn with --id, "
+            "give that column. {seen}",
+            code="unknown-column",
+            where=where,
+            column=ROW,
+            seen=seen,
         )
     whose = {asked.by: "--id", asked.label: "--label"}
     for name in (asked.by, asked.label):
@@ -143,13 +172,27 @@ def _refuse_lost_columns(where: str, names: Sequence[str], asked: ListReading) -
             alike = [one for one in names if one.strip().lower() == name.strip().lower()]
             cure = f"Rename {alike[0]!r} to {name!r} in the list." if alike else AS_WRITTEN
             raise DataError(
-                f"{where} has no column {name!r} ({whose[name]}), and a list has the same "
-                f"names as its table, {asked.source.where}.{'' if alike else near} {cure} {seen}"
+                "{where} has no column {column!r} ({option}). A list uses the column names of "
+                "its table, {table}.{hint} {cure} {seen}",
+                code="unknown-column",
+                where=where,
+                column=name,
+                option=whose[name],
+                table=asked.source.where,
+                hint="" if alike else near,
+                cure=cure,
+                seen=seen,
             )
     if CHANCE not in names:
         raise DataError(
-            f"{where} has no column {CHANCE!r}, the probability with which each row was "
-            f"drawn, and without it a row cannot be counted for others. {AS_WRITTEN} {seen}"
+            "{where} has no column {column!r}, the probability that each row was sampled. It is "
+            "needed to weight the labels.",
+            code="unknown-column",
+            where=where,
+            column=CHANCE,
+            as_written=AS_WRITTEN,
+            seen=seen,
+            remedy="{as_written} {seen}",
         )
 
 
@@ -210,8 +253,10 @@ def _form_of(path: Path, form: TextForm) -> TextForm:
         encoding = form.encoding
         if encoding.lower() in ("utf-8", "utf8") and not head.startswith(NO_TEXT):
             raise DataError(
-                f"{path} is not written as UTF-8: save the list as UTF-8 (in a spreadsheet: CSV "
-                "UTF-8)."
+                "{path} is not UTF-8.",
+                code="not-utf8",
+                path=path,
+                remedy="Save the list as UTF-8 (in a spreadsheet: CSV UTF-8).",
             ) from None
     line = head.partition(b"\n")[0]
     mark = max(",;\t|", key=lambda one: line.count(one.encode()))
@@ -319,7 +364,7 @@ class AuditLists:
     def explained(self, error: DataError) -> DataError:
         """Return an error about labels that says which of them a list alone has."""
         told = str(error)
-        if FILLED in told:
+        if error.code == "other-labels":
             return error
         for where in dict.fromkeys(entry.source for entry in self.entries):
             words = {entry.label for entry in self.entries if entry.source == where}
@@ -406,12 +451,18 @@ class AuditLists:
                     where = f"Row {start + place:,}"
                     if self.key is not None:
                         where = f"The row with {self.key} {self.keys[at]}"
-                    said = (
-                        f"{where} is labelled {shown(held)} in {self.where} and "
-                        f"{shown(entry.label)} in {entry.source}: only one can be right. Correct "
-                        "the wrong one."
+                    self._complain(
+                        DataError(
+                            "{row} is labelled {one} in {table} and {other} in {list}.",
+                            code="labels-disagree",
+                            row=where,
+                            one=shown(held),
+                            table=self.where,
+                            other=shown(entry.label),
+                            list=entry.source,
+                            remedy="Correct the wrong one.",
+                        )
                     )
-                    self._complain(DataError(said))
             answers = [
                 held if label is None else label for label, held in zip(given, own, strict=True)
             ]
@@ -439,8 +490,14 @@ class AuditLists:
         except (pa.ArrowException, OverflowError, TypeError):
             holds = "true and false" if pa.types.is_boolean(kind) else f"{kind} values"
             raise DataError(
-                f"{entry.source} {FILLED} {shown(label)}, and column {self.label!r} of "
-                f"{self.where} holds {holds}: use the same labels in both."
+                "{list} holds the label {label}, and column {column!r} of {table} holds {holds}.",
+                code="other-labels",
+                list=entry.source,
+                label=shown(label),
+                column=self.label,
+                table=self.where,
+                holds=holds,
+                remedy="Use the same labels in both.",
             ) from None
         return value
 
@@ -463,9 +520,17 @@ class AuditLists:
                 cure += ", or name the column that tells rows apart with --id"
             self._complain(
                 DataError(
-                    f"{entries[at].source} says that {known} of {self.where} scores "
-                    f"{listed[at]:g}, and there it is {own[at]:g}: the list was drawn from other "
-                    f"scores, or their rows have moved. {cure}."
+                    "{list} gives {row} of {table} the score {listed:g}, but the table has "
+                    "{found:g}: the list was drawn from other scores, or the rows were "
+                    "reordered.",
+                    code="scores-changed",
+                    list=entries[at].source,
+                    row=known,
+                    table=self.where,
+                    listed=listed[at],
+                    found=own[at],
+                    cure=cure,
+                    remedy="{cure}.",
                 )
             )
 
@@ -490,17 +555,29 @@ class AuditLists:
                     "in a spreadsheet? Put them back into the list."
                 )
             raise DataError(
-                f"{self.entries[lost[0]].source} asks about {what}{rest}, which {self.where} with "
-                f"its {n_rows:,} rows does not have. {cure}"
+                "{list} names {row}{rest}, which {table} with {n_rows:,} rows does not have.",
+                code="rows-not-found",
+                list=self.entries[lost[0]].source,
+                row=what,
+                rest=rest,
+                table=self.where,
+                n_rows=n_rows,
+                cure=cure,
+                remedy="{cure}",
             )
 
     def _refuse_twice(self, met: Any) -> None:
         twice = [at for at, times in enumerate(met) if times > 1]
         if twice:
             raise DataError(
-                f"--id {self.key}: {self.keys[twice[0]]!r} stands in {int(met[twice[0]])} rows of "
-                f"{self.where}, so that it is not clear which one was checked. Name a column that "
-                "tells rows apart."
+                "--id {column}: {value!r} is in {count} rows of {table}, so it is unclear which "
+                "one was labelled.",
+                code="duplicate-ids",
+                column=self.key,
+                value=self.keys[twice[0]],
+                count=int(met[twice[0]]),
+                table=self.where,
+                remedy="Name a column of unique identifiers.",
             )
 
 
@@ -511,8 +588,12 @@ def _refuse_twice_given(paths: Sequence[Path]) -> None:
             with suppress(OSError):  # read_list says which one is not there
                 if os.path.samefile(path, other):
                     raise UsageError(
-                        f"--audit {path} is the same file as --audit {other}: a list counts once. "
-                        "Leave one out."
+                        "--audit {path} and --audit {other} are the same file, and a list counts "
+                        "once.",
+                        code="same-list",
+                        path=path,
+                        other=other,
+                        remedy="Leave one out.",
                     )
 
 
@@ -601,7 +682,14 @@ def refuse_same(columns: Mapping[str, str | None]) -> None:
     seen: dict[str, str] = {}
     for flag, name in columns.items():
         if name is not None and name in seen:
-            raise UsageError(f"{seen[name]} and {flag} both name {name!r}: each is its own column.")
+            raise UsageError(
+                "{first} and {second} both name the column {column!r}.",
+                code="same-column",
+                first=seen[name],
+                second=flag,
+                column=name,
+                remedy="Name two different columns.",
+            )
         if name is not None:
             seen[name] = flag
 
@@ -625,8 +713,13 @@ def refuse_shared_ids(chosen: Any, parts: Sequence[Any], key: str, where: str) -
     trimmed = pc.utf8_trim_whitespace(chosen.cast(pa.string())).fill_null("")
     if pc.any(pc.equal(trimmed, "")).as_py():
         raise DataError(
-            f"--id {key}: a row that was chosen has none in {where}, so that its answer could not "
-            f"find the way back. {APART}"
+            "--id {column}: a chosen row has no identifier in {where}, so its label could not be "
+            "matched later.",
+            code="missing-id",
+            column=key,
+            where=where,
+            apart=APART,
+            remedy="{apart}",
         )
     if pc.count_distinct(names, mode="all").as_py() == len(names):
         return
@@ -636,13 +729,23 @@ def refuse_shared_ids(chosen: Any, parts: Sequence[Any], key: str, where: str) -
     listed = shared.filter(pc.is_in(shared, value_set=chosen.cast(pa.string()).combine_chunks()))
     if len(listed):
         raise DataError(
-            f"--id {key}: {shown(listed[0].as_py())} stands in several rows of {where}, and its "
-            f"answer could not find the way back to one. {APART}"
+            "--id {column}: {value} is in several rows of {where}, so its label could not be "
+            "matched to one row.",
+            code="duplicate-ids",
+            column=key,
+            value=shown(listed[0].as_py()),
+            where=where,
+            apart=APART,
+            remedy="{apart}",
         )
     if len(shared):
-        number = f"{len(shared):,} values stand" if len(shared) > 1 else "1 value stands"
-        say(
-            f"warning: --id {key}: {number} in several rows of {where}, such as "
-            f"{shown(shared[0].as_py())}. None of them was chosen now; to be sure of later lists, "
-            "name a column that tells all rows apart."
+        warn(
+            "--id {column}: {count:,} identifiers are in several rows of {where}, such as {value}. "
+            "None of them was chosen this time.",
+            code="duplicate-ids",
+            column=key,
+            count=len(shared),
+            where=where,
+            value=shown(shared[0].as_py()),
+            remedy="Name a column that is unique for all rows.",
         )

@@ -105,8 +105,13 @@ def refuse_unscored(
         row = start + int(bad[0])
         held = "missing" if np.isnan(values[bad[0]]) else f"{values[bad[0]]:g}"
         raise DataError(
-            f"{source.where}, column {name!r}: the score{place_of(source, row, form)} is {held}, "
-            "and such a row cannot be ranked. Give it a score, or leave the row out of the table."
+            "{table}, column {column!r}: the score{at} is {held}, so the row cannot be ranked.",
+            code="missing-score",
+            table=source.where,
+            column=name,
+            at=place_of(source, row, form),
+            held=held,
+            remedy="Give it a score, or leave the row out.",
         )
 
 
@@ -205,9 +210,14 @@ def refuse_nested(source: TableSource, columns: Mapping[str, str | None]) -> Non
             held = str(source.types[name])
             held = held if len(held) <= LONGEST else f"{held[:LONGEST]} ..."
             raise DataError(
-                f"{source.where}, column {name!r}: each cell holds several values ({held}), and "
-                f"{flag} needs one. Name another column, or take the value that is meant out of it "
-                "first."
+                "{table}, column {column!r}: each cell holds several values ({held}), and "
+                "{option} needs one.",
+                code="nested-column",
+                table=source.where,
+                column=name,
+                held=held,
+                option=flag,
+                remedy="Name another column, or extract the value first.",
             )
 
 

@@ -1,12 +1,10 @@
-"""Class shares as typed: one number for the event, or a share for each class by name.
+"""Base rates as typed: one number for the event, or one for each class by name.
 
     --now-at 0.015                    --now-at a=0.2 --now-at b=0.3   (the class left out: the rest)
 
-Rates at which rows were kept are typed in the same way, and turn into shares:
+Fractions of rows kept for training are typed in the same way, and become base rates:
 
     now_at[y]  is proportional to  trained_at[y] / kept[y]
-
-Does not move probabilities: see prior/shift.py.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ def read_shares(typed: Sequence[str], classes: Sequence[Any], option: str) -> Sh
     >>> read_shares(["a=0.75", "b=0.5"], ["a", "b", "c"], "--now-at")
     Traceback (most recent call last):
     ...
-    scarce.errors.UsageError: --now-at: the shares add up to 1.25, and together ...
+    scarce.errors.UsageError: --now-at: the base rates sum to 1.25, not 1. ...
     """
     if not typed:
         return None
@@ -52,13 +50,22 @@ def read_shares(typed: Sequence[str], classes: Sequence[Any], option: str) -> Sh
     total = math.fsum(shares)
     if len(left_out) > 1:
         listed = ", ".join(str(classes[place]) for place in left_out)
-        raise UsageError(f"{option} leaves out the classes {listed}: give a share for each.")
+        raise UsageError(
+            "{option} leaves out the classes {listed}.",
+            code="base-rate-classes",
+            option=option,
+            listed=listed,
+            remedy="Give a base rate for each.",
+        )
     if left_out:
         shares[left_out[0]] = 1.0 - total
     if (left_out and not total < 1.0) or (not left_out and abs(total - 1.0) > 1e-9):
         raise UsageError(
-            f"{option}: the shares add up to {total:.6g}, and together those of all classes are 1. "
-            "Leave one class out, and it gets the rest."
+            "{option}: the base rates sum to {total:.6g}, not 1.",
+            code="base-rate-sum",
+            option=option,
+            total=total,
+            remedy="Leave one class out, and it gets the rest.",
         )
     return shares
 
@@ -103,8 +110,14 @@ def _by_class(
     if len(typed) == 1 and "=" not in typed[0]:
         if len(classes) != 2:
             raise UsageError(
-                f"{option} {typed[0]} is one number, and there are {len(classes)} classes: give "
-                f"them by name, such as {option} {classes[0]}=0.2 {option} {classes[1]}=0.3."
+                "{option} {value} is one number, but there are {count} classes.",
+                code="base-rate-classes",
+                option=option,
+                value=typed[0],
+                count=len(classes),
+                first=classes[0],
+                second=classes[1],
+                remedy="Give them by name, such as {option} {first}=0.2 {option} {second}=0.3.",
             )
         return {1 if last else 0: float(typed[0])}
     names = [str(name) for name in classes]
@@ -112,13 +125,30 @@ def _by_class(
     for text in typed:
         name, mark, number = text.rpartition("=")
         if not mark:
-            raise UsageError(f"{option} {text}: give a class and a number, such as {names[0]}=0.2.")
+            raise UsageError(
+                "{option} {text}: give a class and a number, such as {example}=0.2.",
+                code="base-rate-classes",
+                option=option,
+                text=text,
+                example=names[0],
+            )
         if name not in names:
             raise UsageError(
-                f"{option} {text}: there is no class {name!r}.{suggest(name, names)} The classes "
-                f"are: {', '.join(names)}."
+                "{option} {text}: there is no class {name!r}.{hint} The classes are: {classes}.",
+                code="unknown-class",
+                option=option,
+                text=text,
+                name=name,
+                hint=suggest(name, names),
+                classes=", ".join(names),
             )
         if names.index(name) in found:
-            raise UsageError(f"{option} names the class {name!r} twice: give it once.")
+            raise UsageError(
+                "{option} names the class {name!r} twice.",
+                code="base-rate-classes",
+                option=option,
+                name=name,
+                remedy="Give it once.",
+            )
         found[names.index(name)] = float(number)
     return found

@@ -1,10 +1,10 @@
 """`scarce check`: a gate for pipelines: does every bound hold, and can that be shown?
 
-    --max-... holds where the interval's high end is at or below the bound, --min-... where its low
-    end is at or above it (--by worst, the default); --by value looks at the estimate alone
+    --max-... holds if the interval's high end is at or below the bound, --min-... if its low end is
+    at or above it (--by worst, the default); --by value uses the estimate alone
 
-What is not known does not pass. Exit code 0 if every bound holds, 4 if one does not. The figures
-are those of evaluate (probabilities) and estimate (scores of which only some were looked at).
+An unknown figure does not pass. Exit code 0 if every bound holds, 4 if one does not. The figures
+are those of evaluate (probabilities) and estimate (scores of which only some rows are labelled).
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from scarce.cli.costs import COSTS, CostFlags
-from scarce.cli.estimate import said_in_flags, warnings_of
+from scarce.cli.estimate import warnings_of
 from scarce.cli.evaluate import cost_figures, folded, number, threshold_figures
+from scarce.cli.flags import in_flags
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import INPUT, LABELS, TEXT, Group, LabelFlags, names_of, takes
 from scarce.cli.outcome_table import OutcomeTable, look_at, read_outcomes
@@ -96,7 +97,12 @@ def refuse_limits(bounds: Mapping[Bound, float]) -> None:
     """Refuse bounds that every figure keeps, or none."""
     for bound, limit in bounds.items():
         if not math.isfinite(limit):
-            raise UsageError(f"{bound.flag} {limit}: give a finite number.")
+            raise UsageError(
+                "{bound} must be finite, got {limit}.",
+                code="bound-value",
+                bound=bound.flag,
+                limit=limit,
+            )
         if not bound.least <= limit <= bound.most:
             ends = f"at least {bound.least:g}" if bound.least == 0 else "at most 1"
             ends = "between 0 and 1" if (bound.least, bound.most) == (0, 1) else ends
@@ -104,8 +110,12 @@ def refuse_limits(bounds: Mapping[Bound, float]) -> None:
                 f" {limit:g} % is {limit / 100:g}." if 1 < limit <= 100 and bound.most == 1 else ""
             )
             raise UsageError(
-                f"{bound.flag} {limit:g}: that figure is always {ends}, so that the bound decides "
-                f"nothing.{share}"
+                "{bound} {limit:g} decides nothing: the figure is always {ends}.{share}",
+                code="bound-value",
+                bound=bound.flag,
+                limit=limit,
+                ends=ends,
+                share=share,
             )
 
 
@@ -192,9 +202,9 @@ def check(
 ) -> None:
     """Gate a pipeline: exit 4 if a bound does not hold.
 
-    A bound must hold for the unfavourable end of the figure's interval, so that luck with few rows
-    does not pass; --by value looks at the estimate alone. What cannot be known does not pass. Takes
-    what evaluate takes, and with --score and --threshold what estimate takes: filled-in lists too.
+    A bound must hold for the unfavourable end of the figure's interval, so luck with few rows
+    does not pass; --by value uses the estimate alone. An unknown figure does not pass. Takes the
+    options of evaluate, and with --score and --threshold those of estimate, --audit included.
 
     \b
     scarce check p.csv --label fraud --max-log-loss 0.1 --max-brier 0.05 --min-auc 0.8
@@ -225,7 +235,11 @@ def check(
             form=form,
         )
         if judged.learnt:
-            raise DataError(f"{judged.learnt} A gate on them is open.")
+            raise DataError(
+                "{learnt} Such a check would always pass.",
+                code="training-rows",
+                learnt=judged.learnt,
+            )
         figures, remarks = _figures(judged, kinds, costs, level, seed)
     if "score" in kinds:
         if judged is None or by_walk:
@@ -276,28 +290,56 @@ def _refuse_flags(
     if not bounds:
         listed = " ".join(bound.flag for bound in BOUNDS)
         raise UsageError(
-            f"There is no bound to check, and a gate without one always stands open. Give at least "
-            f"one of: {listed}."
+            "There is no bound to check.",
+            code="no-bounds",
+            bounds=listed,
+            remedy="Give at least one of: {bounds}.",
         )
     refuse_limits(bounds)
     first = {bound.kind: bound for bound in reversed(list(bounds))}
     costs.check()
     if "cost" in kinds and not costs.given:
-        raise UsageError(f"{first['cost'].flag} needs {NEEDS['cost']}.")
+        raise UsageError(
+            "{bound} needs {needs}.",
+            code="bound-needs",
+            bound=first["cost"].flag,
+            needs=NEEDS["cost"],
+        )
     if costs.given and "cost" not in kinds:
-        raise UsageError("Costs are given and no bound on them: add --max-cost or --min-savings.")
+        raise UsageError(
+            "Costs are given, but no bound on them.",
+            code="unused-argument",
+            remedy="Add --max-cost or --min-savings.",
+        )
     if ("rival" in kinds) != (against is not None):
         if against is None:
-            raise UsageError(f"{first['rival'].flag} needs {NEEDS['rival']}.")
-        raise UsageError(f"--against {against} is given and no bound on it: add --max-worse 0.")
+            raise UsageError(
+                "{bound} needs {needs}.",
+                code="bound-needs",
+                bound=first["rival"].flag,
+                needs=NEEDS["rival"],
+            )
+        raise UsageError(
+            "--against {against} is given, but no bound on it.",
+            code="unused-argument",
+            against=against,
+            remedy="Add --max-worse 0.",
+        )
     if "score" in kinds and not scores.threshold:
-        raise UsageError(f"{first['score'].flag} needs {NEEDS['score']}.")
+        raise UsageError(
+            "{bound} needs {needs}.",
+            code="bound-needs",
+            bound=first["score"].flag,
+            needs=NEEDS["score"],
+        )
     flag = "--threshold" if scores.threshold else as_estimate(scores)
     flag = "--score" if scores.score is not None else flag
     if "score" not in kinds and flag:
         raise UsageError(
-            f"{flag} is given and no bound on what it finds: add --min-recall, --min-precision or "
-            "--max-missed."
+            "{option} is given, but no bound that uses it.",
+            code="unused-argument",
+            option=flag,
+            remedy="Add --min-recall, --min-precision or --max-missed.",
         )
     if scores.threshold:
         thresholds(scores.threshold, scores.batch)
@@ -351,14 +393,28 @@ def _rival(
     from scarce.io.source import open_table
 
     if str(files[0] if files else "") == against or prob == (against,):
-        raise UsageError(f"--against {against} is what is judged itself: name what is in use now.")
+        raise UsageError(
+            "--against {against} is the model that is checked.",
+            code="same-model",
+            against=against,
+            remedy="Name the one in use now.",
+        )
     if not files or str(files[-1]) == "-":
-        raise UsageError("--against reads the table twice: write standard input to a file first.")
+        raise UsageError(
+            "--against reads the table twice, and standard input can be read once.",
+            code="read-twice",
+            remedy="Write it to a file first.",
+        )
     old = is_model(Path(against))
     if not old and against not in (names := open_table(files[-1], form).names):
         raise DataError(
-            f"--against {against}: {files[-1]} has no such column, and there is no such model file."
-            f"{suggest(against, names)} The columns are: {', '.join(names[:12])}."
+            "--against {against}: {table} has no such column, and there is no such model "
+            "file.{hint} The columns are: {columns}.",
+            code="unknown-column",
+            against=against,
+            table=files[-1],
+            hint=suggest(against, names),
+            columns=", ".join(names[:12]),
         )
     return read_outcomes(
         [Path(against), files[-1]] if old else [files[-1]],
@@ -457,27 +513,38 @@ def walked(
     for other in ("--weight", "--groups"):
         if other in speaks.given:
             raise UsageError(
-                f"{other} is for rows that all have a label, and {flag} for rows of which some "
-                "have none: give one of them."
+                "{option} needs a label in every row, and {other} is for rows without one.",
+                code="argument-conflict",
+                option=other,
+                other=flag,
+                remedy="Give one of them.",
             )
     path = table_or_stdin(files[-1] if files else None, "check")
     if scores.score is None and files and is_model(files[0]):
         raise UsageError(
-            f"{flag} goes with a table of scores: write what the model says into one first, with "
-            f"{shell_command('scarce', 'predict', *map(path_word, files))} --out p.csv, and check "
-            "that."
+            "{option} needs a table of scores, not a model.",
+            code="argument-conflict",
+            option=flag,
+            command=shell_command("scarce", "predict", *map(path_word, files)),
+            remedy="Write the probabilities first, with {command} --out p.csv, and check those.",
         )
     if str(path) == "-" and (again or scores.score is None):
         raise UsageError(
-            f"{flag} beside probabilities reads the table twice: write standard input to a file "
-            "first."
+            "{option} with probabilities reads the table twice, and standard input can be read "
+            "once.",
+            code="read-twice",
+            option=flag,
+            remedy="Write it to a file first.",
         )
     if scores.score is None:
         columns = find_prob(open_table(path, form), prob).columns
         if len(columns) > 1:
             raise UsageError(
-                f"--threshold needs one score a row, and there are {len(columns)} columns of "
-                "probabilities: name the one that is meant with --score."
+                "--threshold needs one score per row, and there are {count} columns of "
+                "probabilities.",
+                code="several-columns",
+                count=len(columns),
+                remedy="Name one with --score.",
             )
         scores = replace(scores, score=columns[0])
     held = ScoredTable(path, scores, labels, form)
@@ -516,8 +583,11 @@ def at_hand(
     for flag, held in (("--weight", judged.sample_weight), ("--groups", judged.groups)):
         if held is not None:
             raise UsageError(
-                f"{flag} is for rows that all have a label, and {unlabelled:,} have none: "
-                "what they hide is estimated row by row. Leave it out."
+                "{option} needs a label in every row, and {count:,} rows have none.",
+                code="argument-conflict",
+                option=flag,
+                count=unlabelled,
+                remedy="Leave it out.",
             )
     found = estimate_performance(
         values,
@@ -542,4 +612,4 @@ def _because(one: Estimate, why: str) -> Estimate:
 
 def _performance_figures(found: Performance) -> dict[str, Estimate]:
     figures: dict[str, Estimate] = {name: getattr(found, name) for name in FOUND}
-    return {name: replace(one, assumes=said_in_flags(one.assumes)) for name, one in figures.items()}
+    return {name: replace(one, assumes=in_flags(one.assumes)) for name, one in figures.items()}

@@ -1,11 +1,12 @@
 """`scarce compare`: which model is better on rows that it did not see, and is that more than noise?
 
-    scarce compare train.csv --label fraud --models rare,bayes        fitted anew on the same folds
+    scarce compare train.csv --label fraud --models rare,bayes        cross-validated, same folds
     scarce compare test.csv a.scarce b.scarce --label fraud           as they are, on the same rows
 
-The constant forecast always takes part. Differences are taken row by row, with intervals; what lies
-inside the noise is called that. Folds and figures are the library's: `left_out`, `compare_prob`,
-`savings`.
+    NAME or NAME:SETTING=VALUE:SETTING=VALUE         rare, rare:loss=probit:ridge=1, bayes
+
+The constant forecast is always included. Differences are paired by row and have intervals; one that
+includes 0 is called noise, and then the simpler model will do. Folds and figures are the library's.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import click
 
 from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.evaluate import folded, number
+from scarce.cli.flags import warn
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import FILE, INPUT, LABELS, TEXT, LabelFlags, engine_of, takes
 from scarce.cli.outcome_table import OutcomeTable, look_at, read_outcomes
@@ -85,10 +87,10 @@ def compare(
 ) -> None:
     """Compare models on held-out rows, with intervals.
 
-    Models are fitted to the same parts of DATA and asked about the rest; or name MODEL files, which
-    are judged as they are on DATA. The constant forecast always takes part. Differences to the best
-    are taken row by row, and called noise where they are; with costs, in money too. Rows without a
-    label are left aside.
+    Models are cross-validated on the same folds of DATA; or name MODEL files, which are evaluated
+    on DATA as they are. The constant forecast is always included. Differences from the best model
+    are paired by row and have intervals, in log loss and with costs in money too; those that
+    include 0 are marked as noise. Rows without a label are left out.
 
     \b
     scarce compare train.csv --label fraud --positive 1 --models logistic,rare,bayes
@@ -103,8 +105,12 @@ def compare(
         kind = name.partition(":")[0]
         if kind not in COMPARED:
             raise UsageError(
-                f"--models {name}: there is no model {kind!r}.{suggest(kind, COMPARED)} They are: "
-                f"{', '.join(COMPARED)}."
+                "--models {name}: there is no model {model!r}.{hint} The models are: {models}.",
+                code="unknown-model",
+                name=name,
+                model=kind,
+                hint=suggest(kind, COMPARED),
+                models=", ".join(COMPARED),
             )
         read_model(name)
     if dry_run:
@@ -143,37 +149,57 @@ def _refuse_flags(
 
     if labels.label is None:
         raise UsageError(
-            "--label is not given: name the column that says what happened, such as --label fraud."
+            "--label is missing.",
+            code="no-label-column",
+            remedy="Name the column of outcomes, such as --label fraud.",
         )
     if is_model(data):
         raise UsageError(
-            "The data come first: "
-            + shell_command(
+            "The data come first: {command}",
+            code="argument-order",
+            command=shell_command(
                 "scarce", "compare", "test.csv", path_word(data), "--label", labels.label
-            )
+            ),
         )
     if files and named:
         raise UsageError(
-            f"--models fits models to {data}, and {files[0]} is fitted already, maybe to the same "
-            "rows: the two cannot be set side by side. Give model files or --models."
+            "--models fits models to {data}, and {model} is fitted already, perhaps to the same "
+            "rows.",
+            code="argument-conflict",
+            data=data,
+            model=files[0],
+            remedy="Give model files or --models, not both.",
         )
     typed = [option for option, held in zip(FEATURE_FLAGS, reading, strict=True) if held]
     for path in files:
         if [other.resolve() for other in files].count(path.resolve()) > 1:
-            raise UsageError(f"{path} is named twice: a model is no better than itself.")
+            raise UsageError(
+                "{model} is named twice.",
+                code="same-model",
+                model=path,
+                remedy="Name each model once.",
+            )
     if files and typed:
         raise UsageError(
-            f"{typed[0]} is for fits, and model files know their columns: leave it out."
+            "{option} is for fits, and model files know their columns.",
+            code="argument-conflict",
+            option=typed[0],
+            remedy="Leave it out.",
         )
     if not files and str(data) == "-":
         raise UsageError(
-            "Standard input can be read once, and fits need the rows again: write them to a file "
-            "first."
+            "Standard input can be read once, and cross-validation needs the rows again.",
+            code="read-twice",
+            remedy="Write it to a file first.",
         )
     if not files and speaks.inclusion is not None:
         raise UsageError(
-            "--inclusion is for model files: to fit models to rows that were drawn, give the "
-            "weights 1 / inclusion as a column, with --weight."
+            "--inclusion is for model files.",
+            code="argument-conflict",
+            remedy=(
+                "To fit models to a sample, give the weights 1 / inclusion as a column, with "
+                "--weight."
+            ),
         )
 
 
@@ -188,7 +214,11 @@ def _ask_files(
 ) -> tuple[OutcomeTable, dict[str, Any]]:
     """What models from files say of the same rows."""
     if str(data) == "-" and len(files) > 1:
-        raise UsageError("Standard input can be read once: write the rows to a file first.")
+        raise UsageError(
+            "Standard input can be read once.",
+            code="read-twice",
+            remedy="Write it to a file first.",
+        )
     stems = [path.stem for path in files]
     probs: dict[str, Any] = {}
     judged: OutcomeTable | None = None
@@ -204,8 +234,13 @@ def _ask_files(
             judged = found
         elif tuple(map(str, found.classes)) != tuple(map(str, judged.classes)):
             raise DataError(
-                f"{path} knows the classes {', '.join(map(str, found.classes))}, and {files[0]} "
-                f"{', '.join(map(str, judged.classes))}: they answer different questions."
+                "{model} has the classes {classes}, and {other} {others}.",
+                code="class-mismatch",
+                model=path,
+                classes=", ".join(map(str, found.classes)),
+                other=files[0],
+                others=", ".join(map(str, judged.classes)),
+                remedy="Compare models of the same classes.",
             )
         probs[name] = found.prob
     assert judged is not None  # files is not empty
@@ -244,7 +279,7 @@ def _ask_folds(
     plain = rows_of.labelled(False, judged)  # the same folds, whichever models are compared
     dealt = folds_of(plain, folds, groups=groups, random_state=seed)
     for remark in dealt.groups.remarks():
-        say(f"scarce: warning: {remark}")
+        warn(remark)
     kept = judged.labelled()
     if dealt.groups.together:
         kept = replace(kept, groups=dealt.groups.group)
@@ -265,10 +300,17 @@ def _refuse_several(judged: OutcomeTable, named: list[str]) -> None:
     two = [name for name in named if name.partition(":")[0] not in SEVERAL]
     if len(judged.classes) > 2 and two:
         raise DataError(
-            f"{judged.where}: the labels have {len(judged.classes)} classes "
-            f"({', '.join(map(str, judged.classes[:5]))}), and {two[0]} is for two. Take --models "
-            f"{','.join(SEVERAL)}, or name the event with --positive and the others with "
-            "--negative."
+            "{table} has {count} classes ({classes}), and {model} takes two.",
+            code="two-classes-needed",
+            table=judged.where,
+            count=len(judged.classes),
+            classes=", ".join(map(str, judged.classes[:5])),
+            model=two[0],
+            models=",".join(SEVERAL),
+            remedy=(
+                "Use --models {models}, or name the event with --positive and the others with "
+                "--negative."
+            ),
         )
 
 
@@ -473,8 +515,13 @@ class OpenedRows:
     def _refuse_other_length(self, count: int, judged: OutcomeTable) -> None:
         if count != len(judged.y):
             raise DataError(
-                f"{judged.where} has {len(judged.y):,} rows as a table and {count:,} as rows to "
-                "learn from: are there empty lines in it? Take them out."
+                "{table} has {rows:,} rows as a table and {count:,} as training rows, perhaps "
+                "because of empty lines.",
+                code="row-count",
+                table=judged.where,
+                rows=len(judged.y),
+                count=count,
+                remedy="Remove them.",
             )
 
 

@@ -1,11 +1,11 @@
-"""`scarce correct`: probabilities, or a model, moved from the class mix of training to today's.
+"""`scarce correct`: recalibrate probabilities, or a model, from one base rate to another.
 
-    p'(y | x)  is proportional to  p(y | x) * now_at[y] / trained_at[y]        (prior/shift.py)
+    p'(y | x)  is proportional to  p(y | x) * now_at[y] / trained_at[y]
 
-A table keeps its rows; the corrected column takes the place and the name of the old one, because
-the next verb reads that name, and the old values stay beside it as `before_prob`, as written: so
-nothing is lost, and a second correction by mistake is noticed. A model file is wrapped in
-`PriorCorrected` (corrected_model.py).
+A table keeps its rows. The corrected column takes the place and the name of the old one, because
+the next verb reads that name; the old values stay beside it as `before_prob`, so that nothing is
+lost and a second correction by mistake is noticed. A model file is wrapped in `PriorCorrected`,
+which predicts the same bits; a model that was corrected before gets the new base rate instead.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def correct(
 ) -> None:
     """Recalibrate probabilities or a model to a new base rate.
 
-    A model that learnt from a sample with too many events says too much everywhere. Give a table
-    of probabilities with the share of events in training and now, or a model file, which knows its
-    training. Corrected probabilities replace the column; the old ones stay in before_prob.
+    A model fitted to a sample with too many events gives probabilities that are too high. Give a
+    table of probabilities with the base rate in training and now, or a model file, which stores
+    its own. Corrected probabilities replace the column; the old ones stay in before_prob.
 
     \b
     Examples:
@@ -91,8 +91,10 @@ def correct(
         return
     if not trained_at and not undersample:
         raise UsageError(
-            "--trained-at is not given: a table does not say what share of events its model was "
-            "trained at. Give it, such as --trained-at 0.13, or correct the model file itself."
+            "--trained-at is missing: a table does not say the base rate that its model was "
+            "trained at.",
+            code="no-base-rate",
+            remedy="Give it, such as --trained-at 0.13, or correct the model file itself.",
         )
     if not dry_run:
         rows_need_a_file(out, json, "q.csv")
@@ -131,13 +133,21 @@ def _refuse_flags(
 ) -> None:
     if now_at and undersample:
         raise UsageError(
-            "--now-at and --undersample both say which class mix the world has. Give --now-at for "
-            "a known share, or --undersample for the rate at which rows were kept."
+            "--now-at and --undersample both determine the new base rate.",
+            code="argument-conflict",
+            remedy=(
+                "Give --now-at for a known base rate, or --undersample for the fraction of rows "
+                "kept."
+            ),
         )
     if not now_at and not undersample:
         raise UsageError(
-            "--now-at is not given: say what share of rows are events where the probabilities are "
-            "used, such as --now-at 0.015, or how training was thinned out: --undersample 0.1."
+            "--now-at is missing.",
+            code="no-base-rate",
+            remedy=(
+                "Give the base rate where the probabilities are used, such as --now-at 0.015, or "
+                "how training rows were sampled: --undersample 0.1."
+            ),
         )
 
 
@@ -147,7 +157,12 @@ def _refuse_table_flags(
     given = {"prob": prob, "as": named, "to": to, "formula-safe": formula_safe}
     for name, value in given.items():
         if value and is_typed({"as": "named"}.get(name, name.replace("-", "_"))):
-            raise UsageError(f"--{name} is for tables of probabilities, and this is a model file.")
+            raise UsageError(
+                "--{option} is for tables of probabilities, and this is a model file.",
+                code="argument-conflict",
+                option=name,
+                remedy="Leave it out.",
+            )
 
 
 def _new_names(table: TableSource, found: ProbColumns, named: str | None) -> list[str]:
@@ -157,22 +172,32 @@ def _new_names(table: TableSource, found: ProbColumns, named: str | None) -> lis
         for old, name in zip(names, found.columns, strict=True):
             if old in table.names:
                 raise DataError(
-                    f"{table.where} has a column {old!r}: {name!r} was corrected before, and would "
-                    "be corrected twice. If that is meant, add it under a new name: --as NAME"
+                    "{table} has a column {column!r}: {name!r} was corrected before.",
+                    code="corrected-twice",
+                    table=table.where,
+                    column=old,
+                    name=name,
+                    remedy="To correct it again, write to a new column: --as NAME",
                 )
         return names
     several = len(found.columns) > 1
     if several and named.count("*") != 1:
         raise UsageError(
-            f"--as {named}: there are {len(found.columns)} columns of probabilities. Give a name "
-            "with one * for the class, such as --as 'now_*'."
+            "--as {named}: there are {count} columns of probabilities.",
+            code="several-columns",
+            named=named,
+            count=len(found.columns),
+            remedy="Give a name with one * for the class, such as --as 'now_*'.",
         )
     names = [named.replace("*", name) for name in found.classes] if several else [named]
     for name in names:
         if name in table.names:
             raise DataError(
-                f"{table.where} has a column {name!r} already, and this would be a second one. "
-                "Give another name: --as NAME"
+                "{table} already has a column {column!r}.",
+                code="column-exists",
+                table=table.where,
+                column=name,
+                remedy="Give another name: --as NAME",
             )
     return names
 
@@ -279,7 +304,10 @@ def correct_model(
     from scarce.cli.model_file import load_model
 
     if (out is None or str(out) == "-") and not dry_run:
-        raise UsageError("A corrected model needs a file of its own: --out m2.scarce")
+        raise UsageError(
+            "A corrected model needs an output file: --out m2.scarce",
+            code="no-output-file",
+        )
     if out is not None:
         refuse_table_ending(out)
     loaded = load_model(path)
@@ -289,22 +317,33 @@ def correct_model(
     before = own or read_shares(trained_at, classes, "--trained-at")
     if own is not None and trained_at:
         raise UsageError(
-            f"--trained-at {trained_at[0]}: {path} itself says what share its probabilities are "
-            f"for, {short(own[-1])} of {classes[-1]}, which need not be the share in its training "
-            "table. Leave the option out."
+            "--trained-at {given}: {model} stores the base rate of its probabilities, {own} of "
+            "{event}, which may differ from that of its training table.",
+            code="argument-conflict",
+            given=trained_at[0],
+            model=path,
+            own=short(own[-1]),
+            event=classes[-1],
+            remedy="Leave --trained-at out.",
         )
     if before is None:
         raise DataError(
-            f"{path}: a {loaded.kind} does not say what share of events it was trained at. Give "
-            "it, such as --trained-at 0.13."
+            "{model}: a {kind} does not store the base rate that it was trained at.",
+            code="no-base-rate",
+            model=path,
+            kind=loaded.kind,
+            remedy="Give it, such as --trained-at 0.13.",
         )
     after = read_shares(now_at, classes, "--now-at")
     if after is None:
         if _states_its_share(loaded.model):
             raise UsageError(
-                f"--undersample: the probabilities of {path} ({loaded.kind}) are for a share that "
-                "was stated, not for the mix of its rows, so that thinning these out did not move "
-                "them. Give --now-at."
+                "--undersample: the probabilities of {model} ({kind}) are for a stated base "
+                "rate, not that of its rows.",
+                code="argument-conflict",
+                model=path,
+                kind=loaded.kind,
+                remedy="Give --now-at.",
             )
         learnt_at = loaded.model.trained_at_.tolist() if again else before
         _, after = shares_of_kept(undersample, classes, learnt_at)

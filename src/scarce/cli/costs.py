@@ -2,8 +2,8 @@
 
     --false-alarm 5 --miss "0.8 * amount" --abstain 3        or        --costs costs.toml
 
-One argument, `costs`, for every verb that weighs mistakes. Reads no data: a verb asks which columns
-the costs need, reads them, and hands them back. Does not judge costs: see decisions/costs.py.
+A cost is a number, a column or a multiple of a column; 2,5 and 400 EUR are refused with the way to
+type them. Reads no data: a verb asks which columns the costs need, reads them and passes them in.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scarce.cli.options import Group, class_key, names_of, plain_number
-from scarce.errors import DataError, DataWarning, UsageError, warn_user
+from scarce.errors import DataError, DataWarning, Problem, UsageError, warn_user
 
 if TYPE_CHECKING:
     from scarce import CostMatrix
@@ -57,8 +57,10 @@ def _typed_wins(given: dict[str, Any], context: click.Context) -> dict[str, Any]
     elif "costs" in here and here & set(FOUR):
         other = min(here & set(FOUR)).replace("_", "-")
         raise DataError(
-            f"The settings (scarce.toml or the environment) give both costs and {other}, which "
-            "exclude each other. Take one of them away, or type the one that is meant."
+            "The settings (scarce.toml or the environment) give both costs and {other}.",
+            code="argument-conflict",
+            other=other,
+            remedy="Remove one of them, or type the one you want.",
         )
     if not here - dropped - set(ACTION_NAMES):
         dropped |= here - typed  # names of actions, and nothing to name
@@ -187,8 +189,12 @@ class CostFlags:
         name = self.abstain_name or "abstain"
         if name in plain.actions:
             raise UsageError(
-                f"--abstain {self.abstain}: {self.file} has an action {name!r} already. Take one "
-                "of the two away, or give the second another name with --abstain-name."
+                "--abstain {cost}: {file} already has an action {action!r}.",
+                code="duplicate-name",
+                cost=self.abstain,
+                file=self.file,
+                action=name,
+                remedy="Remove one of the two, or rename the second with --abstain-name.",
             )
         return plain.with_abstain(self.abstain, name=name)
 
@@ -204,15 +210,21 @@ class CostFlags:
             pair = {(label, label), (1 - label, label)}
             if not pair & varies and plain.costs[label, label] > plain.costs[1 - label, label]:
                 warn_user(
-                    f"{_flag(right)} {plain.costs[label, label]:g} is dearer than "
-                    f"{_flag(wrong)} {plain.costs[1 - label, label]:g}: the mistake would be the "
-                    "better choice. Are they exchanged? Gains are negative costs."
+                    "{right} {right_cost:g} is larger than {wrong} {wrong_cost:g}, so the "
+                    "mistake is the cheaper action. Are they swapped? Gains are negative costs.",
+                    code="right-costs-more",
+                    right=_flag(right),
+                    right_cost=plain.costs[label, label],
+                    wrong=_flag(wrong),
+                    wrong_cost=plain.costs[1 - label, label],
                 )
         asked = None if self.abstain is None else plain_number(self.abstain)
         if asked is not None and asked < 0 <= plain.costs.min():
             warn_user(
-                f"--abstain {asked:g} is below 0 and no other cost is: passing a row on earns "
-                "money, so that every row is passed on. Is the sign right?"
+                "--abstain {cost:g} is negative and no other cost is, so every row is referred. "
+                "Is the sign right?",
+                code="negative-abstain",
+                cost=asked,
             )
         return plain
 
@@ -222,26 +234,42 @@ class CostFlags:
             for name in FOUR:
                 if getattr(self, name) is not None:
                     raise UsageError(
-                        f"--costs {self.file} and {_flag(name)} both say what a mistake costs. "
-                        "Give one of the two."
+                        "--costs {file} and {option} both give costs.",
+                        code="argument-conflict",
+                        file=self.file,
+                        option=_flag(name),
+                        remedy="Give one of the two.",
                     )
         elif self.given and (self.false_alarm is None or self.miss is None):
             left_out = [_flag(name) for name in FOUR[:2] if getattr(self, name) is None]
             are = "is" if len(left_out) == 1 else "are"
             raise UsageError(
-                f"{' and '.join(left_out)} {are} not given: decisions weigh false alarms against "
-                "misses. Give both, such as --false-alarm 5 --miss 400, or a file: --costs "
-                "costs.toml."
+                "{options} {are} missing.",
+                code="missing-cost",
+                options=" and ".join(left_out),
+                are=are,
+                remedy=(
+                    "Give both costs, such as --false-alarm 5 --miss 400, or a file: --costs "
+                    "costs.toml."
+                ),
             )
         names = {"act": self.act, "pass": self.let_pass, "abstain-name": self.abstain_name}
         for flag, called in names.items():
             if called is not None and not self.given:
                 raise UsageError(
-                    f"--{flag} {called!r} names an action, and there are no costs. Give them, such "
-                    "as --false-alarm 5 --miss 400."
+                    "--{flag} {name!r} names an action, but there are no costs.",
+                    code="no-costs",
+                    flag=flag,
+                    name=called,
+                    remedy="Give them, such as --false-alarm 5 --miss 400.",
                 )
             if called is not None and not called.strip():
-                raise UsageError(f"--{flag} is empty: give a name, such as --{flag} block.")
+                raise UsageError(
+                    "--{flag} is empty.",
+                    code="missing-name",
+                    flag=flag,
+                    remedy="Give a name, such as --{flag} block.",
+                )
 
     def refuse_replaced(self, out: str | os.PathLike[str] | None) -> None:
         """Refuse to write rows over the file of costs."""
@@ -249,8 +277,10 @@ class CostFlags:
             return
         if os.path.exists(self.file) and os.path.samefile(self.file, out):
             raise UsageError(
-                f"--out {os.fspath(out)} is the file of costs, which would be lost. Give the rows "
-                "another name."
+                "--out {out} is the cost file.",
+                code="output-is-input",
+                out=os.fspath(out),
+                remedy="Give the rows another file name.",
             )
 
     def _for_classes(self, plain: CostMatrix, classes: list[Any]) -> CostMatrix:
@@ -258,13 +288,23 @@ class CostFlags:
         if len(classes) != len(plain.classes):
             if self.file is None:
                 raise UsageError(
-                    f"--false-alarm and --miss are for two classes, and there are {len(classes)}: "
-                    f"{listed}. Give a file with a cost for each: --costs costs.csv."
+                    "--false-alarm and --miss are for two classes, and there are {count}: "
+                    "{classes}.",
+                    code="class-count",
+                    count=len(classes),
+                    classes=listed,
+                    remedy="Give a file with a cost for each: --costs costs.csv.",
                 )
             raise DataError(
-                f"{self.file!r} has costs for {len(plain.classes)} classes "
-                f"({', '.join(map(str, plain.classes))}), and there are {len(classes)}: {listed}. "
-                "Give a cost for each class."
+                "{file!r} has costs for {given} classes ({names}), and there are {count}: "
+                "{classes}.",
+                code="class-count",
+                file=self.file,
+                given=len(plain.classes),
+                names=", ".join(map(str, plain.classes)),
+                count=len(classes),
+                classes=listed,
+                remedy="Give a cost for each class.",
             )
         if plain.positional:
             return plain.with_classes(classes)
@@ -272,8 +312,12 @@ class CostFlags:
         strange = [name for name in plain.classes if class_key(name) not in known]
         if strange:
             raise DataError(
-                f"{self.file!r} names the class {str(strange[0])!r}, and the classes are: "
-                f"{listed}. Give the classes the same names in the file of costs."
+                "{file!r} names the class {name!r}, and the classes are: {classes}.",
+                code="unknown-class",
+                file=self.file,
+                name=str(strange[0]),
+                classes=listed,
+                remedy="Use the same names in the cost file.",
             )
         new = {name: known[class_key(name)] for name in plain.classes}
         actions = tuple(new.get(name, name) for name in plain.actions)
@@ -291,23 +335,32 @@ class CostFlags:
                 continue
             if len(plain.classes) != 2 or label not in plain.actions:
                 raise UsageError(
-                    f"{flag} {name!r}: {self.file} itself names the actions "
-                    f"({', '.join(map(str, plain.actions))}). Rename them there."
+                    "{option} {name!r}: {file} already names the actions ({actions}).",
+                    code="argument-conflict",
+                    option=flag,
+                    name=name,
+                    file=self.file,
+                    actions=", ".join(map(str, plain.actions)),
+                    remedy="Rename them there.",
                 )
             new[label] = name
         if self.abstain_name is not None and self.abstain is None:
             if "abstain" not in plain.actions:
                 raise UsageError(
-                    f"--abstain-name {self.abstain_name!r}: no action 'abstain' is among the "
-                    "costs. Give what it costs, such as --abstain 3."
+                    "--abstain-name {name!r}: there is no action 'abstain'.",
+                    code="no-abstain",
+                    name=self.abstain_name,
+                    remedy="Give its cost, such as --abstain 3.",
                 )
             new["abstain"] = self.abstain_name
         actions = tuple(new.get(name, name) for name in plain.actions)
         for name in actions:
             if actions.count(name) > 1:
                 raise UsageError(
-                    f"Two actions are called {name!r}: give each its own name with --act, --pass "
-                    "and --abstain-name."
+                    "Two actions are called {action!r}.",
+                    code="duplicate-name",
+                    action=name,
+                    remedy="Rename one with --act, --pass or --abstain-name.",
                 )
         return replace(plain, actions=actions)
 
@@ -318,8 +371,9 @@ def _from_file(path: str) -> CostMatrix:
 
     if os.path.splitext(path)[1].lower() not in ENDINGS:
         raise UsageError(
-            f"--costs {path}: the ending says neither .toml nor .csv. Give a .toml file, or a .csv "
-            "file with a row per action."
+            "--costs {path} must be a .toml file, or a .csv file with a row per action.",
+            code="unknown-file-type",
+            path=path,
         )
     try:
         return CostMatrix.read(path)
@@ -327,7 +381,12 @@ def _from_file(path: str) -> CostMatrix:
         raise DataError(error.problem) from None
     except (RecursionError, OverflowError) as error:
         what = "nested too deeply" if isinstance(error, RecursionError) else "too great a number"
-        raise DataError(f"Costs in {path!r} cannot be read: {what}.") from None
+        raise DataError(
+            "The cost file {path!r} cannot be read: {reason}.",
+            code="file-unreadable",
+            path=path,
+            reason=what,
+        ) from None
 
 
 def _flag(name: str) -> str:
@@ -351,34 +410,57 @@ def cost_column(flag: str, text: str) -> tuple[str, ...]:
         try:
             return CostMatrix.binary(false_alarm=0.0, miss=text).columns
         except UsageError:
-            if spelled := _meant(flag, text):
-                raise UsageError(spelled) from None
+            if (meant := _meant(flag, text)) is not None:
+                raise UsageError(meant) from None
             raise UsageError(
-                f"{flag} {text!r} is neither a number, nor a column's name, nor a multiple of a "
-                f"column such as '0.8 * amount + 15'. An unusual name goes between back quotes: "
-                f"{flag} '`{text.strip('`')}`'"
+                "{option} {value!r} is not a number, a column's name or a multiple of a column "
+                "such as '0.8 * amount + 15'.",
+                code="cost-value",
+                option=flag,
+                value=text,
+                column=text.strip("`"),
+                remedy="Put an unusual column name between backquotes: {option} '`{column}`'",
             ) from None
     if not math.isfinite(number):
-        raise UsageError(f"{flag} {text} cannot be weighed: give a finite cost.")
+        raise UsageError(
+            "{option} must be finite, got {value}.",
+            code="cost-value",
+            option=flag,
+            value=text,
+        )
     return ()
 
 
-def _meant(flag: str, text: str) -> str:
-    """Say how a cost is typed that was typed as people write it: 2,5 or 400 EUR; else ""."""
+def _meant(flag: str, text: str) -> Problem | None:
+    """How to type a cost that was typed as people write it, 2,5 or 400 EUR; None for others."""
     if not text.strip():
-        return f"{flag} is empty: give a number, or the name of a column."
+        return Problem(
+            "{option} is empty.",
+            code="cost-value",
+            option=flag,
+            remedy="Give a number, or the name of a column.",
+        )
     if found := COMMA.fullmatch(text):
-        comma = f"with a decimal point, {found[1]}.{found[2]}"
-        thousands = f", or without a mark between thousands, {found[1]}{found[2]}"
-        return (
-            f"{flag} {text!r} has a comma: type the number {comma}"
-            f"{thousands if len(found[2]) == 3 else ''}."
+        thousands = f", or {found[1]}{found[2]} if it separates thousands"
+        return Problem(
+            "{option} {value!r} has a comma.",
+            code="cost-value",
+            option=flag,
+            value=text,
+            number=f"{found[1]}.{found[2]}",
+            thousands=thousands if len(found[2]) == 3 else "",
+            remedy="Type {number}{thousands}.",
         )
     if (found := WITH_UNIT.fullmatch(text)) and (found[1] or found[3]):
         word = found[3].strip()
         times = f", or a multiple of a column, '{found[2]} * {word}'" if word.isidentifier() else ""
-        return (
-            f"{flag} {text!r} is a number and something else: type the number alone, {found[2]}"
-            f"{times}. All costs are in one unit, whatever it is."
+        return Problem(
+            "{option} {value!r} is a number with a unit.",
+            code="cost-value",
+            option=flag,
+            value=text,
+            number=found[2],
+            times=times,
+            remedy="Type the number alone, {number}{times}. All costs are in the same unit.",
         )
-    return ""
+    return None

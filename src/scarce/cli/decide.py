@@ -1,8 +1,11 @@
 """`scarce decide`: from probabilities and costs to the cheapest action of every row.
 
-Rows pass through as they were written and gain columns; memory does not grow with the table, unless
-a budget makes all rows compete. The arithmetic is the library's: `decide`, `expected_cost`,
-`decide_within`. What is decided, and how rows are counted, is in decide_parts.py.
+    action = arg min of expected cost,  margin = cheapest other action - the action   (per row)
+
+Rows pass through unchanged and gain columns. Memory does not grow with the table, unless a budget
+makes all rows compete: sums over parts of some ten thousand rows are all that is kept. The
+arithmetic is the library's: `decide`, `expected_cost`, `decide_within`. Its warnings are about one
+part, so they are collected here and given once for the whole table.
 """
 
 from __future__ import annotations
@@ -80,9 +83,9 @@ def decide(
 ) -> None:
     """Choose the action with the lowest expected cost for each row.
 
-    Say what mistakes cost, as numbers or as columns of the table, and every row of TABLE (or of
-    standard input) gets the action with the least expected cost in a new column. With --abstain
-    the doubtful rows go to a person. The other columns stay as they are written.
+    Give the costs of mistakes as numbers or as columns of the table, and every row of TABLE (or
+    of standard input) gets the action with the lowest expected cost in a new column. With
+    --abstain the doubtful rows go to a person. The other columns stay as they are.
 
     \b
     Examples:
@@ -108,8 +111,11 @@ def decide(
         source.column(column, option=costs.option(column))
         if column in found.columns:
             raise UsageError(
-                f"{costs.option(column)} names {column!r}, the column of probabilities, which "
-                "costs nothing. Give a number, or a column of amounts."
+                "{option} names {column!r}, the column of probabilities.",
+                code="same-column",
+                option=costs.option(column),
+                column=column,
+                remedy="Give a number, or a column of amounts.",
             )
     if uses is not None:
         source.column(uses, option="--uses")
@@ -168,16 +174,24 @@ def _refuse_flags(
         _matrix(costs)
     if bool(trained_at) != bool(now_at):
         given, other = ("--now-at", "--trained-at") if now_at else ("--trained-at", "--now-at")
-        raise UsageError(f"{given} without {other}: moving probabilities needs both class mixes.")
+        raise UsageError(
+            "{given} needs {other}: recalibration needs both base rates.",
+            code="no-base-rate",
+            given=given,
+            other=other,
+        )
     if budget and tie == "last":
         raise UsageError(
-            "--tie last and --budget exclude each other: with a budget, of equal rows the first "
-            "ones are taken."
+            "--tie last does not work with --budget, which takes the first of equal rows.",
+            code="argument-conflict",
+            remedy="Leave one out.",
         )
     if uses is not None and not budget:
         raise UsageError(
-            f"--uses {uses} says what a row takes up of a budget, and there is none. Give it, such "
-            "as --budget 40."
+            "--uses {column} needs a budget.",
+            code="unused-argument",
+            column=uses,
+            remedy="Give one, such as --budget 40.",
         )
 
 
@@ -186,8 +200,9 @@ def _matrix(costs: CostFlags, classes: list[Any] | None = None) -> CostMatrix:
     matrix = costs.matrix(classes)
     if matrix is None:
         raise UsageError(
-            "There are no costs, and without them no action is the cheapest. Say what mistakes "
-            "cost, such as --false-alarm 5 --miss 400, or give a file: --costs costs.toml."
+            "There are no costs.",
+            code="no-costs",
+            remedy="Give them, such as --false-alarm 5 --miss 400, or a file: --costs costs.toml.",
         )
     return matrix
 
@@ -200,8 +215,13 @@ def _classes(
     if len(found.columns) > 1:
         if positive is not None:
             raise UsageError(
-                f"--positive {positive} says what one column of probabilities is of, and there are "
-                f"{len(found.columns)}: {', '.join(found.columns)}. Leave it out."
+                "--positive {positive} is for one column of probabilities, and there are "
+                "{count}: {columns}.",
+                code="argument-conflict",
+                positive=positive,
+                count=len(found.columns),
+                columns=", ".join(found.columns),
+                remedy="Leave it out.",
             )
         classes: list[Any] = list(found.classes)
         known = set() if own is None else set(map(str, own))
@@ -212,9 +232,13 @@ def _classes(
     column = found.columns[0]
     if len(matrix.classes) != 2:
         raise DataError(
-            f"{costs.file} has costs for {len(matrix.classes)} classes "
-            f"({', '.join(map(str, matrix.classes))}), and {column!r} is one column: name a column "
-            "for each class, such as --prob 'prob_*'."
+            "{file} has costs for {count} classes ({classes}), and {column!r} is one column.",
+            code="class-count",
+            file=costs.file,
+            count=len(matrix.classes),
+            classes=", ".join(map(str, matrix.classes)),
+            column=column,
+            remedy="Name a column for each class, such as --prob 'prob_*'.",
         )
     if own is None:
         if positive is None:
@@ -230,8 +254,13 @@ def _classes(
         )
     if positive not in names:
         raise UsageError(
-            f"--positive {positive}: {costs.file} has the classes {' and '.join(names)}."
-            f"{suggest(positive, names)} Give one of them."
+            "--positive {positive}: {file} has the classes {classes}.{hint}",
+            code="unknown-class",
+            positive=positive,
+            file=costs.file,
+            classes=" and ".join(names),
+            hint=suggest(positive, names),
+            remedy="Give one of them.",
         )
     place = names.index(positive)
     return [own[1 - place], own[place]], f"{column!r} is the probability of {positive}"
@@ -249,19 +278,37 @@ def _capacity(
         name = name if mark else acting
         if name not in by_name:
             raise UsageError(
-                f"--budget {text} does not say which action is limited: they are "
-                f"{', '.join(by_name)}.{suggest(name, by_name)} Put its name before the number: "
-                "--budget ACTION=200"
+                "--budget {text} must name one of the actions {actions}.{hint}",
+                code="unknown-action",
+                text=text,
+                actions=", ".join(by_name),
+                hint=suggest(name, by_name),
+                remedy="Put the name before the number: --budget ACTION=200",
             )
         if by_name[name] in room:
-            raise UsageError(f"--budget limits {name!r} twice: give one limit.")
+            raise UsageError(
+                "--budget limits {action!r} twice.",
+                code="duplicate-budget",
+                action=name,
+                remedy="Give one limit.",
+            )
         try:
             most = int(number) if whole else float(number)
         except ValueError:
             kind = "a whole number of rows" if whole else "a number"
-            raise UsageError(f"--budget {text}: {number!r} is not {kind}, such as 200.") from None
+            raise UsageError(
+                "--budget {text}: {number!r} is not {kind}, such as 200.",
+                code="budget-value",
+                text=text,
+                number=number,
+                kind=kind,
+            ) from None
         if not 0 <= most < float("inf"):
-            raise UsageError(f"--budget {text}: give a number of 0 or more.")
+            raise UsageError(
+                "--budget {text}: the limit must be a number >= 0.",
+                code="budget-value",
+                text=text,
+            )
         room[by_name[name]] = most
     return room
 
@@ -399,9 +446,14 @@ class Decider:
                 row = int(bad.argmax())
                 seen = "missing" if np.isnan(values[row]) else f"{values[row]:g}"
                 raise DataError(
-                    f"{self.where}, column {name!r} is {seen}{self._at(row)}, and "
-                    f"{self.costs.option(name)} needs it: the expected cost of that row cannot be "
-                    "known. Fill it in, or leave the row out."
+                    "{table}, column {column!r} is {seen}{at}, and {option} needs it.",
+                    code="missing-cost-value",
+                    table=self.where,
+                    column=name,
+                    seen=seen,
+                    at=self._at(row),
+                    option=self.costs.option(name),
+                    remedy="Fill it in, or leave the row out.",
                 )
         with warnings.catch_warnings(record=True) as seen_warnings:
             warnings.simplefilter("always", DataWarning)
@@ -446,8 +498,12 @@ class Decider:
         if bad.any():
             row = int(bad.argmax())
             raise DataError(
-                f"{self.where}, column {self.uses!r} is {values[row]:g}{self._at(row)}: --uses "
-                "needs what a row would take up of the budget, 0 or more."
+                "{table}, column {column!r} is {value:g}{at}: --uses needs numbers >= 0.",
+                code="uses-range",
+                table=self.where,
+                column=self.uses,
+                value=values[row],
+                at=self._at(row),
             )
         return values
 
@@ -483,14 +539,20 @@ class Decider:
         """Warn of what only the whole table shows."""
         if self.rows >= CERTAIN and self.certain == self.rows:
             warn_user(
-                f"{self.where}: all {self.rows:,} probabilities in {self.prob.columns[0]!r} are "
-                "exactly 0 or 1, so nothing is weighed and no row is ever worth asking about. Name "
-                "a column of probabilities with --prob, not one of predictions."
+                "{table}: all {rows:,} probabilities in {column!r} are exactly 0 or 1.",
+                code="certain-probabilities",
+                table=self.where,
+                rows=self.rows,
+                column=self.prob.columns[0],
+                remedy="Name a column of probabilities with --prob, not one of predicted classes.",
             )
         if self.earns:
             warn_user(
-                f"{self.where}: the cost of a mistake is below 0 in some rows "
-                f"({self.earns}), so that a mistake earns money there. Is that the right column?"
+                "{table}: the cost of a mistake is negative in some rows ({places}). Is that the "
+                "right column?",
+                code="mistake-earns",
+                table=self.where,
+                places=self.earns,
             )
 
     def bands(self) -> dict[str, tuple[list[float], str]]:

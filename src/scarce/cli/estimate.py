@@ -1,7 +1,8 @@
-"""`scarce estimate`: how much does a detector find and miss, when only its alerts were looked at?
+"""`scarce estimate`: how much does a detector find and miss, if only alerts were investigated?
 
-Thin over `estimate_performance`: score_flags.py reads the table, estimate_text.py has the words for
-a reader.
+Calls `estimate_performance` on the table that scored_table.py reads. Prints warnings first, then
+what was found and missed and what that assumes, the next command, and the figures of every
+threshold and batch.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scarce.cli.flags import in_flags, with_code
 from scarce.cli.next_command import command_to_paste
-from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes, verb_options
+from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes
 from scarce.cli.output import emit, say, show_plan, table, write_line
 from scarce.cli.scored_table import SCORES, ScoredTable, ScoreFlags
 from scarce.cli.table_columns import table_or_stdin
-from scarce.cli.wording import in_flags
 
 if TYPE_CHECKING:
     from scarce import Estimate, Performance
@@ -51,9 +52,9 @@ def estimate(
 ) -> None:
     """Estimate recall, precision and missed events, with intervals.
 
-    Only rows at or above the threshold were looked at, and the label is empty elsewhere: precision
-    is counted, and what lies below is estimated, as far as it can be. Rows drawn below by `scarce
-    label` and filled in sharpen it (--audit). Any length of table, or a pipe, in one pass.
+    Only rows at or above the threshold were investigated, and the label is empty elsewhere:
+    precision is counted, and what was missed below is estimated as far as possible. Rows sampled
+    below by `scarce label` and labelled since improve it (--audit). Reads any table in one pass.
 
     \b
     Examples:
@@ -121,7 +122,7 @@ def result_of(
         "effective_size": found.effective_size,
         "warnings": [
             *warnings_of(found, held),
-            *(f"--also: {said_in_flags(text)}" for text in binned[:1]),
+            *(f"--also: {in_flags(text)}" for text in binned[:1]),
         ],
         "also": [_record(one) for one in others],
         "next": _next(found, path, held.are_prob),
@@ -141,7 +142,7 @@ def warnings_of(found: Performance, held: ScoredTable | None = None) -> list[str
         one for one in found.warnings if not (_all_labelled(found) and one.code == "no-positives")
     ]
     if held is None or held.lists is None:
-        return [said_in_flags(one) for one in warnings]
+        return [in_flags(one) for one in warnings]
     if held.lists.open == held.lists.asked:
         return [
             f"No row of {held.flags.audit[-1]} is filled in yet: fill in its column "
@@ -157,11 +158,6 @@ def _record(found: Performance) -> dict[str, Any]:
         "counts": found.counts,
         **{name: getattr(found, name) for name in FIGURES},
     }
-
-
-def said_in_flags(text: str) -> str:
-    """Return a sentence of the library as it is said to someone who types flags."""
-    return in_flags(text, verb_options())
 
 
 def _next(found: Performance, path: Path | None, are_prob: bool) -> str | None:
@@ -199,7 +195,7 @@ def _for_further_rows(found: Performance, path: Path | None) -> str | None:
 
 def _with_lists(warnings: Sequence[Problem], found: Performance, lists: AuditLists) -> list[str]:
     """Return warnings without those that lists explain, and with what lists leave open."""
-    told = [said_in_flags(one) for one in (*lists.notes, *warnings)]
+    told = [in_flags(one) for one in (*lists.notes, *warnings)]
     if isinstance(found.threshold, tuple):
         return told
     earlier, filled, left_open = lists.certain(found.threshold)
@@ -207,7 +203,7 @@ def _with_lists(warnings: Sequence[Problem], found: Performance, lists: AuditLis
     if counts.labelled_below - counts.audited - counts.from_outside > earlier + filled:
         return told  # labels that no list asked for are among them
     explained = [one for one in warnings if one.code == "scattered-labels"]
-    told = [said_in_flags(one) for one in (*lists.notes, *warnings) if one not in explained]
+    told = [in_flags(one) for one in (*lists.notes, *warnings) if one not in explained]
     if left_open:
         told.append(
             f"{left_open:,} of {filled + left_open:,} rows that {lists.last} takes for certain are "
@@ -237,7 +233,7 @@ def _free(name: str) -> str:
 def show_result(found: Performance, result: dict[str, Any]) -> None:
     """Write the estimate for a reader on stdout, and what to be careful about on stderr."""
     for text in result["warnings"]:
-        say(f"warning: {text}")
+        say(f"warning: {with_code(text)}")
     for line in sentences(found):
         write_line(line)
     if "batches" in result:
@@ -259,7 +255,7 @@ def leans_on(found: Performance) -> list[str]:
     leans = [found.recall.assumes]
     if math.isnan(found.recall.value):  # then it says why, and not what the limit leans on
         leans = [found.missed.assumes, found.recall.assumes]
-    return [said_in_flags(text) for text in dict.fromkeys(leans)]
+    return [in_flags(text) for text in dict.fromkeys(leans)]
 
 
 def sentences(found: Performance) -> list[str]:

@@ -2,8 +2,9 @@
 
     loss beside that of the constant forecast, calibration, ranking, and with costs the money
 
-Every figure with its interval and what it leans on. The figures are the library's: `evaluate_prob`,
-`mean_cost`, `savings`, `cost_confusion`; this file reads rows and writes tables.
+Every figure has its interval and what it assumes. Where the mean probability is far from the event
+rate, another base rate is tried: `scarce correct` is advised only if it closes half of the gap. The
+figures are the library's; this file reads rows and writes tables.
 """
 
 from __future__ import annotations
@@ -72,11 +73,11 @@ def evaluate(
 ) -> None:
     """Evaluate probabilities against outcomes, with intervals.
 
-    TABLE holds probabilities and outcomes; or name a MODEL file first, and its probabilities for
-    TABLE are judged. Log loss, Brier score, calibration and AUC stand beside the constant forecast,
-    which gives every row the share of events; with --threshold also recall and precision, with
-    costs what the cheapest decisions would have cost and saved. Rows without a label are left aside
-    and counted out loud.
+    TABLE holds probabilities and outcomes; or name a MODEL file first, and its predictions for
+    TABLE are evaluated. Log loss, Brier score, calibration and AUC are shown beside the constant
+    forecast, which gives every row the base rate; with --threshold also recall and precision, with
+    costs the cost and savings of the cheapest decisions. Rows without a label are left out, and
+    their number is shown.
 
     \b
     scarce evaluate p.csv --prob prob --label fraud
@@ -86,8 +87,10 @@ def evaluate(
     costs.check()
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(
-            f"--threshold {threshold:g} is no probability, which lies between 0 and 1: rows are "
-            "judged by probabilities here. For scores of another kind: scarce estimate."
+            "--threshold must be a probability between 0 and 1, got {threshold:g}.",
+            code="prob-range",
+            threshold=threshold,
+            remedy="For scores of another kind use scarce estimate.",
         )
     if dry_run:
         typed = [("--label", labels.label), *(("--prob", name) for name in prob)]
@@ -118,8 +121,11 @@ def threshold_figures(judged: OutcomeTable, score: Any, threshold: float, level:
 
     if len(judged.classes) != 2:
         raise DataError(
-            f"{judged.where}: a threshold tells two classes apart, and the labels have "
-            f"{len(judged.classes)}. Name the event with --positive and the others with --negative."
+            "{table}: a threshold needs two classes, and the labels have {count}.",
+            code="two-classes-needed",
+            table=judged.where,
+            count=len(judged.classes),
+            remedy="Name the event with --positive and the others with --negative.",
         )
     rows, weight, groups = judged.speaking()
     return at_threshold(

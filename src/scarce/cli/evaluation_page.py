@@ -1,7 +1,9 @@
-"""What stands on the page of `scarce report`, part by part, in the order in which it is read.
+"""The page of `scarce report` on probabilities, section by section.
 
-Asks the library for each figure and hands it to scarce.report, which shows it. What is chosen here
-is presentation alone: bins of pictures, which classes fit into one, which sentence comes first.
+Asks the library for each figure and passes it to scarce.report, which shows it. Only presentation
+is decided here: bins, thresholds and classes of the pictures, and which sentence comes first. Where
+only events are labelled, as with sightings, neither prevalence nor calibration is known, and the
+page shows what such rows can tell.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from scarce.cli.flags import in_flags
 from scarce.cli.next_command import path_word, shell_command
-from scarce.cli.wording import in_flags
 from scarce.report import Report
 
 if TYPE_CHECKING:

@@ -1,11 +1,13 @@
-"""`scarce fit`: from a table to a model file, with what was understood and chosen said out loud.
+"""`scarce fit`: from a table to a model file; says what it understood and what it chose.
 
     rare      regression for a rare class (RareClassifier)
     maxent    labels revealed at unknown rates, values missing (MaxentClassifier)
     bayes     a Gaussian for each class, values missing (GaussianBayes)
     auto      one of these or a stack of models (AutoClassifier), and why
 
-Does not judge the model on new rows: see `scarce evaluate` and `scarce compare`.
+Columns of row identifiers are left out, with a message. Options of another model are refused. For
+sightings the verb asks whether 0 is a surveyed absence (--negative) or background, where nobody
+looked (--background). Does not evaluate the model: see `scarce evaluate` and `scarce compare`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from scarce.cli.flags import in_flags, warn
 from scarce.cli.model_file import not_converged
 from scarce.cli.next_command import path_word, shell_command, shell_word
 from scarce.cli.options import (
@@ -29,10 +32,8 @@ from scarce.cli.options import (
     missing_values,
     takes,
     typed,
-    verb_options,
 )
 from scarce.cli.output import emit, progress, refuse_table_ending, say, show_plan, table, write_line
-from scarce.cli.wording import in_flags
 from scarce.errors import CheckError, DataError, UsageError, suggest
 
 OWNERS = {  # options that only one model has
@@ -93,8 +94,8 @@ def fit(
     """Fit a model to a table and save it.
 
     DATA is CSV, TSV, Parquet or Arrow (- for standard input). Rows without a label are never taken
-    for negatives. Text columns become categories. --model auto looks at the labels and the holes,
-    chooses, and says why. A fit that did not converge is written, and ends with code 4.
+    for negatives. Text columns become categories. --model auto chooses by the labels and missing
+    values, and says why. A fit that does not converge is still written, and ends with code 4.
 
     \b
     scarce fit train.csv --label fraud --positive 1 --model rare --out m2.scarce
@@ -106,13 +107,24 @@ def fit(
 
     labels = with_background(labels, background, model)
     if labels.label is None:
-        raise UsageError("Which column holds the labels? Name it: --label COLUMN")
+        raise UsageError(
+            "--label is missing.",
+            code="no-label-column",
+            remedy="Name the column of labels: --label COLUMN",
+        )
     label = labels.label
     if out is None and not dry_run:
-        raise UsageError("Where should the model go? Name a file: --out m.scarce")
+        raise UsageError(
+            "--out is missing.",
+            code="no-output-file",
+            remedy="Name the model file: --out m.scarce",
+        )
     if out is not None:
         if str(out) == "-":
-            raise UsageError("A model goes to a file, not to standard output: --out m.scarce")
+            raise UsageError(
+                "A model goes to a file, not to standard output: --out m.scarce",
+                code="no-output-file",
+            )
         refuse_existing(out, force)
         refuse_table_ending(out)
     source = open_table(data, form)
@@ -121,8 +133,11 @@ def fit(
         source.column(weight, "--weight")
     if groups is not None and source.column(groups, "--groups") in (*columns, labels.label, weight):
         raise UsageError(
-            f"--groups {groups}: the column that says which rows belong together is no predictor, "
-            "no label and no weight. Name it once."
+            "--groups {column}: the group column cannot also be a feature, the label or the "
+            "weight.",
+            code="same-column",
+            column=groups,
+            remedy="Name it once.",
         )
     for option, names in (
         ("--columns", columns),
@@ -206,13 +221,13 @@ def fit(
     if json or not hasattr(fitted, "summary"):  # a summary holds them
         for warning in result["report"]["warnings"]:
             if warning not in told:
-                say(f"scarce: warning: {in_flags(warning, verb_options())}")
+                warn(warning)
     if chosen == "auto":
         _say_if_worthless(fitted)
     if chosen == "maxent" and fitted.class_prior_from_ != "observed":
         _say_prevalence(fitted, counts)
     if not converged:
-        say(f"scarce: warning: {not_converged(out, fitted.report_)} It is written all the same.")
+        warn(not_converged(out, fitted.report_))
         click.get_current_context().exit(CheckError.exit_code)
     if not json:
         command = shell_command("scarce", "predict", path_word(out), "NEW-ROWS.csv")
@@ -333,8 +348,14 @@ def said_clearly(model: str) -> Iterator[None]:
         raise
     except (ValueError, TypeError) as error:
         raise DataError(
-            f"{model} cannot be fitted to these rows: {str(error).rstrip('.')}. Look for values "
-            "that are far too large or too small, leave their columns out, or take another model."
+            "{model} cannot be fitted to these rows: {reason}.",
+            code="fit-failed",
+            model=model,
+            reason=str(error).rstrip("."),
+            remedy=(
+                "Look for values that are far too large or too small, leave their columns out, "
+                "or use another model."
+            ),
         ) from error
 
 
@@ -374,7 +395,7 @@ def _show(result: dict[str, Any], fitted: Any) -> None:
     if hasattr(fitted, "summary"):
         summary = fitted.summary()
         if not isinstance(summary, str):
-            summary = summary.render(lambda note: in_flags(note, verb_options()))
+            summary = summary.render(in_flags)
         write_line(summary + "\n")
     table(lines)
 
@@ -390,10 +411,12 @@ def _say_if_worthless(fitted: Any) -> None:
     """Warn where held-out rows do not show that the model beats the constant forecast."""
     scores = fitted.comparison_
     if "auto" in scores and scores["auto"]["log_loss"] >= scores["constant"]["log_loss"]:
-        say(
-            f"scarce: warning: on held-out rows the log loss is {scores['auto']['log_loss']:.4g}, "
-            f"beside {scores['constant']['log_loss']:.4g} for the same probability in every row: "
-            "these rows do not show that a model is worth having."
+        warn(
+            "The log loss on held-out rows is {loss:.4g}, and {constant:.4g} for the same "
+            "probability in every row: these rows do not show that a model helps.",
+            code="no-better-than-constant",
+            loss=scores["auto"]["log_loss"],
+            constant=scores["constant"]["log_loss"],
         )
 
 
@@ -464,24 +487,41 @@ def settings_of(model: str, own: dict[str, Any], more: tuple[str, ...]) -> dict[
             continue
         if OWNERS[name] != model:
             raise UsageError(
-                f"--{name.replace('_', '-')} is for --model {OWNERS[name]}, and the model is "
-                f"{model}. Leave it out, or say --model {OWNERS[name]}."
+                "--{option} is for --model {owner}, not {model}.",
+                code="option-of-model",
+                option=name.replace("_", "-"),
+                owner=OWNERS[name],
+                model=model,
+                remedy="Leave it out, or use --model {owner}.",
             )
         settings[name] = typed(value) if isinstance(value, str) else value
     if not more:
         return settings
     if model == "auto":
-        raise UsageError("--set needs a model: say which with --model rare, maxent or bayes.")
+        raise UsageError(
+            "--set needs a model.",
+            code="option-of-model",
+            remedy="Add --model rare, maxent or bayes.",
+        )
     known = class_of(model)().get_params(deep=False)
     for pair in more:
         name, equals, value = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not equals:
-            raise UsageError(f"--set {pair!r}: give NAME=VALUE, such as --set cv=10.")
+            raise UsageError(
+                "--set {pair!r}: give NAME=VALUE, such as --set cv=10.",
+                code="option-value",
+                pair=pair,
+            )
         if name not in known or name in ("engine", "progress"):
             raise UsageError(
-                f"--set {pair!r}: {type(class_of(model)()).__name__} has no parameter {name!r}."
-                f"{suggest(name, known)} It has: {', '.join(sorted(known))}."
+                "--set {pair!r}: {model} has no parameter {name!r}.{hint} It has: {known}.",
+                code="unknown-parameter",
+                pair=pair,
+                model=type(class_of(model)()).__name__,
+                name=name,
+                hint=suggest(name, known),
+                known=", ".join(sorted(known)),
             )
         settings[name] = _python(value.strip())
     return settings
@@ -564,9 +604,18 @@ def refuse_missing(rows: Any) -> None:
     others = {sources[place] for place in np.flatnonzero(lost)} - {name}
     more = f" and {len(others)} other column{'s' * (len(others) > 1)}" if others else ""
     raise DataError(
-        f"Column {name!r}{more}: {int(lost[worst]):,} of {len(rows):,} values are "
-        "missing, and --model rare needs them all. Models that take holes as they are: --model "
-        f"maxent, bayes or auto; or leave the column out with --drop {shell_word(name)}."
+        "Column {column!r}{more}: {count:,} of {rows:,} values are missing, and --model rare "
+        "needs them all.",
+        code="missing-values",
+        column=name,
+        more=more,
+        count=int(lost[worst]),
+        rows=len(rows),
+        drop=shell_word(name),
+        remedy=(
+            "Use --model maxent, bayes or auto, which accept missing values, or leave the column "
+            "out with --drop {drop}."
+        ),
     )
 
 
@@ -575,9 +624,18 @@ def refuse_numbers(name: str, classes: tuple[Any, ...], labels: LabelFlags) -> N
     numbers = sum(not isinstance(one, str) for one in classes)
     if numbers > MOST_NUMBERS and not labels.classes:
         raise DataError(
-            f"Column {name!r} holds {numbers:,} different numbers ({classes[0]!s}, {classes[1]!s}, "
-            f"{classes[2]!s}, ...), which looks like a measurement and no label. Name the column "
-            "with the labels in --label; if these are classes, name each with --classes."
+            "Column {column!r} holds {count:,} different numbers ({first!s}, {second!s}, "
+            "{third!s}, ...), which look like a measurement.",
+            code="many-labels",
+            column=name,
+            count=numbers,
+            first=classes[0],
+            second=classes[1],
+            third=classes[2],
+            remedy=(
+                "Name the column of labels with --label; if these are classes, name each with "
+                "--classes."
+            ),
         )
 
 
@@ -586,19 +644,32 @@ def refuse_labels(chosen: str, rows: Any, counts: dict[str, Any]) -> None:
     labelled = [name for name, n in counts["labelled"].items() if n]
     if chosen == "maxent" and len(labelled) == 1 and not counts["unlabelled"]:
         raise DataError(
-            f"All {counts['rows']:,} rows are {labelled[0]}, and maxent learns how such rows "
-            "differ from all others: there are none. Add rows without a label, such as places "
-            "drawn from the whole area, and leave their label empty."
+            "All {count:,} rows are {label}, and maxent needs other rows to compare them with.",
+            code="one-class",
+            count=counts["rows"],
+            label=labelled[0],
+            remedy=(
+                "Add rows without a label, such as places drawn from the whole area, and leave "
+                "their label empty."
+            ),
         )
     if chosen in ("rare", "bayes", "auto") and len(labelled) == 1:
         raise DataError(
-            f"Only {labelled[0]} is ever labelled, and --model {chosen} learns from the difference "
-            "of classes. For labels of one class: --model maxent."
+            "Only {label} is ever labelled, and --model {model} needs two labelled classes.",
+            code="one-labelled-class",
+            label=labelled[0],
+            model=chosen,
+            remedy="Use --model maxent.",
         )
     if chosen == "rare" and len(rows.classes) > 2:
         raise DataError(
-            f"There are {len(rows.classes)} classes, and --model rare is for two. Name the event "
-            "with --positive and the others with --negative, or say --model bayes."
+            "There are {count} classes, and --model rare takes two.",
+            code="two-classes-needed",
+            count=len(rows.classes),
+            remedy=(
+                "Name the event with --positive and the others with --negative, or use --model "
+                "bayes."
+            ),
         )
 
 
@@ -615,16 +686,22 @@ def with_background(labels: LabelFlags, background: tuple[str, ...], model: str)
         return labels
     if model not in ("auto", "maxent"):
         raise UsageError(
-            f"--background says that nobody looked there, and --model {model} learns from events "
-            "beside surveyed absences. Say --model maxent; if the rows were surveyed, --negative "
-            f"{shell_word(background[0])}."
+            "--background means that nobody looked there, and --model {model} needs surveyed "
+            "absences.",
+            code="option-of-model",
+            model=model,
+            value=shell_word(background[0]),
+            remedy="Use --model maxent; if the rows were surveyed, --negative {value}.",
         )
     for flag, values in (("--positive", labels.positive), ("--negative", labels.negative)):
         both = [value for value in background if value in values]
         if both:
             raise UsageError(
-                f"{both[0]!r} cannot be both {flag} and --background: at a background place nobody "
-                "looked."
+                "{value!r} cannot be both {option} and --background: nobody looked at a "
+                "background point.",
+                code="label-conflict",
+                value=both[0],
+                option=flag,
             )
     return labels._replace(unlabelled=(*labels.unlabelled, *background), background=background)
 
@@ -640,14 +717,23 @@ def ask_background(chosen: str, counts: dict[str, Any], labels: LabelFlags) -> N
     typed = shell_word(other)
     if BACKGROUND.search(other.strip()):
         raise DataError(
-            f"{n:,} rows of {labels.label!r} are {other!r}, which says that nobody looked there. "
-            f"If so: --background {typed}; if they were surveyed, --negative {typed}."
+            "{count:,} rows of {column!r} are {label!r}, which suggests that nobody looked there.",
+            code="background-or-absence",
+            count=n,
+            column=labels.label,
+            label=other,
+            value=typed,
+            remedy="If so, use --background {value}; if they were surveyed, --negative {value}.",
         )
     if chosen == "maxent" or SIGHTINGS.search(str(labels.label)):
-        say(
-            f"scarce: warning: {n:,} rows are {other} and are taken for surveyed absences. If they "
-            f"are background (nobody looked there), say --background {typed}; --negative {typed} "
-            "settles it."
+        warn(
+            "{count:,} rows are {label} and are taken for surveyed absences.",
+            code="background-or-absence",
+            count=n,
+            label=other,
+            value=typed,
+            remedy="If they are background (nobody looked there), give --background {value}; "
+            "--negative {value} confirms that they were surveyed.",
         )
 
 
@@ -658,5 +744,5 @@ def point_out(chosen: str, rows: Any, labels: LabelFlags, *, quiet: bool) -> lis
     places = chosen == "maxent" or SIGHTINGS.search(str(labels.label)) is not None
     told = doubtful_columns(profile_rows(rows), rows.schema.columns, places=places)
     for remark in [] if quiet else told:
-        say(f"scarce: warning: {in_flags(remark, ['drop', 'categories'])}")
+        warn(remark)
     return told

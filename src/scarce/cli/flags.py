@@ -8,11 +8,14 @@ feeds has no flag; a remedy that names it is left out.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from scarce.cli.next_command import shell_word
-from scarce.cli.options import flags_by_argument
-from scarce.errors import UNSET, Argument, Phrase
+from scarce.cli.options import flags_by_argument, verb_options
+from scarce.cli.output import say
+from scarce.cli.wording import reworded
+from scarce.errors import UNSET, Argument, Phrase, Problem
 
 
 class Flags:
@@ -50,3 +53,33 @@ class Flags:
             return f"--{name} VALUE"
         values = one.value if isinstance(one.value, (list, tuple)) else [one.value]
         return " ".join(f"--{name} {shell_word(str(value))}" for value in values)
+
+
+def in_flags(message: str, options: Collection[str] | None = None) -> str:
+    """Return a message of the library as it is said to someone who types flags.
+
+    Parameters
+    ----------
+    message : str
+        A `Problem`, whose code the result keeps, or a plain sentence.
+    options : collection of str, optional
+        Names of options; those of the verb that is running by default.
+    """
+    known = verb_options() if options is None else options
+    if isinstance(message, Problem) and message.code:
+        return Problem(message.render(Flags(known)), code=message.code)
+    return reworded(message, known)
+
+
+def with_code(message: str) -> str:
+    """Return a message with its code behind it, where it has one."""
+    code = getattr(message, "code", "")
+    return f"{message} [{code}]" if code else str(message)
+
+
+def warn(text: str, /, *, code: str = "", remedy: str | Sequence[str] = (), **fields: Any) -> None:
+    """Write a warning on stderr; takes what `Problem` takes, or a `Problem`."""
+    problem = (
+        text if isinstance(text, Problem) else Problem(text, code=code, remedy=remedy, **fields)
+    )
+    say(f"scarce: warning: {with_code(in_flags(problem))}")

@@ -1,8 +1,9 @@
-"""`scarce label`: which rows should somebody look at next, and how likely was each to be chosen?
+"""`scarce label`: which rows should be labelled next, and how likely was each to be chosen?
 
-Thin over `choose_labels` and `plan_audit`. The list holds the chosen rows as they are written, with
-the probability of each, in the order to be worked; filled in, it goes back with `scarce estimate
---audit`. Scores and labels of all rows are held in memory, the other columns are not.
+Calls `choose_labels` and `plan_audit`. The list holds the chosen rows with the probability of each,
+in the order to be labelled; completed, it goes back with `scarce estimate --audit`. An option that
+would do nothing is refused: whoever typed it expects an effect. Scores and labels of all rows are
+kept in memory, the other columns are not.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from scarce.cli.audit_lists import (
     without_blanks,
 )
 from scarce.cli.bad_cells import numbers_of, refuse_nested, refuse_unscored
+from scarce.cli.flags import in_flags, with_code
 from scarce.cli.label_columns import for_events, reading_of, refuse_many
 from scarce.cli.next_command import command_to_paste
-from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, is_typed, takes, verb_options
+from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, is_typed, takes
 from scarce.cli.output import emit, progress, rows_need_a_file, say, show_plan, write_line
 from scarce.cli.table_columns import find_prob, table_or_stdin
-from scarce.cli.wording import in_flags
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -100,9 +101,9 @@ def label(
 ) -> None:
     """Choose which rows to label next, with known probabilities.
 
-    Writes the chosen rows as they are, in the order to be worked, with an empty label to fill in
-    and the probability with which each was drawn. Filled in, the list goes back: `scarce estimate
-    ... --audit todo.csv`. With --plan nothing is chosen: it says how many checks buy what.
+    Writes the chosen rows in the order to be labelled, with an empty label to fill in and the
+    probability with which each was sampled. The completed list goes back with `scarce estimate
+    ... --audit todo.csv`. With --plan no rows are chosen: it estimates what more labels are worth.
 
     \b
     Examples:
@@ -124,7 +125,11 @@ def label(
         values = find_prob(source, prob).columns
     if len(values) > 1 and (policy != "uncertainty" or plan):
         raise UsageError(
-            f"--prob names {len(values)} columns, and --policy {policy} ranks one: give one."
+            "--prob names {count} columns, and --policy {policy} takes one.",
+            code="several-columns",
+            count=len(values),
+            policy=policy,
+            remedy="Give one.",
         )
     named: dict[str, str | None] = {"--score": score}
     if score is None:
@@ -227,7 +232,11 @@ def _read(
             table = next(iter(list(lists.join(iter([keyed])))))
     n_rows = table.num_rows
     if n_rows == 0:
-        raise DataError(f"{source.where} has no rows: there is nothing to choose from.")
+        raise DataError(
+            "{table} has no rows.",
+            code="no-rows",
+            table=source.where,
+        )
     if not names:
         values = np.zeros(n_rows)
     elif unsure:
@@ -305,8 +314,12 @@ def _chosen_rows(
         start += part.num_rows
     if start != n_rows:
         raise DataError(
-            f"{source.where} had {n_rows:,} rows and now has {start:,}: it was written to while it "
-            "was read. Run it again."
+            "{table} had {before:,} rows and now has {after:,}: it changed while it was read.",
+            code="file-changed",
+            table=source.where,
+            before=n_rows,
+            after=start,
+            remedy="Run it again.",
         )
     table = pa.concat_tables(parts, promote_options="permissive")
     back = np.empty(len(order), dtype=np.int64)
@@ -339,20 +352,46 @@ def refuse_flags(
     """Refuse flags that cannot work together, before anything is read."""
     unsure = policy == "uncertainty" and not plan
     if unsure and score is not None:
-        raise UsageError("--policy uncertainty is about probabilities: give --prob, not --score.")
+        raise UsageError(
+            "--policy uncertainty needs probabilities.",
+            code="argument-conflict",
+            remedy="Give --prob, not --score.",
+        )
     by_lot = policy == "random" and not plan and threshold is None  # needs nothing to rank by
     if not unsure and not by_lot and score is None and not prob:
-        raise UsageError("Name the column of scores with --score, or of probabilities with --prob.")
+        raise UsageError(
+            "--score is missing.",
+            code="no-score-column",
+            remedy="Name the column of scores with --score, or of probabilities with --prob.",
+        )
     if score is not None and prob:
-        raise UsageError("--score and --prob both say what rows are ranked by: give one of them.")
+        raise UsageError(
+            "--score and --prob both rank the rows.",
+            code="argument-conflict",
+            remedy="Give one of them.",
+        )
     if not plan and len(n) != 1:
-        raise UsageError("How many rows? Give --n once, such as --n 100; several only with --plan.")
+        raise UsageError(
+            "--n must be given once, such as --n 100; several sizes need --plan.",
+            code="sample-size",
+        )
     if width is not None and not plan:
-        raise UsageError("--width is a question to the plan: add --plan.")
+        raise UsageError(
+            "--width needs --plan.",
+            code="unused-argument",
+            remedy="Add it.",
+        )
     if threshold is None and (plan or policy == "audit"):
-        raise UsageError("An audit looks below the threshold: give --threshold.")
+        raise UsageError(
+            "--threshold is missing: an audit samples below it.",
+            code="no-threshold",
+        )
     if (by == "cost") != (costs is not None):
-        raise UsageError("--by cost and --costs FILE go together: give both or neither.")
+        raise UsageError(
+            "--by cost and --costs FILE need each other.",
+            code="argument-conflict",
+            remedy="Give both or neither.",
+        )
     _refuse_idle("audit" if plan else policy, plan, policy)
 
 
@@ -360,21 +399,35 @@ def _refuse_idle(used: str, plan: bool, policy: str) -> None:
     """Refuse flags that were typed and would do nothing."""
     if plan and policy != "audit" and is_typed("policy"):
         raise UsageError(
-            f"--plan plays audits through, and --policy {policy} is another draw: leave one out."
+            "--plan simulates audits, not --policy {policy}.",
+            code="argument-conflict",
+            policy=policy,
+            remedy="Leave one out.",
         )
     for name, whose in OF_POLICY.items():
         if is_typed(name) and used != whose:
             raise UsageError(
-                f"--{name} belongs to --policy {whose} and does nothing with --policy {used}: "
-                "leave it out."
+                "--{option} is for --policy {policy}, not --policy {used}.",
+                code="unused-argument",
+                option=name,
+                policy=whose,
+                used=used,
+                remedy="Leave it out.",
             )
     for name in ("pure", "out", "to"):
         if plan and is_typed(name):
             raise UsageError(
-                f"--{name} is for a list, and --plan chooses no rows: leave one of the two out."
+                "--{option} is for a list, and --plan chooses no rows.",
+                code="unused-argument",
+                option=name,
+                remedy="Leave one of the two out.",
             )
     if not plan and is_typed("repeats"):
-        raise UsageError("--repeats is for audits that are played through: add --plan.")
+        raise UsageError(
+            "--repeats needs --plan.",
+            code="unused-argument",
+            remedy="Add it.",
+        )
 
 
 def refuse_own_input(
@@ -387,8 +440,12 @@ def refuse_own_input(
     for what, path in read:
         if path is not None and path.exists() and os.path.samefile(out, path):
             raise UsageError(
-                f"--out {out} is {what} itself ({path}), and writing the list would destroy it: "
-                "give the list a name of its own."
+                "--out {out} is {what} ({path}).",
+                code="output-is-input",
+                out=out,
+                what=what,
+                path=path,
+                remedy="Give the list another file name.",
             )
 
 
@@ -401,7 +458,12 @@ def refuse_taken_names(source: TableSource, names: list[str]) -> None:
                 ANSWER: f"If it holds the labels, say so: --label {ANSWER}.",
             }.get(name, "Rename it.")
             raise DataError(
-                f"{source.where} has a column {name!r} already, which the list adds. {cure}"
+                "{table} already has a column {column!r}, which the list adds.",
+                code="column-exists",
+                table=source.where,
+                column=name,
+                cure=cure,
+                remedy="{cure}",
             )
 
 
@@ -429,7 +491,7 @@ def tell(
     json: bool,
 ) -> None:
     """Say what was chosen, what to do with the list, and how it goes back."""
-    remarks = [in_flags(text, verb_options()) for text in choice.remarks]
+    remarks = [in_flags(text) for text in choice.remarks]
     saved = "todo.csv" if out is None or str(out) == "-" else str(out)
     back = None
     if policy in BACK:
@@ -456,10 +518,11 @@ def tell(
         }
         emit(summary, json=True)
         return
-    for line in choice.summary().splitlines():
-        say(line)
+    for line in str(choice).splitlines():
+        if not line.startswith("remark: "):
+            say(line)
     for text in remarks:
-        say(f"warning: {text}")
+        say(f"warning: {with_code(text)}")
     if not len(choice):
         return
     where = f"Written to {saved}" if out is not None and str(out) != "-" else "Save the rows"
@@ -509,7 +572,7 @@ def play_plan(
     if earlier:
         plan = _without_now(plan)
     result = {**plan.to_dict(), "seed": seed}
-    result["remarks"] = [in_flags(text, verb_options()) for text in plan.remarks]
+    result["remarks"] = [in_flags(text) for text in plan.remarks]
     if earlier:
         result["remarks"].insert(0, ALONE)
     needed = None if width is None else plan.needed(width)
@@ -517,8 +580,9 @@ def play_plan(
         result["checks_for_width"] = needed
 
     def show() -> None:
-        for line in plan.summary().splitlines():
-            write_line(line)
+        for line in str(plan).splitlines():
+            if not line.startswith("remark: "):
+                write_line(line)
         for text in result["remarks"]:
             write_line(f"remark: {text}")
         if needed is not None:

@@ -1,9 +1,10 @@
-"""What does a label column of somebody's file mean? Read in three states, and said out loud.
+"""What does the label column of a file mean? Read in three states, and reported on stderr.
 
     positive / negative / not labelled (empty)
 
-Nothing is guessed: what 0 and 1 stand for is said with the flag that settles it, everything else
-is refused until a flag settles it.
+What 0 and 1 stand for is reported with the flag that confirms it; other values are refused until a
+flag says what they mean. Where a model file, a column `prob_yes` or a completed audit list names
+the classes in its own way, positions are made to mean the same class everywhere.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from scarce.cli.bad_cells import shown
 from scarce.cli.next_command import shell_word
 from scarce.cli.options import EXACT, LabelFlags, class_key, typed
 from scarce.cli.output import say
-from scarce.errors import DataError, UsageError
+from scarce.errors import DataError, Problem, UsageError
 
 if TYPE_CHECKING:
     from scarce.io.source import TableSource
@@ -79,7 +80,7 @@ def read_labels(
         with _without_warnings():
             rows = open_rows(table, label=name, columns=["\0none"], **meanings)
     except DataError as error:
-        raise DataError(f"{where}: {error}") from None
+        raise error.amended("{where}: ", where=where) from None
     y = rows.labels()
     said = describe_labels(name, rows.classes, y, labels)
     if not quiet:
@@ -142,13 +143,16 @@ def label_meanings(labels: LabelFlags, kind: Any) -> dict[str, Any]:
 
     if labels.classes and (labels.positive or labels.negative):
         raise UsageError(
-            "--classes names all labels, for three or more classes: leave out --positive and "
-            "--negative, which are for two."
+            "--classes names all labels of three or more classes.",
+            code="argument-conflict",
+            remedy="Leave out --positive and --negative, which are for two.",
         )
     twice = set(labels.positive) & set(labels.negative)
     if twice:
         raise UsageError(
-            f"{sorted(twice)[0]!r} cannot be both --positive and --negative: a label means one."
+            "{value!r} cannot be both --positive and --negative.",
+            code="label-conflict",
+            value=sorted(twice)[0],
         )
     return {
         "positive": some(labels.positive),
@@ -233,9 +237,13 @@ def read_classes(
     if counts is not None and not counts:
         also = ", and look at --unlabelled" if labels.unlabelled else ""
         raise DataError(
-            f"{where}: column {name!r} (--label) says of none of its {len(values):,} rows what "
-            "happened, so there is nothing to judge by. Fill it in, or name another column with "
-            f"--label{also}."
+            "{table}: column {column!r} (--label) is empty in all {rows:,} rows.",
+            code="no-labels",
+            table=where,
+            column=name,
+            rows=len(values),
+            also=also,
+            remedy="Fill it in, or name another column with --label{also}.",
         )
     if as_learnt and counts is not None:
         looked = _looked_at(counts, name, where, loaded, quiet)
@@ -281,8 +289,13 @@ def _refuse_other_event(typed: LabelFlags, classes: tuple[Any, ...], loaded: Any
     else:
         return
     raise UsageError(
-        f"{flag} {value}: the event of the model {loaded.path.name} is {loaded.classes[1]}, and "
-        f"its probabilities are of that. Leave {flag} out."
+        "{option} {value}: the event of the model {model} is {event}.",
+        code="event-mismatch",
+        option=flag,
+        value=value,
+        model=loaded.path.name,
+        event=loaded.classes[1],
+        remedy="Leave {option} out.",
     )
 
 
@@ -305,8 +318,16 @@ def _refuse_other_words(
         flags = "--positive, and the others with --negative"
     last = "" if len(listed) == 1 else f" and {listed.pop()}"
     raise DataError(
-        f"{where}: {name!r} holds {', '.join(listed)}{last}, and the event of the model "
-        f"{loaded.path.name} is {loaded.classes[1]}: name what it is here with {flags}."
+        "{table}: {column!r} holds {labels}{last}, and the event of the model {model} is {event}.",
+        code="unknown-label",
+        table=where,
+        column=name,
+        labels=", ".join(listed),
+        last=last,
+        model=loaded.path.name,
+        event=loaded.classes[1],
+        flags=flags,
+        remedy="Name the event with {flags}.",
     )
 
 
@@ -332,9 +353,19 @@ def _looked_at(
     word, n = _spelt(found[0]), counts[found[0]]
     if len(found) > 1 or class_key(found[0]) != 0 or loaded.schema.coded_as[0]:
         raise DataError(
-            f"{where}: {n:,} rows of {name!r} are {word}, which meant not labelled when the model "
-            f"{loaded.path.name} learnt. Say what it means here: --unlabelled {shell_word(word)} "
-            f"if nobody looked, --negative {shell_word(word)} if it is known not to have happened."
+            "{table}: {count:,} rows of {column!r} are {label}, which meant not labelled when "
+            "the model {model} was fitted.",
+            code="ambiguous-label",
+            table=where,
+            count=n,
+            column=name,
+            label=word,
+            model=loaded.path.name,
+            value=shell_word(word),
+            remedy=(
+                "Use --unlabelled {value} if nobody looked, --negative {value} if it is known "
+                "not to have happened."
+            ),
         )
     if not quiet:
         say(
@@ -344,7 +375,7 @@ def _looked_at(
     return found
 
 
-def _moved(y: Any, classes: Sequence[Any], order: Sequence[Any], why: str) -> Any:
+def _moved(y: Any, classes: Sequence[Any], order: Sequence[Any], why: Problem) -> Any:
     """Positions among `order` of classes that were numbered otherwise."""
     import numpy as np
 
@@ -355,7 +386,7 @@ def _moved(y: Any, classes: Sequence[Any], order: Sequence[Any], why: str) -> An
         if class_key(name) in at:
             out[rows] = at[class_key(name)]
         elif rows.any():
-            raise DataError(why.format(name=name, count=int(rows.sum())))
+            raise DataError(why.amended(label=name, count=int(rows.sum())))
     return out
 
 
@@ -366,23 +397,40 @@ def as_in_columns(
     if len(found.columns) == 1:
         if len(classes) > 2:
             raise DataError(
-                f"{where}: {label!r} has {len(classes)} classes "
-                f"({', '.join(f'{name!s:.30}' for name in classes[:6])}), and "
-                f"{found.columns[0]!r} is one column: "
-                "name a column of probabilities for each class, such as --prob 'prob_*', or the "
-                "event with --positive and the others with --negative."
+                "{table}: {column!r} has {count} classes ({classes}), and {prob!r} is one column.",
+                code="two-classes-needed",
+                table=where,
+                column=label,
+                count=len(classes),
+                classes=", ".join(f"{name!s:.30}" for name in classes[:6]),
+                prob=found.columns[0],
+                remedy=(
+                    "Name a column of probabilities for each class, such as --prob 'prob_*', or "
+                    "the event with --positive and the others with --negative."
+                ),
             )
         return y, classes
     first, last = class_key(found.classes[0]), class_key(found.classes[-1])
     if len(found.columns) == 2 and [last, first] == [class_key(name) for name in classes]:
         flags = " ".join(f"--prob {shell_word(name)}" for name in found.columns[::-1])
         raise DataError(
-            f"{where}: the event is {classes[1]!s}, and its column of probabilities comes first. "
-            f"Name them with that of the event last: {flags}"
+            "{table}: the event is {event!s}, but its column of probabilities comes first.",
+            code="event-mismatch",
+            table=where,
+            event=classes[1],
+            flags=flags,
+            remedy="Name the event's column last: {flags}",
         )
-    why = (
-        f"{where}: {{count:,}} rows of {label!r} are {{name}}, and no column of probabilities is "
-        f"of that class ({', '.join(found.columns)}). Name a column for each class with --prob."
+    why = Problem(
+        "{table}: {count:,} rows of {column!r} are {label}, and no column of probabilities is for "
+        "that class ({columns}).",
+        code="unknown-class",
+        table=where,
+        column=label,
+        columns=", ".join(found.columns),
+        label="",
+        count=0,
+        remedy="Name a column for each class with --prob.",
     )
     moved = _moved(y, classes, found.classes, why)
     spelt = {class_key(name): name for name in classes}
@@ -404,10 +452,17 @@ def as_in_model(
             )
             return y, classes
         classes = _never_labelled(classes, loaded.classes)
-    why = (
-        f"{where}: {{count:,}} rows of {label!r} are {{name}}, and the model {loaded.path.name} "
-        f"knows only {listed}. Leave them out, or say what they mean with --positive, --negative "
-        "or --unlabelled."
+    why = Problem(
+        "{table}: {count:,} rows of {column!r} are {label}, and the model {model} has only the "
+        "classes {classes}.",
+        code="unknown-class",
+        table=where,
+        column=label,
+        model=loaded.path.name,
+        classes=listed,
+        label="",
+        count=0,
+        remedy="Leave them out, or say what they mean with --positive, --negative or --unlabelled.",
     )
     return _moved(y, classes, loaded.classes, why), loaded.classes
 
@@ -523,7 +578,10 @@ def answers(
     filled = f"{where} {FILLED} {listed(strange)}"
     if not held:
         raise DataError(
-            f"{filled}: name the event with --positive, and the others with --negative."
+            "{filled}.",
+            code="other-labels",
+            filled=filled,
+            remedy="Name the event with --positive, and the others with --negative.",
         )
     raise other_labels(where, strange, source.where, held)
 
@@ -533,8 +591,13 @@ def other_labels(
 ) -> DataError:
     """Say that a list has other labels than its table, and what to do about it."""
     return DataError(
-        f"{where} {FILLED} {listed(words)}, {table} uses {listed(held)}: use the same labels in "
-        "both, or name those of both with --positive and --negative."
+        "{list} holds the labels {words}, and {table} uses {labels}.",
+        code="other-labels",
+        list=where,
+        words=listed(words),
+        table=table,
+        labels=listed(held),
+        remedy="Use the same labels in both, or name those of both with --positive and --negative.",
     )
 
 
@@ -558,8 +621,12 @@ def refuse_many(name: str, classes: Sequence[Any]) -> None:
     if len(classes) > 2:
         held = ", ".join(map(shown, classes[:6]))
         raise DataError(
-            f"Column {name!r} holds {len(classes)} classes ({held}), and an alert is an event or "
-            "none: name the event with --positive and the others with --negative."
+            "Column {column!r} holds {count} classes ({classes}), and an alert is an event or not.",
+            code="two-classes-needed",
+            column=name,
+            count=len(classes),
+            classes=held,
+            remedy="Name the event with --positive and the others with --negative.",
         )
 
 

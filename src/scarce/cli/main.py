@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 import click
 
 from scarce.cli import interrupts
+from scarce.cli.flags import in_flags
 from scarce.cli.output import SCHEMA, say, write_json
 from scarce.cli.settings import (
     FILE,
@@ -34,7 +35,6 @@ from scarce.cli.settings import (
     read_settings,
     settings_taken,
 )
-from scarce.cli.wording import in_flags
 from scarce.errors import DataWarning, Problem, ScarceError, UsageError, printable, suggest
 
 if TYPE_CHECKING:
@@ -192,12 +192,13 @@ class VerbGroup(click.Group):
         """Write a warning about the data as a sentence; others, about code, with their place."""
         if issubclass(category, DataWarning):
             said = message.args[0] if isinstance(message, DataWarning) else str(message)
-            mark = f" [{said.code}]" if isinstance(said, Problem) and said.code else ""
-            say(f"scarce: warning: {_shortened(in_flags(said, self._options()))}{mark}")
+            shown = in_flags(said, self._options())
+            mark = f" [{shown.code}]" if isinstance(shown, Problem) and shown.code else ""
+            say(f"scarce: warning: {_shortened(shown)}{mark}")
         elif issubclass(category, RuntimeWarning):
             say(
                 f"scarce: warning: {message}: some numbers are too large or too small to compute "
-                "with. Look for extreme values."
+                "with. Look for extreme values. [numerical-warning]"
             )
         else:
             say(warnings.formatwarning(message, category, filename, lineno, line).rstrip())

@@ -1,7 +1,7 @@
-"""From a model file and a table to probabilities, part by part: what several verbs need.
+"""A model file and a table to score: probabilities part by part, for several verbs.
 
-The model's own schema says which columns are read and how, so a file is never guessed anew: text
-that spells numbers, categories and code books are read as they were when the model learnt.
+The model's own schema says which columns are read and how: text that spells numbers, categories and
+code books are read as they were in training.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from scarce.cli.flags import warn
 from scarce.cli.options import missing_values, verb_options
-from scarce.cli.output import say
-from scarce.cli.wording import in_flags
-from scarce.errors import DataError, StoreError
+from scarce.errors import DataError, Problem, StoreError
 
 MOST_COLUMNS = 10  # lines on columns that do not look as in training
 
@@ -85,7 +84,7 @@ class LoadedModel:
             rows = ArrayRows(X, schema=self.schema, engine=engine, check=False)
             return self.model.predict_proba(rows)
         except DataError as error:
-            raise DataError(f"{where}: {error}" if where else str(error)) from None
+            raise (error.amended("{where}: ", where=where) if where else error) from None
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise _no_valid_model(self.path, self.model, error) from error
 
@@ -99,9 +98,15 @@ class LoadedModel:
         row, place = (int(one) for one in np.argwhere(np.isnan(X))[0])
         column = self.schema.columns[place]
         raise DataError(
-            f"Column {column.source or column.name!r}: a value is missing at row {start + row:,}, "
-            f"and {self.kind} needs them all. Fill it in, or fit a model that takes holes: scarce "
-            "fit --model maxent (or bayes)."
+            "Column {column!r}: a value is missing at row {row:,}, and {model} needs them all.",
+            code="missing-values",
+            column=column.source or column.name,
+            row=start + row,
+            model=self.kind,
+            remedy=(
+                "Fill it in, or fit a model that accepts missing values: scarce fit --model "
+                "maxent (or bayes)."
+            ),
         )
 
     def stream(
@@ -145,13 +150,16 @@ class LoadedModel:
             return
         remarks = self.watch.remarks()
         for remark in remarks[:MOST_COLUMNS]:
-            say(f"scarce: warning: {in_flags(str(remark), verb_options())}")
+            warn(remark.text)
         if len(remarks) > MOST_COLUMNS:
             others = [remark.column for remark in remarks[MOST_COLUMNS:]]
             some = ", ".join(map(repr, others[:3])) + ", ..." * (len(others) > 3)
-            say(
-                f"scarce: warning: {len(others):,} more columns are not like those of training "
-                f"({some}): scarce.compare_columns(model, X) names them all in Python."
+            warn(
+                "{count:,} more columns differ from training ({columns}): "
+                "scarce.compare_columns(model, X) lists them all in Python.",
+                code="columns-changed",
+                count=len(others),
+                columns=some,
             )
 
     def _with_way_out(self, error: DataError) -> DataError:
@@ -175,17 +183,24 @@ class LoadedModel:
         try:
             source.column(name)
         except DataError as error:
-            raise DataError(
-                f"{str(error).rstrip('.')}. The model {self.path.name} reads: "
-                f"{', '.join(self.columns)}."
+            raise error.amended(
+                remedy=(*error.problem.remedy, "The model {model} reads: {columns}."),
+                model=self.path.name,
+                columns=", ".join(self.columns),
             ) from None
 
 
-def not_converged(path: Path, report: Any) -> str:
-    """Say in a sentence that a fit ended before its certificate was reached."""
-    return (
-        f"{path}: the fit did not converge ({report.proves} {report.certificate:.2g} after "
-        f"{report.passes:,} passes), so its probabilities may be off."
+def not_converged(path: Path, report: Any) -> Problem:
+    """Say that a fit ended before its certificate was reached."""
+    return Problem(
+        "{path}: the fit did not converge ({proves} {certificate:.2g} after {passes:,} passes), so "
+        "its probabilities may be off.",
+        code="not-converged",
+        path=path,
+        proves=report.proves,
+        certificate=report.certificate,
+        passes=report.passes,
+        remedy="Check the features, or fit again with other settings: scarce fit.",
     )
 
 
@@ -198,12 +213,19 @@ def load_model(path: Path) -> LoadedModel:
     model = load(path)
     if not hasattr(model, "predict_proba"):
         raise DataError(
-            f"{path} holds a {type(model).__name__}, which gives no probabilities of rows. Give a "
-            "model from scarce fit."
+            "{path} holds a {kind}, which does not predict probabilities.",
+            code="no-predict-proba",
+            path=path,
+            kind=type(model).__name__,
+            remedy="Give a model from scarce fit.",
         )
     if not hasattr(model, "classes_"):
         raise DataError(
-            f"{path} holds a {type(model).__name__} that was never fitted. Fit it: scarce fit."
+            "{path} holds a {kind} that was never fitted.",
+            code="not-fitted",
+            path=path,
+            kind=type(model).__name__,
+            remedy="Fit it: scarce fit.",
         )
     fields = _found(model, "schema_")
     if fields is not None:
@@ -225,7 +247,7 @@ def load_model(path: Path) -> LoadedModel:
         )
     report = _found(model, "report_")
     if not getattr(report, "converged", True):
-        say(f"scarce: warning: {not_converged(path, report)} Fit it again: scarce fit.")
+        warn(not_converged(path, report))
     classes = tuple(value.item() if hasattr(value, "item") else value for value in model.classes_)
     profile = _found(model, "column_profile_")
     watch = None if profile is None else ColumnWatch(profile, schema.columns)
@@ -235,8 +257,13 @@ def load_model(path: Path) -> LoadedModel:
 
 def _no_valid_model(path: Path, model: Any, error: Exception) -> StoreError:
     return StoreError(
-        f"{str(path)!r}: what it holds is no valid {type(model).__name__} ({type(error).__name__}: "
-        f"{error}). Fit it again: scarce fit."
+        "{path!r}: not a valid {kind} ({error}: {reason}).",
+        code="invalid-model",
+        path=str(path),
+        kind=type(model).__name__,
+        error=type(error).__name__,
+        reason=error,
+        remedy="Fit it again: scarce fit.",
     )
 
 

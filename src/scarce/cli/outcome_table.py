@@ -1,9 +1,9 @@
-"""Rows to be judged: what a model said of them, what happened, and whom each of them speaks for.
+"""Rows with probabilities and outcomes: what evaluate, check, compare and report read.
 
     p.csv with a column of probabilities     or     m.scarce and a table that it has not seen
 
-What evaluate, check and compare read, in one place. Rows without a label are left aside and counted
-out loud, unless --inclusion says how likely each row was to be labelled. Computes no figure.
+Rows without a label are left out, and their number is reported, unless --inclusion gives the
+probability that each row was labelled. Computes no figure.
 """
 
 from __future__ import annotations
@@ -145,8 +145,12 @@ class OutcomeTable:
         if (self.y[rows] != other.y[rows]).any():
             told, others = (", ".join(map(str, one.classes)) for one in (self, other))
             raise DataError(
-                f"The two do not speak of the same event: the classes are {told} in one and "
-                f"{others} in the other (the event is the last). Fit both with the same --positive."
+                "The two models predict different events: the classes are {classes} in one and "
+                "{others} in the other (the event is the last).",
+                code="class-mismatch",
+                classes=told,
+                others=others,
+                remedy="Fit both with the same --positive.",
             )
         return loss_difference(
             self.y[rows],
@@ -231,12 +235,17 @@ def read_outcomes(
     model, data = _model_and_table(files, verb, is_model)
     if model is not None and prob:
         raise UsageError(
-            f"--prob {prob[0]} names a column of probabilities, and {model} is a model that gives "
-            "them itself. Leave one of the two out."
+            "--prob {column} names a column of probabilities, and {model} is a model.",
+            code="argument-conflict",
+            column=prob[0],
+            model=model,
+            remedy="Leave one of the two out.",
         )
     if labels.label is None:
         raise UsageError(
-            "--label is not given: name the column that says what happened, such as --label fraud."
+            "--label is missing.",
+            code="no-label-column",
+            remedy="Name the column of outcomes, such as --label fraud.",
         )
     loaded = None if model is None else load_model(model)
     source = open_table(table_or_stdin(data, verb), form)
@@ -257,7 +266,11 @@ def read_outcomes(
             parts = list(told(source, walk, numbers, form, label))
             table, said = pa.concat_tables(parts, promote_options="permissive"), None
     if table.num_rows == 0:
-        raise DataError(f"{source.where} has a header and no rows: there is nothing to judge.")
+        raise DataError(
+            "{table} has a header and no rows.",
+            code="no-rows",
+            table=source.where,
+        )
     if loaded is not None and not quiet:
         loaded.say_columns()
     y, classes = read_classes(
@@ -338,20 +351,31 @@ def _model_and_table(
 ) -> tuple[Path | None, Path | None]:
     if len(files) > 2:
         raise UsageError(
-            f"{len(files)} files were given: scarce {verb} takes a table of probabilities, or a "
-            "model file and a table."
+            "scarce {verb} takes a table of probabilities, or a model file and a table; {count} "
+            "files were given.",
+            code="file-count",
+            verb=verb,
+            count=len(files),
         )
     if len(files) == 2:
         if is_model(files[1]) and not is_model(files[0]):
             raise UsageError(
-                "The model comes first: "
-                + shell_command("scarce", verb, *map(path_word, files[::-1]), "--label", "COLUMN")
+                "The model comes first: {command}",
+                code="argument-order",
+                command=shell_command(
+                    "scarce", verb, *map(path_word, files[::-1]), "--label", "COLUMN"
+                ),
             )
         return files[0], files[1]
     if files and is_model(files[0]):
         raise UsageError(
-            f"{files[0]} is a model: name the table with the outcomes too, such as: "
-            + shell_command("scarce", verb, path_word(files[0]), "test.csv", "--label", "fraud")
+            "{model} is a model.",
+            code="file-count",
+            model=files[0],
+            command=shell_command(
+                "scarce", verb, path_word(files[0]), "test.csv", "--label", "fraud"
+            ),
+            remedy="Name the table with the outcomes as well: {command}",
         )
     return None, files[0] if files else None
 

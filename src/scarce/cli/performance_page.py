@@ -1,7 +1,6 @@
-"""What stands on the page of `scarce report` for scores of which only some rows were looked at.
+"""The page of `scarce report` on scores of which only some rows were labelled.
 
-The figures are those of `scarce estimate`, from the same walk; what is chosen here is presentation
-alone: bins of the histogram, thresholds of the curves, which sentence comes first.
+The figures are those of `scarce estimate`, from the same pass; only presentation is decided here.
 """
 
 from __future__ import annotations

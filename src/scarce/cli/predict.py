@@ -42,9 +42,9 @@ def predict(
 ) -> None:
     """Predict the probability of the event for each row.
 
-    MODEL is a file from scarce fit, DATA a table with the columns that the model learnt from (- or
-    nothing: standard input). Adds the column prob (several classes: prob_CLASS) to the columns of
-    DATA. Memory does not grow with DATA.
+    MODEL is a file from scarce fit, DATA a table with the model's features (- or nothing: standard
+    input). Adds the column prob (several classes: prob_CLASS) to the columns of DATA. Memory use
+    does not grow with DATA.
 
     \b
     scarce predict m.scarce new.parquet --out p2.csv
@@ -64,9 +64,18 @@ def predict(
     kind, _ = sink_format(out, to)
     if is_model(data) and not is_model(model):
         command = shell_command("scarce", "predict", path_word(data), path_word(model))
-        raise UsageError(f"The model comes first: {command}")
+        raise UsageError(
+            "The model comes first: {command}",
+            code="argument-order",
+            command=command,
+        )
     if out is not None and out.exists() and out.samefile(model):
-        raise UsageError(f"--out {out} is the model itself. Give the rows another name.")
+        raise UsageError(
+            "--out {out} is the model.",
+            code="output-is-input",
+            out=out,
+            remedy="Give the rows another file name.",
+        )
     loaded = load_model(model)
     loaded = replace(loaded, schema=replace(loaded.schema, unknown=unknown))
     source = open_table(data, form)
@@ -75,8 +84,11 @@ def predict(
     for name in names:
         if name in kept:
             raise DataError(
-                f"{source.where} has a column {name!r} already, which is what predict adds. Rename "
-                "it, or name the columns to hand on with --id."
+                "{table} already has a column {column!r}, which predict adds.",
+                code="column-exists",
+                table=source.where,
+                column=name,
+                remedy="Rename it, or choose the columns to write with --id.",
             )
     if dry_run:
         show_plan(

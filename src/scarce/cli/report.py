@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scarce.cli.costs import COSTS, CostFlags
+from scarce.cli.flags import in_flags
 from scarce.cli.next_command import shell_command
-from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, is_typed, takes, verb_options
+from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, is_typed, takes
 from scarce.cli.outcome_table import look_at
 from scarce.cli.output import emit, say, show_plan, write_line
 from scarce.cli.scored_table import SCORES, ScoredTable, ScoreFlags
 from scarce.cli.table_columns import table_or_stdin
-from scarce.cli.wording import in_flags
 from scarce.errors import DataWarning, UsageError
 
 if TYPE_CHECKING:
@@ -72,11 +72,11 @@ def report(
 ) -> None:
     """Write an HTML report.
 
-    TABLE holds rows whose outcome is known, in the column --label; name a MODEL file first, or the
-    column of probabilities with --prob. The page needs no network: warnings first, then the data,
-    the model, honest numbers beside the constant forecast, reliability, and with costs the
-    decisions and what they save. With --score and --threshold only the alerts need an outcome: the
-    page says what was missed, as scarce estimate does. The same numbers are inside as JSON.
+    TABLE holds rows with known outcomes in the column --label; name a MODEL file first, or the
+    column of probabilities with --prob. One file, no network needed: warnings first, then the data,
+    the model, figures beside the constant forecast, reliability, and with costs the decisions and
+    what they save. With --score and --threshold only the alerts need an outcome: the report shows
+    what was missed, as scarce estimate does. The same numbers are inside as JSON.
 
     \b
     scarce report m.scarce test.csv --label fraud --out report.html
@@ -87,9 +87,17 @@ def report(
     from scarce.io.sink import refuse_existing
 
     if out is None or str(out) == "-":
-        raise UsageError("The page needs a file to be written to: --out report.html")
+        raise UsageError(
+            "--out is missing.",
+            code="no-output-file",
+            remedy="Name the HTML file: --out report.html",
+        )
     if out.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"--out {out}: the page is HTML, give a name such as report.html.")
+        raise UsageError(
+            "--out {out} must be an HTML file, such as report.html.",
+            code="unknown-file-type",
+            out=out,
+        )
     refuse_existing(out, force)
     costs.check()
     of_scores = scores.score is not None
@@ -121,7 +129,7 @@ def report(
         )
         story.tell(page)
     for warning in said:
-        page.warn(in_flags(warning, verb_options()))
+        page.warn(in_flags(warning))
     page.write(out, force=force)
     size = out.stat().st_size
     summary = {"out": str(out), "bytes": size, "report": page.to_dict()}
@@ -174,18 +182,23 @@ def _refuse_other(files: tuple[Path, ...], prob: tuple[str, ...], costs: CostFla
     """Refuse what a page on scores cannot speak of."""
     if len(files) > 1:
         raise UsageError(
-            f"--score makes a page on one table of scores, and {len(files)} files were given. Give "
-            "the table alone, or leave --score out for a page on a model."
+            "--score makes a report on one table of scores, and {count} files were given.",
+            code="file-count",
+            count=len(files),
+            remedy="Give the table alone, or leave --score out for a report on a model.",
         )
     if prob:
         raise UsageError(
-            "--score and --prob make different pages: scores say what was missed below a "
-            "threshold, probabilities how right they are. Give one of them."
+            "--score and --prob make different reports: scores on missed events, probabilities "
+            "on calibration.",
+            code="argument-conflict",
+            remedy="Give one of them.",
         )
     if costs.given:
         raise UsageError(
-            "Costs belong to probabilities: for a page with decisions give a model or --prob, and "
-            "leave --score out."
+            "Costs need probabilities.",
+            code="argument-conflict",
+            remedy="For a report with decisions give a model or --prob, and leave --score out.",
         )
 
 
@@ -195,7 +208,10 @@ def _refuse_scores() -> None:
         if is_typed(one.name):
             flag = "--" + one.name.replace("_", "-")
             raise UsageError(
-                f"{flag} is for a page on scores: name their column too, with --score COLUMN."
+                "{option} is for a report on scores.",
+                code="no-score-column",
+                option=flag,
+                remedy="Name their column with --score COLUMN.",
             )
 
 

@@ -1,9 +1,9 @@
-"""Columns that say whom a row speaks for: weights, probabilities of being drawn, groups.
+"""Columns of the sampling design: weights, inclusion probabilities, groups.
 
     --weight COLUMN      --inclusion COLUMN      --groups COLUMN
 
-A value that cannot be used is refused with its column and its place. Rows that share the name in a
-column of --id belong together as rows of one group do. Weighs nothing: see judged.py.
+Invalid values are refused with their column and place. Rows with the same value of --id belong
+together, as rows of one group do.
 """
 
 from __future__ import annotations
@@ -54,11 +54,21 @@ def weight_column(source: TableSource, table: Any, name: str | None, form: TextF
     if bad.any():
         row = int(bad.argmax())
         raise DataError(
-            f"{source.where}, column {name!r} (--weight): {values[row]:g}"
-            f"{place_of(source, row, form)}. A weight is a finite number from 0 on, in every row."
+            "{table}, column {column!r} (--weight): weights must be finite and >= 0, got "
+            "{value:g}{at}.",
+            code="weight-range",
+            table=source.where,
+            column=name,
+            value=values[row],
+            at=place_of(source, row, form),
         )
     if not values.any():
-        raise DataError(f"{source.where}, column {name!r} (--weight): all weights are 0.")
+        raise DataError(
+            "{table}, column {column!r} (--weight): all weights are 0.",
+            code="no-weight",
+            table=source.where,
+            column=name,
+        )
     return values
 
 
@@ -84,21 +94,32 @@ def group_column(source: TableSource, table: Any, name: str | None, form: TextFo
         values = values.cast(values.type.value_type)
     if pa.types.is_nested(values.type):
         raise DataError(
-            f"{source.where}, column {name!r} (--groups) holds {values.type}, and one name or "
-            "number per row is needed. Name another column."
+            "{table}, column {column!r} (--groups) holds {kind}, not one value per row.",
+            code="nested-column",
+            table=source.where,
+            column=name,
+            kind=values.type,
+            remedy="Name another column.",
         )
     if values.null_count:
         row = int(np.argmax(pc.is_null(values).to_numpy(zero_copy_only=False)))
         raise DataError(
-            f"{source.where}, column {name!r} (--groups): no value{place_of(source, row, form)}. "
-            "Every row belongs to some group; give rows that stand alone a name of their own."
+            "{table}, column {column!r} (--groups): no value{at}.",
+            code="missing-group",
+            table=source.where,
+            column=name,
+            at=place_of(source, row, form),
+            remedy="Every row needs a group; give single rows a name of their own.",
         )
     coded = pc.dictionary_encode(values).combine_chunks()
     codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.intp)
     if codes.max() == 0:
         raise DataError(
-            f"{source.where}, column {name!r} (--groups): all rows are in one group, so that how "
-            "groups differ cannot be seen. Leave --groups out, or give rows of more groups."
+            "{table}, column {column!r} (--groups): all rows are in one group.",
+            code="one-group",
+            table=source.where,
+            column=name,
+            remedy="Leave --groups out, or give rows of more groups.",
         )
     return codes
 

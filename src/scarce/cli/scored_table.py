@@ -1,10 +1,8 @@
-"""Scores of which a few are labelled, as flags name them: what was found, and what was missed.
+"""A table of scores of which a few rows are labelled: read for estimate, check and report.
 
-    table, --score, --label, --threshold, lists of checked rows -> estimate_performance
+    table, --score, --label, --threshold, audit lists -> estimate_performance
 
-What `scarce estimate` says and `scarce report` shows comes from here, so that both say the same. A
-table of any length is walked once in constant memory; batches alone need their rows in memory.
-Filled-in lists find their way back in checklists.py.
+A table of any length is read once in constant memory; only batches need their rows in memory.
 """
 
 from __future__ import annotations
@@ -54,8 +52,11 @@ class ScoreFlags:
         for name in ("background", "foreground"):
             if is_typed(name) and self.method != "mixture":
                 raise UsageError(
-                    f"--{name} is a family of the mixture, and does nothing with --method "
-                    f"{self.method}: add --method mixture, or leave it out."
+                    "--{option} belongs to the mixture, not to --method {method}.",
+                    code="unused-argument",
+                    option=name,
+                    method=self.method,
+                    remedy="Add --method mixture, or leave it out.",
                 )
             by_itself = ("auto",) if name == "background" else ()
             refuse_word(name, getattr(self, name), (*by_itself, *FAMILIES))
@@ -91,16 +92,29 @@ class ScoredTable:
         from scarce.io.source import open_table
 
         if flags.score is None or not flags.threshold:
-            raise UsageError("Scores need a column and a threshold: --score COLUMN --threshold T")
+            raise UsageError(
+                "--score and --threshold are missing.",
+                code="no-score-column",
+                remedy="Give both: --score COLUMN --threshold T",
+            )
         if flags.audit and flags.inclusion:
             raise UsageError(
-                "--inclusion names a column of the table and --audit brings the probabilities "
-                "along: give one of them."
+                "--inclusion names a column of the table, and --audit has its own probabilities.",
+                code="argument-conflict",
+                remedy="Give one of them.",
             )
         if flags.id and not flags.audit:
-            raise UsageError("--id is for finding the rows of --audit FILE: give that too.")
+            raise UsageError(
+                "--id is for matching the rows of --audit FILE.",
+                code="unused-argument",
+                remedy="Give that too.",
+            )
         if labels.label is None and not flags.audit:
-            raise UsageError("Which rows were found to be events? Name the column with --label.")
+            raise UsageError(
+                "--label is missing.",
+                code="no-label-column",
+                remedy="Name the column that says which rows are events.",
+            )
         self.flags, self.labels, self.form = flags, labels, form
         self.score = flags.score
         self.thresholds = thresholds(flags.threshold, flags.batch)
@@ -241,8 +255,13 @@ class ScoredTable:
         if lost:
             belong = "belongs" if lost == 1 else "belong"
             raise DataError(
-                f"{where}, column {batch!r}: {in_rows(lost)} {belong} to no batch. Fill in the "
-                "column, or leave --batch out."
+                "{where}, column {column!r}: {rows} {belong} to no batch.",
+                code="missing-batch",
+                where=where,
+                column=batch,
+                rows=in_rows(lost),
+                belong=belong,
+                remedy="Fill in the column, or leave --batch out.",
             )
         flags = self.reading.flags
         read = read_labels(
@@ -286,20 +305,28 @@ def thresholds(given: tuple[str, ...], batch: str | None) -> Any:
         value = typed(number)
         if isinstance(value, str):
             raise UsageError(
-                f"--threshold {text!r} is not a score: give the number at or above which a row is "
-                "an alert."
+                "--threshold must be a number, got {value!r}.",
+                code="threshold-value",
+                value=text,
             )
         if not equals:
             if len(given) > 1:
                 raise UsageError(
-                    f"--threshold is given {len(given)} times. For the same rows at other "
-                    "thresholds use --also; for a threshold by batch give WEEK=SCORE."
+                    "--threshold is given {count} times.",
+                    code="several-thresholds",
+                    count=len(given),
+                    remedy=(
+                        "For other thresholds use --also; for a threshold per batch give "
+                        "WEEK=SCORE."
+                    ),
                 )
             return float(value)
         named[typed(name)] = float(value)
     if batch is None:
         raise UsageError(
-            f"--threshold {given[0]!r} is for one batch: name their column with --batch, or give "
-            "one number."
+            "--threshold {value!r} is for one batch.",
+            code="threshold-per-batch",
+            value=given[0],
+            remedy="Name the column of batches with --batch, or give one number.",
         )
     return named

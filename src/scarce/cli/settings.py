@@ -7,10 +7,9 @@
     [decide]                 for one verb
     false-alarm = 5
 
-A flag wins over the environment (SCARCE_DECIDE_MISS=400), which wins over the file. Names that are
-no option are refused, with the one that was probably meant. What was taken is said on stderr.
-Where a verb writes is never taken from the file: a folder from elsewhere could overwrite files with
-it. Other options that name files (costs, audit, against) are only read.
+A flag wins over the environment (SCARCE_DECIDE_MISS=400), which wins over the file. Unknown names
+are refused, with the nearest known one. What was taken is listed on stderr. Where a verb writes is
+never taken from the file: a folder from elsewhere could overwrite files with it.
 """
 
 from __future__ import annotations
@@ -51,31 +50,54 @@ def read_settings(path: Path, verbs: Mapping[str, Any]) -> dict[str, dict[str, A
         return {}
     except OSError as error:
         raise DataError(
-            f"{path} cannot be read ({error.strerror}). Check its permissions."
+            "{path} cannot be read ({reason}).",
+            code="file-unreadable",
+            path=path,
+            reason=error.strerror,
+            remedy="Check its permissions.",
         ) from None
     try:
         held = tomllib.loads(text.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:  # also an integer of thousands of digits
         raise DataError(
-            f"{path} is not TOML ({error}). Mend that place, or move the file away."
+            "{path} is not valid TOML ({reason}).",
+            code="toml-syntax",
+            path=path,
+            reason=error,
+            remedy="Fix it, or move the file away.",
         ) from None
     for name, section in held.items():
         if name != COMMON and name not in verbs:
             near = suggest(name, [COMMON, *verbs])
             raise DataError(
-                f"{path}: [{name}] is no verb.{near} Sections are [{COMMON}] for all verbs, or "
-                "the name of a verb."
+                "{path}: [{section}] is not a verb.{hint}",
+                code="settings-section",
+                path=path,
+                section=name,
+                hint=near,
+                common=COMMON,
+                remedy="Sections are [{common}] for all verbs, or the name of a verb.",
             )
         if not isinstance(section, dict):
             raise DataError(
-                f"{path}: {name} = {section!r} stands outside a section. Put settings under "
-                f"[{COMMON}] or under a verb, such as [decide]."
+                "{path}: {key} = {value!r} is outside a section.",
+                code="settings-section",
+                path=path,
+                key=name,
+                value=section,
+                common=COMMON,
+                remedy="Put settings under [{common}] or under a verb, such as [decide].",
             )
         for key in TYPED_ONLY:
             if key in section:
                 raise DataError(
-                    f"{path}, [{name}]: {key} cannot be set in a file, which could make a verb "
-                    f"replace files of yours unasked: take it out, and type --{key}."
+                    "{path}, [{section}]: {key} cannot be set in a file, because it could make a "
+                    "verb overwrite your files.",
+                    code="settings-typed-only",
+                    path=path,
+                    section=name,
+                    key=key,
+                    remedy="Remove it, and type --{key}.",
                 )
     return held
 
@@ -114,8 +136,15 @@ def defaults_for(
                     continue
                 of = "any verb" if section == COMMON else f"scarce {name}"
                 raise DataError(
-                    f"{path}, [{section}]: {key!r} is no option of {of}.{suggest(key, known)} See: "
-                    f"scarce {'VERB' if section == COMMON else name} --help"
+                    "{path}, [{section}]: {key!r} is not an option of {verb}.{hint} See: scarce "
+                    "{name} --help",
+                    code="settings-key",
+                    path=path,
+                    section=section,
+                    key=key,
+                    verb=of,
+                    hint=suggest(key, known),
+                    name="VERB" if section == COMMON else name,
                 )
             taken[parameter.name] = _default(parameter, value, f"{path}, [{section}]: {key}")
     return taken
@@ -124,24 +153,53 @@ def defaults_for(
 def _default(parameter: click.Option, value: Any, place: str) -> Any:
     """Check one setting as click would check what is typed."""
     if isinstance(value, dict):
-        raise DataError(f"{place} is a table; give one value, as the option takes it.")
+        raise DataError(
+            "{place} must be one value, not a table.",
+            code="settings-value",
+            place=place,
+        )
     if parameter.is_flag:
         if not isinstance(value, bool):
-            raise DataError(f"{place} = {value!r}: give true or false.")
+            raise DataError(
+                "{place} must be true or false, got {value!r}.",
+                code="settings-value",
+                place=place,
+                value=value,
+            )
         return value
     given = value if isinstance(value, list) else [value]
     if any(isinstance(one, (dict, list)) for one in given):
-        raise DataError(f"{place} = {value!r}: give one value, or a plain list of values.")
+        raise DataError(
+            "{place} must be one value or a plain list of values, got {value!r}.",
+            code="settings-value",
+            place=place,
+            value=value,
+        )
     if isinstance(value, list) and not parameter.multiple:
-        raise DataError(f"{place} = {value!r}: give one value, as the option takes it.")
+        raise DataError(
+            "{place} must be one value, got {value!r}.",
+            code="settings-value",
+            place=place,
+            value=value,
+        )
     words = [str(one).lower() if isinstance(one, bool) else str(one) for one in given]
     try:
         for word in words:
             read = parameter.type.convert(word, parameter, None)
             if isinstance(read, float) and not math.isfinite(read):
-                raise DataError(f"{place} = {word}: give a plain number.")
+                raise DataError(
+                    "{place} must be a finite number, got {value}.",
+                    code="settings-value",
+                    place=place,
+                    value=word,
+                )
     except click.BadParameter as error:
-        raise DataError(f"{place}: {error.message.rstrip('.')}.") from None
+        raise DataError(
+            "{place}: {reason}.",
+            code="settings-value",
+            place=place,
+            reason=error.message.rstrip("."),
+        ) from None
     return words if parameter.multiple else words[0]
 
 

@@ -1,9 +1,10 @@
-"""Which columns of somebody's table are probabilities, and of which class is each?
+"""Columns of a table: which are probabilities, of which class, and how text keeps its type.
 
-One column is the probability of the event; several, a column per class, are known by their names:
-`prob_legit` is of the class legit. Values are read from the text as it is written, so that a table
-can be handed on unchanged, and checked: a probability that is none is refused with file, column and
-row. Does not use them: see decide.py and correct.py.
+One column is the probability of the event; several are known by their names: `prob_legit` is of the
+class legit. Values are read from the text as written, so that a table can be passed on unchanged.
+When text becomes Parquet or Arrow, a column gets a type only if every value can be read back as it
+was: an identifier 007 stays text. The first part of a table decides; a later value that does not
+fit is refused, never changed.
 """
 
 from __future__ import annotations
@@ -52,8 +53,13 @@ def table_or_stdin(table: Path | None, verb: str) -> Path | str:
         return table
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError(
-            f"There is nothing to read: name a table, such as `scarce {verb} p.csv`, or pipe rows "
-            f"into it: scarce predict m.scarce new.parquet | scarce {verb}"
+            "There is nothing to read.",
+            code="no-input",
+            verb=verb,
+            remedy=(
+                "Name a table, such as `scarce {verb} p.csv`, or pipe rows into it: scarce "
+                "predict m.scarce new.parquet | scarce {verb}"
+            ),
         )
     return "-"
 
@@ -63,7 +69,10 @@ def find_prob(source: TableSource, typed: Sequence[str]) -> ProbColumns:
     patterned = [text for text in typed if "*" in text and text not in source.names]
     if patterned and len(typed) > 1:
         raise UsageError(
-            f"--prob {patterned[0]!r} stands for several columns already: give no other --prob."
+            "--prob {pattern!r} already matches several columns.",
+            code="argument-conflict",
+            pattern=patterned[0],
+            remedy="Give no other --prob.",
         )
     if patterned or not typed:
         if not typed and USUAL in source.names:
@@ -73,7 +82,12 @@ def find_prob(source: TableSource, typed: Sequence[str]) -> ProbColumns:
     columns = tuple(source.column(text, option="--prob") for text in typed)
     for name in columns:
         if columns.count(name) > 1:
-            raise UsageError(f"--prob {name} is given twice: each class has a column of its own.")
+            raise UsageError(
+                "--prob {column} is given twice.",
+                code="same-column",
+                column=name,
+                remedy="Give a column for each class.",
+            )
     if len(columns) == 1:
         return ProbColumns(columns)
     usual = all(name.startswith(f"{USUAL}_") and name != f"{USUAL}_" for name in columns)
@@ -92,8 +106,13 @@ def _matching(source: TableSource, pattern: str, *, usual: bool) -> ProbColumns:
         source.column(USUAL, option="--prob")  # says that there is none, and what there is
     seen = f"only {hits[0]!r} does" if hits else "none does"
     raise DataError(
-        f"{source.where}: --prob {pattern!r} is for a column per class, and {seen}. The columns "
-        f"are: {', '.join(source.names[:12])}."
+        "{table}: --prob {pattern!r} must match a column per class, and {seen}. The columns are: "
+        "{columns}.",
+        code="unknown-column",
+        table=source.where,
+        pattern=pattern,
+        seen=seen,
+        columns=", ".join(source.names[:12]),
     )
 
 
@@ -171,9 +190,14 @@ def prob_values(
     if off.any():
         row = int(off.argmax())
         raise DataError(
-            f"{where}, columns {', '.join(prob.columns)}: they sum to {total[row]:.4g}{at(row)}, "
-            "and the probabilities of all classes of a row are 1 together. Name a column for every "
-            "class with --prob."
+            "{where}, columns {columns}: the probabilities of a row must sum to 1, got "
+            "{total:.4g}{at}.",
+            code="prob-sum",
+            where=where,
+            columns=", ".join(prob.columns),
+            total=total[row],
+            at=at(row),
+            remedy="Name a column for every class with --prob.",
         )
     return table
 
@@ -182,15 +206,25 @@ def _strange(values: Any, row: int, column: str, at: str) -> DataError:
     value = values[row]
     if value != value:
         return DataError(
-            f"{column}: the probability{at} is missing ({int((values != values).sum()):,} of the "
-            f"{len(values):,} rows around it), and nothing follows from no probability. Leave such "
-            "rows out, or predict them again."
+            "{column}: the probability{at} is missing ({count:,} of the {rows:,} rows around it).",
+            code="missing-probability",
+            column=column,
+            at=at,
+            count=int((values != values).sum()),
+            rows=len(values),
+            remedy="Leave such rows out, or predict them again.",
         )
     hint = "If these are scores, let a model turn them into probabilities first: scarce predict."
     if 1.0 < value <= 100.0:
         hint = "If these are percentages, divide them by 100 first."
     return DataError(
-        f"{column}: {value:g}{at} is no probability, which lies between 0 and 1. {hint}"
+        "{column}: probabilities must be between 0 and 1, got {value:g}{at}.",
+        code="prob-range",
+        column=column,
+        value=value,
+        at=at,
+        hint=hint,
+        remedy="{hint}",
     )
 
 
@@ -199,8 +233,12 @@ def refuse_taken(source: TableSource, names: Sequence[str], option: str) -> None
     for name in names:
         if name in source.names:
             raise DataError(
-                f"{source.where} has a column {name!r} already, and this would be a second one. "
-                f"Give the new columns another name: {option} NAME"
+                "{table} already has a column {column!r}.",
+                code="column-exists",
+                table=source.where,
+                column=name,
+                option=option,
+                remedy="Give the new columns another name: {option} NAME",
             )
 
 
@@ -253,9 +291,14 @@ class _Typing:
                 typed = _empty_out(part.column(name))
             if typed is None:
                 raise DataError(
-                    f"{self._where}, column {name!r}: its first {self._rows:,} rows hold values of "
-                    "one type, and a later one does not fit or would lose its spelling, such as "
-                    "the zeros of 007. Write text, which keeps it: --to csv"
+                    "{table}, column {column!r}: a value after the first {rows:,} rows does not "
+                    "fit the type of the others, or would lose its spelling, such as the zeros "
+                    "of 007.",
+                    code="type-changed",
+                    table=self._where,
+                    column=name,
+                    rows=self._rows,
+                    remedy="Write text, which keeps it: --to csv",
                 )
             part = part.set_column(place, name, typed)
         self._rows += part.num_rows

@@ -12,10 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from scarce.cli.flags import Flags
 from scarce.cli.next_command import shell_word
 from scarce.cli.options import flags_by_argument
-from scarce.errors import Problem
 
 CALL = re.compile(r"\b(?:open_rows|estimate_performance|choose_labels)\((?:\.\.\.,\s*)?([^()]*)\)")
 REGRESSION = re.compile(r"\bFit RareClassifier\('(?P<loss>[\w-]+)'(?P<rest>[^()]*)\)")
@@ -33,7 +31,7 @@ AFTER_FLAG = re.compile(r"--[\w-]+[ =]$")
 NEGATED = {"header=False": "--no-header"}
 
 
-def in_flags(message: str, options: Collection[str]) -> str:
+def reworded(message: str, options: Collection[str]) -> str:
     """Return a message with Python arguments turned into flags of the verb.
 
     Parameters
@@ -46,24 +44,21 @@ def in_flags(message: str, options: Collection[str]) -> str:
     Examples
     --------
     >>> known = ["drop", "positive", "unlabelled", "delimiter", "no-header", "missing"]
-    >>> in_flags("Leave it out with open_rows(..., drop=['city']).", known)
+    >>> reworded("Leave it out with open_rows(..., drop=['city']).", known)
     'Leave it out with --drop city.'
-    >>> in_flags("Leave it out with open_rows(..., drop=['']).", known)
+    >>> reworded("Leave it out with open_rows(..., drop=['']).", known)
     "Leave it out with --drop ''."
-    >>> in_flags("Say which one is the event: positive='no' or positive='yes'.", known)
+    >>> reworded("Say which one is the event: positive='no' or positive='yes'.", known)
     'Say which one is the event: --positive no or --positive yes.'
-    >>> in_flags("pass missing=[...]; if it is a code, pass categories=[...].", known)
+    >>> reworded("pass missing=[...]; if it is a code, pass categories=[...].", known)
     'pass --missing VALUE.'
-    >>> in_flags("Give --budget drop=200.", known)  # the value of a flag is left alone
+    >>> reworded("Give --budget drop=200.", known)  # the value of a flag is left alone
     'Give --budget drop=200.'
-    >>> in_flags("if it means missing, pass missing=[...]; pass header=False; pass alpha=3", known)
+    >>> reworded("if it means missing, pass missing=[...]; pass header=False; pass alpha=3", known)
     'if it means missing, pass --missing VALUE; pass --no-header; pass alpha=3'
-    >>> in_flags("Fit RareClassifier('probit', ridge=0, solver='x').", ["loss", "ridge", "set"])
+    >>> reworded("Fit RareClassifier('probit', ridge=0, solver='x').", ["loss", "ridge", "set"])
     'Run `scarce fit --model rare --loss probit --ridge 0 --set solver=x`.'
     """
-
-    if isinstance(message, Problem) and message.code:
-        return message.render(Flags(options))
 
     flags = flags_by_argument(options)
 

@@ -197,7 +197,7 @@ FEW_EVENTS = 20  # up to here a validation AUC says more about the slope than th
 
 
 class SlopePrior(NamedTuple):
-    """Prior of the slopes, before any label is seen."""
+    """What is believed of the slopes before any label is seen."""
 
     centre: float
     sd: float

@@ -17,7 +17,7 @@ import click
 from scarce.cli.next_command import path_word, shell_word
 from scarce.cli.options import OPTIONS, engine_of, takes
 from scarce.cli.output import emit, progress, say, write_line
-from scarce.errors import CheckError
+from scarce.errors import CheckError, Problem
 from scarce.results import to_plain
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def demo(
 ) -> None:
     """Run three simulated examples with known truth.
 
-    Frauds that are rare, an animal that is only ever reported where it was seen, and a detector of
-    which only the alerts were looked at. Writes the data, a model and one report to a folder; the
-    examples in every verb's help use these files. Ends with code 4 if a figure leaves its range.
+    Rare frauds, an animal that is reported only where it was seen, and a detector of which only
+    the alerts were investigated. Writes the data, a model and a report to a folder; the examples
+    in every verb's help use these files. Ends with code 4 if a figure leaves its range.
 
     \b
     scarce demo
@@ -154,9 +154,12 @@ def _close(out: Path, parts: dict[str, Any], checks: list[Check], held: bool) ->
             say(f"  {command}")
 
 
-def _verdict(failed: list[Check], checks: list[Check]) -> str:
-    words = "; ".join(map(str, failed))
-    return (
-        f"{len(failed)} of {len(checks)} figures left the range expected of them: {words}. "
-        "With the default seed this points at the installation: run scarce doctor."
+def _verdict(failed: list[Check], checks: list[Check]) -> Problem:
+    return Problem(
+        "{count} of {total} figures are outside the range expected of them: {figures}.",
+        code="figures-out-of-range",
+        count=len(failed),
+        total=len(checks),
+        figures="; ".join(map(str, failed)),
+        remedy="With the default seed this points at the installation: run scarce doctor.",
     )

@@ -136,7 +136,12 @@ class Folder:
         self.digests: dict[str, str] = {}
         self.figures: Mapping[str, Any] = {}
         if path.exists() and not path.is_dir():
-            raise UsageError(f"{str(path)!r} is a file. Give the name of a folder: --out demo")
+            raise UsageError(
+                "{path!r} is a file.",
+                code="not-a-folder",
+                path=str(path),
+                remedy="Give the name of a folder: --out demo",
+            )
         known = self._recorded()
         self.digests = {name: known[name] for name in known if (path / name).is_file()}
         if not force:
@@ -145,8 +150,11 @@ class Folder:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(
-                f"The folder {str(path)!r} cannot be made ({error.strerror or error}). Give "
-                "another one: --out some-folder"
+                "The folder {path!r} cannot be created ({reason}).",
+                code="folder-not-made",
+                path=str(path),
+                reason=error.strerror or error,
+                remedy="Give another one: --out some-folder",
             ) from None
 
     def file(self, name: str) -> Path:
@@ -197,8 +205,12 @@ class Folder:
         if foreign:
             named = ", ".join(foreign)
             raise UsageError(
-                f"The folder {str(self.path)!r} holds {named}, not written by the demo or changed "
-                "since. Give another folder, such as --out demo-2, or --force to replace them."
+                "The folder {path!r} holds {files}, which the demo did not write or which "
+                "changed since.",
+                code="file-exists",
+                path=str(self.path),
+                files=named,
+                remedy="Give another folder, such as --out demo-2, or --force to replace them.",
             )
 
 
