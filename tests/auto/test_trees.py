@@ -24,7 +24,7 @@ def registered(monkeypatch):
         yield
 
 
-def table(n=400, holes=0.0, seed=0):
+def table(n=400, missing=0.0, seed=0):
     """Columns on a coarse grid, so that thresholds meet equal values, and one that never splits."""
     rng = np.random.default_rng(seed)
     X = np.column_stack(
@@ -37,7 +37,7 @@ def table(n=400, holes=0.0, seed=0):
         ]
     )
     y = (X[:, 0] * X[:, 2] + X[:, 1] + rng.normal(size=n) > 0.8).astype(int)
-    X[rng.random(X.shape) < holes] = np.nan
+    X[rng.random(X.shape) < missing] = np.nan
     X[:, 3] = 1.0
     return X, y
 
@@ -65,7 +65,7 @@ MAKERS = {
 
 
 def edges(frozen, X):
-    """Rows that sit on thresholds, next to them in single and double precision, and on holes."""
+    """Rows that sit on thresholds, next to them in both precisions, and missing values."""
     inner = (frozen.feature_ >= 0) & (np.abs(frozen.threshold_) < 1e30)
     rows = np.repeat(X[:1], 3 * inner.sum(), axis=0)
     at = frozen.threshold_[inner]
@@ -74,13 +74,13 @@ def edges(frozen, X):
     return rows
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.15])
+@pytest.mark.parametrize("missing", [0.0, 0.15])
 @pytest.mark.parametrize("maker", MAKERS)
-def test_oracle_the_library_itself(maker, holes):
-    X, y = table(holes=holes)
+def test_oracle_the_library_itself(maker, missing):
+    X, y = table(missing=missing)
     grown = MAKERS[maker]().fit(X, y)
     frozen = freeze(grown)
-    new, _ = table(seed=1, holes=holes)
+    new, _ = table(seed=1, missing=missing)
     new = np.vstack([X, new, edges(frozen, np.nan_to_num(X))])
     expected = grown.predict_proba(new)
     assert np.abs(frozen.predict_proba(new) - expected).max() <= 1e-12
@@ -91,7 +91,7 @@ def test_oracle_the_library_itself(maker, holes):
 def test_missing_values_where_none_were_seen_in_training(maker):
     X, y = table()
     grown = MAKERS[maker]().fit(X, y)
-    new, _ = table(seed=1, holes=0.3)
+    new, _ = table(seed=1, missing=0.3)
     new[:, 3] = np.where(np.arange(len(new)) % 2, np.nan, 1.0)
     assert np.abs(freeze(grown).predict_proba(new) - grown.predict_proba(new)).max() <= 1e-12
 
@@ -107,13 +107,13 @@ def test_forests_compare_in_single_precision():
 
 @pytest.mark.parametrize("maker", MAKERS)
 def test_model_file(maker):
-    X, y = table(holes=0.1)
+    X, y = table(missing=0.1)
     check_round_trip(freeze(MAKERS[maker]().fit(X, np.array(["no", "yes"])[y])), X)
 
 
 @pytest.mark.parametrize("maker", ["boosting", "forest"])
 def test_oracle_the_first_trees_are_a_smaller_fit(maker):
-    X, y = table(holes=0.1)
+    X, y = table(missing=0.1)
     frozen = freeze(MAKERS[maker]().fit(X, y))
     staged = frozen.staged_prob(X, [1, 7, 30, 31])
     fewer = MAKERS[maker]()

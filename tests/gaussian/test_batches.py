@@ -55,7 +55,7 @@ def test_invariant_batches_in_any_order_are_one_fit(data, kind, weighted):
 
 
 @pytest.mark.parametrize("kind", ["diag", "shared-diag"])
-def test_naive_kinds_take_holes_in_batches(data, kind):
+def test_naive_kinds_take_missing_values_in_batches(data, kind):
     X = hide_features(data[0], how="mcar", share=0.3, random_state=1)
     y = data[1].astype(object)
     y[::7] = None

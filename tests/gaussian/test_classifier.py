@@ -1,4 +1,4 @@
-"""GaussianBayes: right against scikit-learn, exact with holes, the same however rows arrive."""
+"""GaussianBayes: right against scikit-learn, exact with missing values, in any order of rows."""
 
 import mpmath
 import numpy as np
@@ -19,9 +19,7 @@ from scarce import (
     save,
 )
 from scarce.datasets import hide_features, make_revealed_classes
-from scarce.engine.block import Block
 from scarce.engine.memory import ArrayRows
-from scarce.gaussian.moments import Moments, class_moments, merge_moments
 from scarce.io.schema import Schema
 from tests.problems import refused
 from tests.properties.store_properties import check_round_trip
@@ -59,9 +57,9 @@ def test_oracle_agrees_with_scikit_learn_on_complete_data(data, rng, weighted):
 
 def test_oracle_missing_values_are_integrated_out(data):
     X, y = data
-    holed = hide_features(X, how="mcar", share=0.3, random_state=0)
-    model = GaussianBayes().fit(holed, y)
-    for row in holed[:40]:
+    incomplete = hide_features(X, how="mcar", share=0.3, random_state=0)
+    model = GaussianBayes().fit(incomplete, y)
+    for row in incomplete[:40]:
         seen = ~np.isnan(row)
         joint = np.log(model.class_prior_) + norm.logpdf(
             row[seen], model.mean_[:, seen], np.sqrt(model.variance_[:, seen])
@@ -70,8 +68,8 @@ def test_oracle_missing_values_are_integrated_out(data):
             model.predict_joint_log_proba(row[None])[0], joint, rtol=1e-11, atol=1e-11
         )
     for label, name in enumerate(model.classes_):
-        np.testing.assert_allclose(model.mean_[label], np.nanmean(holed[y == name], axis=0))
-        variance = np.nanvar(holed[y == name], axis=0)
+        np.testing.assert_allclose(model.mean_[label], np.nanmean(incomplete[y == name], axis=0))
+        variance = np.nanvar(incomplete[y == name], axis=0)
         np.testing.assert_allclose(model.variance_[label], variance, rtol=1e-4)
 
 
@@ -186,14 +184,6 @@ def test_objective_is_the_negative_log_likelihood(data):
     assert model.report_.objective == pytest.approx(-joint[np.arange(600), codes].sum(), rel=1e-9)
     assert model.report_.converged
     assert model.report_.proves == "closed form"
-
-
-def test_merging_moments_is_exact_with_an_empty_side():
-    some = class_moments(Block(np.array([[1.0], [3.0]]), np.array([0.0, 0.0])), (2, np.zeros(1)))
-    none = Moments(np.zeros(2), *np.zeros((3, 2, 1)))
-    for merged in (merge_moments(some, none), merge_moments(none, some)):
-        assert merged.mean[0, 0] == 2
-        assert merged.squares[0, 0] == 2
 
 
 def test_extreme_values_give_no_warnings(data):

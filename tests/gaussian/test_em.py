@@ -15,7 +15,7 @@ from tests.problems import codes
 
 @pytest.fixture(autouse=True)
 def used_whether_they_help_or_not(monkeypatch):
-    """EM itself is tested here; whether it is worth using, in test_unlabelled.py."""
+    """EM itself is tested here; whether it is worth using, in test_fitting.py."""
     monkeypatch.setattr(fitting, "judge_unlabelled", lambda *_: fitting.Judged(True, None, []))
 
 
@@ -135,7 +135,7 @@ def test_oracle_objective_and_zero_gradient(data, kind, unlabelled):
 
 
 def test_oracle_a_shrunk_class_is_the_maximum_of_the_penalised_likelihood(data):
-    """(1 - s) own + s pooled where rows are complete; with holes the penalty is what it says."""
+    """(1 - s) own + s pooled where rows are complete; else what the penalty says."""
     X, y = data
     model = GaussianBayes("shrunk", shrinkage=0.3).fit(X, y)
     target = GaussianBayes("shared").fit(X, y).covariance_
@@ -345,11 +345,11 @@ def test_given_priors_are_predicted_with(data):
     np.testing.assert_allclose(model.unlabelled_share_, [0.25, 0.75], rtol=1e-12)
 
 
-# --- little data, many holes ----------------------------------------------------------------------
+# --- little data, many missing values -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", [0, 2, 4, 16])
-def test_few_rows_with_many_holes_never_break(seed):
+def test_few_rows_with_many_missing_values_never_break(seed):
     rng = np.random.default_rng(seed)
     n, d = rng.integers(4, 30), rng.integers(1, 10)
     X = rng.normal(size=(n, d))

@@ -196,13 +196,13 @@ def test_simulation_shrunk_is_near_the_best_whatever_the_world():
     assert over_best[:, 3].max() < 1.5
 
 
-def test_simulation_holes_change_the_choice_little():
+def test_simulation_missing_values_change_the_choice_little():
     """A third of the values missing: as far as with all of them, give or take a factor of 2.5."""
     ratio = []
     for seed in range(4):
         X, y, _, _ = world("near", 5, 80, np.random.default_rng(seed))
-        holed = hide_features(X, how="mcar", share=0.3, random_state=seed)
-        found = [GaussianBayes("shrunk", tol=1e-3).fit(one, y) for one in (holed, X)]
+        incomplete = hide_features(X, how="mcar", share=0.3, random_state=seed)
+        found = [GaussianBayes("shrunk", tol=1e-3).fit(one, y) for one in (incomplete, X)]
         ratio.append(np.log(found[0].shrinkage_[1] / found[1].shrinkage_[1]))
     assert abs(np.mean(ratio)) < np.log(2.5)
 

@@ -380,7 +380,7 @@ class Ranks:
             found[mine] = np.where(at < 0, -LARGEST, between)
         return found
 
-    def freeze(self, grown: Any) -> TreeEnsemble:
+    def freeze(self, grown: BaseEstimator) -> TreeEnsemble:
         """Return trees that were grown on ranks, with thresholds in units of the columns."""
         frozen = freeze(grown)
         inner = np.flatnonzero(frozen.feature_ >= 0)
@@ -394,7 +394,7 @@ class TreePath:
 
     def __init__(
         self,
-        grow: Callable[[int, Array, Array, Array | None], Any],
+        grow: Callable[[int, Array, Array, Array | None], BaseEstimator],
         counts: Sequence[int],
         seen: FitRows,
         new: Array,
@@ -428,7 +428,7 @@ class TreePath:
 def _boosting(seen: FitRows, new: Array, seed: int) -> TreePath:
     model = HistGradientBoostingClassifier(early_stopping=False, warm_start=True, random_state=seed)
 
-    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> Any:
+    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> BaseEstimator:
         return model.set_params(max_iter=trees).fit(X, y, weight)
 
     counts = range(BOOST_EVERY, BOOST_MOST + 1, BOOST_EVERY)
@@ -436,7 +436,7 @@ def _boosting(seen: FitRows, new: Array, seed: int) -> TreePath:
 
 
 def _forest(seen: FitRows, new: Array, seed: int) -> TreePath:
-    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> Any:
+    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> BaseEstimator:
         # Half of the rows per tree: as good on average over folds, in half the time and file size.
         model = RandomForestClassifier(
             trees, min_samples_leaf=3, max_samples=0.5, random_state=seed
@@ -449,7 +449,7 @@ def _forest(seen: FitRows, new: Array, seed: int) -> TreePath:
 def _catboost(seen: FitRows, new: Array, seed: int) -> TreePath:
     CatBoostClassifier = import_module("catboost").CatBoostClassifier
 
-    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> Any:
+    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> BaseEstimator:
         model = CatBoostClassifier(
             iterations=trees,
             random_seed=seed,
@@ -465,7 +465,7 @@ def _catboost(seen: FitRows, new: Array, seed: int) -> TreePath:
 def _lightgbm(seen: FitRows, new: Array, seed: int) -> TreePath:
     LGBMClassifier = import_module("lightgbm").LGBMClassifier
 
-    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> Any:
+    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> BaseEstimator:
         model = LGBMClassifier(
             n_estimators=trees,
             num_leaves=15,

@@ -206,7 +206,7 @@ def walk(X, roots, feature, threshold, left, right, missing_left, value, offset,
     return kept
 
 
-def freeze(model: Any) -> TreeEnsemble:
+def freeze(model: BaseEstimator) -> TreeEnsemble:
     """Copy a fitted binary tree ensemble into plain arrays.
 
     Parameters
@@ -272,10 +272,10 @@ def _cannot_freeze(text: str) -> UsageError:
 
 
 Settings = tuple[float, float, str, bool, float]  # offset, scale, link, single, tiny
-Reader = Callable[[Any], tuple[list[Nodes], Settings]]
+Reader = Callable[[BaseEstimator], tuple[list[Nodes], Settings]]
 
 
-def _histogram_boosting(model: Any) -> tuple[list[Nodes], Settings]:
+def _histogram_boosting(model: BaseEstimator) -> tuple[list[Nodes], Settings]:
     trees = []
     for [predictor] in model._predictors:
         nodes = predictor.nodes
@@ -295,7 +295,7 @@ def _histogram_boosting(model: Any) -> tuple[list[Nodes], Settings]:
     return trees, (float(np.ravel(model._baseline_prediction)[0]), 1.0, "logit", False, 0.0)
 
 
-def _forest(model: Any) -> tuple[list[Nodes], Settings]:
+def _forest(model: BaseEstimator) -> tuple[list[Nodes], Settings]:
     trees = []
     for grown in model.estimators_:
         tree = grown.tree_
@@ -314,7 +314,7 @@ def _forest(model: Any) -> tuple[list[Nodes], Settings]:
     return trees, (0.0, 1.0, "share", True, 0.0)
 
 
-def _lightgbm(model: Any) -> tuple[list[Nodes], Settings]:
+def _lightgbm(model: BaseEstimator) -> tuple[list[Nodes], Settings]:
     dump = model.booster_.dump_model()
     if not str(dump["objective"]).startswith("binary sigmoid:1"):
         raise UsageError(
@@ -328,7 +328,7 @@ def _lightgbm(model: Any) -> tuple[list[Nodes], Settings]:
 
 
 def _lightgbm_tree(root: dict[str, Any]) -> Nodes:
-    rows: list[list[Any]] = []
+    rows: list[list[float]] = []
 
     def add(node: dict[str, Any]) -> int:
         here = len(rows)
@@ -348,7 +348,7 @@ def _lightgbm_tree(root: dict[str, Any]) -> Nodes:
     return Nodes(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
-def _catboost(model: Any) -> tuple[list[Nodes], Settings]:
+def _catboost(model: BaseEstimator) -> tuple[list[Nodes], Settings]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.json")
         model.save_model(str(path), format="json")

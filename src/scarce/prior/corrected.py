@@ -209,7 +209,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 remedy="Pass one label per row.",
             )
         labels = column_or_1d(label_array(y), warn=True)
-        X, labels = indexable(X, labels)
+        features, labels = indexable(X, labels)
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(
@@ -219,15 +219,15 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if self._by_entropy or unlabelled.any():
             labelled = _only_class(labels, unlabelled)
             if labelled is not None:
-                return self._fit_one_labelled(X, labels, weight, unlabelled, labelled)
+                return self._fit_one_labelled(features, labels, weight, unlabelled, labelled)
         if self._by_entropy:
-            self._fit_density(X, labels, weight)
+            self._fit_density(features, labels, weight)
             kept = np.flatnonzero(~unlabelled)
-            X, labels = _safe_indexing(X, kept), np.array(labels[kept].tolist())
+            features, labels = _safe_indexing(features, kept), np.array(labels[kept].tolist())
             weight = None if weight is None else weight[kept]
-        return self._fit_labelled(X, labels, weight)
+        return self._fit_labelled(features, labels, weight)
 
-    def _fit_labelled(self, X: Any, labels: NDArray[Any], weight: Array | None) -> Self:
+    def _fit_labelled(self, X: ArrayLike, labels: NDArray[Any], weight: Array | None) -> Self:
         """Fit on labelled rows of several classes, under-sampled where asked for."""
         seen, seen_weight = labels, weight
         if self.undersample is not None:
@@ -255,11 +255,11 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _fit_one_labelled(
         self,
-        X: Any,
+        X: ArrayLike,
         labels: NDArray[Any],
         weight: Array | None,
         unlabelled: NDArray[np.bool_],
-        labelled: Any,
+        labelled: object,
     ) -> Self:
         """Tell labelled rows from unlabelled ones, with equal total weight (000 section 3)."""
         if self.prior is None:
@@ -388,7 +388,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             rates[left_out] = 1.0 - rates[~left_out].sum()
         return base_rates(rates, len(classes), "prior")
 
-    def _expose_logit(self, head: Any) -> None:
+    def _expose_logit(self, head: ArrayLike | Rows) -> None:
         """Set coef_ and the shifted intercept_ where some rows show that the model is a logit."""
         inner = self.estimator_
         for name in ("coef_", "intercept_"):
@@ -470,7 +470,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             remedy=remedy,
         )
 
-    def _class_weights(self, inner: Any) -> tuple[str, Any]:
+    def _class_weights(self, inner: BaseEstimator) -> tuple[str, Any]:
         """Return the parameter that holds the inner fit's class weights, and its value."""
         if self.weighted is None:
             return "", None
@@ -488,7 +488,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             return "weighted", dict(self.weighted)
         return class_weight_setting(inner, strict=True)
 
-    def _refuse_class_weights(self, inner: Any) -> None:
+    def _refuse_class_weights(self, inner: BaseEstimator) -> None:
         """With one labelled class, class weights would contradict the equal total weights."""
         where, setting = self._class_weights(inner)
         if where:
@@ -549,7 +549,7 @@ def _known_classes(labels: NDArray[Any]) -> NDArray[Any]:
     return np.unique(labels)
 
 
-def _only_class(labels: NDArray[Any], unlabelled: NDArray[np.bool_]) -> Any:
+def _only_class(labels: NDArray[Any], unlabelled: NDArray[np.bool_]) -> object:
     """Return the class if all labelled rows have the same one, None if there are several.
 
     Examples
@@ -579,7 +579,7 @@ def _only_class(labels: NDArray[Any], unlabelled: NDArray[np.bool_]) -> Any:
     return classes[0]
 
 
-def _is_class(labels: NDArray[Any], label: Any) -> NDArray[np.bool_]:
+def _is_class(labels: NDArray[Any], label: object) -> NDArray[np.bool_]:
     return np.asarray(labels == label, dtype=bool)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from scarce.engine.block import Array
 from scarce.engine.rows import Rows
@@ -25,7 +25,7 @@ from scarce.prior.shift import base_rates
 from scarce.prior.weights import sample_weight_argument
 
 
-def two_classes(labelled: Any) -> NDArray[Any]:
+def two_classes(labelled: object) -> NDArray[Any]:
     """Return the class that was never labelled, then the one that was.
 
     Examples
@@ -72,12 +72,12 @@ def balancing_weights(codes: NDArray[np.int_], weight: Array | None) -> Array:
 
 
 def fit_density(
-    density: Any,
+    density: BaseEstimator | None,
     default_prevalence: float | Mapping[Any, float],
     X: ArrayLike | Rows,
     y: ArrayLike | None,
     weight: Array | None = None,
-) -> Any:
+) -> BaseEstimator:
     """Return an estimator with `class_prior_`: the one given, or maxent, fitted on all rows.
 
     One that is already fitted is returned as it is.
@@ -102,7 +102,7 @@ def fit_density(
     return density
 
 
-def density_base_rates(density: Any, classes: NDArray[Any]) -> Array:
+def density_base_rates(density: BaseEstimator, classes: NDArray[Any]) -> Array:
     """Return the base rates that a fitted density model gives to the classes, in their order.
 
     Examples
