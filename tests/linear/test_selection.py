@@ -13,9 +13,9 @@ from scarce.linear.selection import (
     ENOUGH,
     FLOORS,
     PAPER_RIDGES,
-    Candidates,
     CrossValidation,
     GridCoordinates,
+    SearchSpace,
     TrainingSample,
     calibration_of,
     distinct_models,
@@ -132,7 +132,7 @@ def test_oracle_score_gain_error_and_floor_are_nested(by, weighted, cv, exact, r
     rows = ArrayRows(X, y, weight=weight, classes=[0, 1], starts=(0, 100, 240))
     seen = summarise_columns(rows)
     plan = CrossValidation(by, cv, 0.001, 5, tune_floor=True)
-    choice = select(rows, seen, Candidates("gev-canonical", SHAPES, RIDGES), Formulation(), plan)
+    choice = select(rows, seen, SearchSpace("gev-canonical", SHAPES, RIDGES), Formulation(), plan)
     found = choice.selection
     splits = make_splits(rows, seen, plan, None)
     slow = Slow(X, y, weight, by, splits, seen.prevalence)

@@ -75,9 +75,9 @@ from scarce.linear.selection import (
     PAPER_SHAPES,
     RELATIVE_RIDGES,
     SCORES,
-    Candidates,
     CrossValidation,
     Progress,
+    SearchSpace,
     Selected,
     mix_with_prevalence,
     select,
@@ -468,10 +468,10 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Selected | None:
         """Set loss_, shape_, ridge_ and selection_; return the choice where there was one."""
         gev = self.loss == "auto" or self.loss.startswith("gev")
-        candidates = self._candidates(stats, gev)
+        space = self._search_space(stats, gev)
         self.selection_ = None
-        self.loss_, self.shape_ = self.loss, candidates.shapes[0]
-        self.ridge_ = candidates.ridges[0]
+        self.loss_, self.shape_ = self.loss, space.shapes[0]
+        self.ridge_ = space.ridges[0]
         if self.ridge != "auto" and self.loss != "auto" and not (gev and self.shape == "auto"):
             return None
         seed = 0 if self.random_state is None else self.random_state
@@ -489,7 +489,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         found = select(
             rows,
             stats,
-            candidates,
+            space,
             problem,
             validation,
             engine=self.engine,
@@ -500,7 +500,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.ridge_ = found.selection.ridge
         return found
 
-    def _candidates(self, stats: ColumnSummary, gev: bool) -> Candidates:
+    def _search_space(self, stats: ColumnSummary, gev: bool) -> SearchSpace:
         """Return what loss, shape and ridge are chosen from: one each where they are given."""
         shapes: tuple[float, ...] = (np.nan,)
         if gev and self.shape != "auto":
@@ -521,7 +521,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ridges = tuple(unit * ridge for ridge in RELATIVE_RIDGES)
             furthest = (unit * FURTHEST[0], unit * FURTHEST[1])
         continuous = isinstance(self.shapes, str)
-        return Candidates(self.loss, shapes, ridges, furthest, continuous)
+        return SearchSpace(self.loss, shapes, ridges, furthest, continuous)
 
     def _resolve_floor(self, selected: Selected | None) -> float:
         """Return the weight of the prevalence in every probability."""

@@ -79,7 +79,7 @@ CV = int | float | Splitter | Iterable[tuple[ArrayLike, ArrayLike]]
 
 
 @dataclass(frozen=True)
-class Candidates:
+class SearchSpace:
     """What is tried: losses with their shapes, at every ridge.
 
     Parameters
@@ -113,7 +113,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """How candidates are judged.
+    """How losses, shapes and ridges are judged.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Selected(NamedTuple):
 def select(
     rows: Rows,
     stats: ColumnSummary,
-    candidates: Candidates,
+    space: SearchSpace,
     problem: Formulation,
     validation: CrossValidation,
     *,
@@ -159,26 +159,26 @@ def select(
 ) -> Selected:
     """Choose loss, shape and ridge, and the floor that held-out rows ask for."""
     splits = make_splits(rows, stats, validation, engine)
-    losses, compare = candidates.losses, candidates.name != "logistic"
+    losses, compare = space.losses, space.name != "logistic"
     every = [*losses, loss_of("logistic")] if compare else losses
     search = _Search(rows, stats, every, problem, validation, splits, engine, progress)
-    search.tie = 0.0 if candidates.furthest is None else TIE
-    search.add(candidates.ridges)
+    search.tie = 0.0 if space.furthest is None else TIE
+    search.add(space.ridges)
     kinds = [range(len(losses)), range(len(losses), len(every))][: 1 + compare]
-    if candidates.furthest is not None:
-        search.extend(kinds, *candidates.furthest)
+    if space.furthest is not None:
+        search.extend(kinds, *space.furthest)
     own = _NestedScore(search, kinds[0])
     plain = _NestedScore(search, kinds[1]) if compare else own
     gain, error = own.gain_over(plain) if compare else (0.0, 0.0)
-    loss, taken = candidates.name, own
-    if candidates.name == "auto":
+    loss, taken = space.name, own
+    if space.name == "auto":
         loss, taken = ("gev-canonical", own) if gain > 2 * error else ("logistic", plain)
-    shape, ridge = taken.shape_and_ridge(candidates.shapes)
-    if candidates.continuous and taken is own:
-        shape, ridge = search.refine(candidates, own.best)
-    listed = np.array(candidates.shapes if loss != "logistic" or compare else [np.nan])
+    shape, ridge = taken.shape_and_ridge(space.shapes)
+    if space.continuous and taken is own:
+        shape, ridge = search.refine(space, own.best)
+    listed = np.array(space.shapes if loss != "logistic" or compare else [np.nan])
     order = np.arange(len(losses))
-    if candidates.name == "auto":  # the logistic loss first, as a loss without shape
+    if space.name == "auto":  # the logistic loss first, as a loss without shape
         listed, order = np.append(np.nan, listed), np.append(len(losses), order)
     scores = np.ascontiguousarray(search.scores[:, order])
     found = Selection(
@@ -197,20 +197,20 @@ def select(
         shape_by_fold=listed[scores.min(axis=2).argmin(axis=1)],
         loss=loss,
     )
-    remarks = [*splits.remarks, *_ridge_at_end(search.ridges, taken, candidates)]
-    if candidates.name != "auto":
+    remarks = [*splits.remarks, *_ridge_at_end(search.ridges, taken, space)]
+    if space.name != "auto":
         remarks += _gain_in_noise(found)
     return Selected(loss, found, taken.floor, remarks)
 
 
 def _ridge_at_end(
-    ridges: Sequence[float], taken: _NestedScore, candidates: Candidates
+    ridges: Sequence[float], taken: _NestedScore, space: SearchSpace
 ) -> list[Problem]:
     """Say so when the best ridge lies at an end of those that were tried."""
     place = taken.best[1]
     if len(ridges) == 1 or 0 < place < len(ridges) - 1:
         return []
-    smallest, extended = place == 0, candidates.furthest is not None
+    smallest, extended = place == 0, space.furthest is not None
     why = "" if smallest else " On held-out rows the columns predict no better than the base rate."
     why = " Held-out rows ask for no penalty." if smallest else why
     if not extended:
@@ -497,9 +497,9 @@ class _Search:
             self.steps += 2 * len(self.splits.folds)
             self.add(sorted(more))
 
-    def refine(self, candidates: Candidates, best: tuple[int, int]) -> tuple[float, float]:
+    def refine(self, space: SearchSpace, best: tuple[int, int]) -> tuple[float, float]:
         """Search between the points of the grid, around its best, with the same folds."""
-        shapes, ridges = candidates.shapes, self.ridges
+        shapes, ridges = space.shapes, self.ridges
         fixed = ridges[0] if len(ridges) == 1 else None  # may be 0: no logarithm
         ends = (0.0, 0.0)
         if fixed is None:
@@ -510,7 +510,7 @@ class _Search:
             shape = float(np.clip(point[0], min(shapes), max(shapes)))
             ridge = float(10 ** np.clip(point[1], *ends)) if fixed is None else fixed
             if (shape, ridge) not in seen:
-                losses = replace(candidates, shapes=(shape,)).losses
+                losses = replace(space, shapes=(shape,)).losses
                 total, weights = 0.0, 0.0
                 for fold in self.splits.folds:
                     coef = self._fit(losses, [ridge], fold)
