@@ -518,9 +518,8 @@ def tell(
         }
         emit(summary, json=True)
         return
-    for line in str(choice).splitlines():
-        if not line.startswith("remark: "):
-            say(line)
+    for line in choice.summary().splitlines():
+        say(line)
     for text in remarks:
         say(f"warning: {with_code(text)}")
     if not len(choice):
@@ -580,9 +579,8 @@ def play_plan(
         result["checks_for_width"] = needed
 
     def show() -> None:
-        for line in str(plan).splitlines():
-            if not line.startswith("remark: "):
-                write_line(line)
+        for line in plan.summary().splitlines():
+            write_line(line)
         for text in result["remarks"]:
             write_line(f"remark: {text}")
         if needed is not None:

@@ -214,7 +214,7 @@ def count_missed(
     Notes
     -----
     Why "mean": if share of events g and probability p both fall with the score, the mean of g p
-    over the frame is at least mean(g) mean(p) (Chebyshev), so that the events to be expected among
+    over the frame is at least mean(g) mean(p) (Chebyshev), so the events to be expected among
     the checked rows are at least audited / frame_rows of all events.
 
     Examples

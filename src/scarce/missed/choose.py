@@ -135,7 +135,7 @@ class LabelChoice:
         return bool(len(self) and self.round.max() > 1 and (self.probability < 1).any())
 
     def weights(self) -> Array:
-        """Return how many rows each row chosen stands for, so that weighted sums are unbiased.
+        """Return how many rows each row chosen stands for: weighted sums are unbiased.
 
         One round: 1 / probability. Several rounds at random: each round alone, with what was
         labelled before it, gives an unbiased sum over all candidates, whatever the earlier labels
@@ -202,7 +202,8 @@ class LabelChoice:
             self.round[:n],
         )
 
-    def __str__(self) -> str:
+    def summary(self) -> str:
+        """Return how many rows were chosen by which policy, without the remarks."""
         lines = [
             f"{in_rows(len(self))} to label, of {self.candidates:,} that could be chosen"
             + (f", in {self.round.max()} rounds" if len(self) and self.round.max() > 1 else "")
@@ -214,7 +215,10 @@ class LabelChoice:
             how = f"with probability {low}" + (f" to {high}" if high != low else "")
             how = "for certain" if chance.min() == 1 else how
             lines.append(f"  {word:<{max(map(len, words))}}  {in_rows(len(chance))}, {how}")
-        return "\n".join([*lines, *(f"remark: {remark}" for remark in self.remarks)])
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return "\n".join([self.summary(), *(f"remark: {remark}" for remark in self.remarks)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a plain dictionary, for JSON."""
@@ -276,7 +280,7 @@ Positions = NDArray[np.int64]
 # A probability this near to 1 is 1: below it two points of a systematic draw, 1 apart, cannot fall
 # on one row through rounding.
 NEARLY_SURE = 1.0 - 1e-9
-DEEP_SHARE = 0.3  # of an audit's probability, spread evenly over all rows
+DEEP_SHARE = 0.3  # of an audit's probability, the same for all rows
 RANK_UNIT = 20.0
 
 

@@ -45,7 +45,7 @@ class ThresholdCounts(NamedTuple):
     margin: Array  # draws: share of events right at the threshold
     best: tuple[float, float] | None  # found and missed events of the best single curve
     band: tuple[float, float]  # events and rows of the labelled stretch right below
-    spoken_for: float = 1.0  # rows that the audit's probabilities speak for, per row of the frame
+    represented: float = 1.0  # rows that the audit's probabilities stand for, per row of the frame
 
     @property
     def found(self) -> Array:
@@ -87,7 +87,7 @@ def counts_at(
         chances, frame = np.ones(len(chances)), 0
     audit = count_missed(labels, chances, frame, level=level)
     drawn = chances[chances < 1.0]
-    spoken_for = float((1.0 / drawn).sum()) / frame if len(drawn) >= 20 else 1.0
+    represented = float((1.0 / drawn).sum()) / frame if len(drawn) >= 20 else 1.0
     alerts = sum(part.counts[1] for part in parts)
     rows, _, labelled, seen, known, outside = (
         float(sum(part.counts[k] for part in parts)) for k in range(6)
@@ -107,7 +107,7 @@ def counts_at(
         np.asarray(margin),
         _sum_of_best([part.best for part in parts]),
         band,
-        spoken_for,
+        represented,
     )
 
 

@@ -197,7 +197,7 @@ FEW_EVENTS = 20  # up to here a validation AUC says more about the slope than th
 
 
 class SlopePrior(NamedTuple):
-    """What is believed of the slopes before any label is seen."""
+    """Prior of the slopes, before any label is seen."""
 
     centre: float
     sd: float

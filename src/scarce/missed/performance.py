@@ -112,7 +112,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Performance:
-    """What a detector finds and misses, each figure with its interval and what it leans on.
+    """What a detector finds and misses, each figure with its interval and what it assumes.
 
     Parameters
     ----------
@@ -548,7 +548,7 @@ def estimate_performance(
         What was seen, where, and what to pass instead.
 
     **Assumes** that rows were chosen for labelling by their score or with the stated probabilities,
-    and that labels are right; each estimate names what else it leans on.
+    and that labels are right; each estimate says what else it assumes.
 
     Notes
     -----
@@ -728,10 +728,10 @@ def in_words(found: Performance) -> str:
     lines += [
         _line("Missed events", found.missed),
         _line("Recall", found.recall),
-        _line("Share of events among all rows", found.prevalence),
+        _line("Prevalence", found.prevalence),
         f"Lowering the threshold: {_cost(found.alerts_per_event)}",
         f"Slope of precision against recall: {_slope(found.precision_per_recall)}",
-        f"This rests on: {found.recall.assumes}.",
+        f"This assumes: {found.recall.assumes}.",
     ]
     return "\n".join(lines)
 

@@ -112,7 +112,8 @@ class AuditPlan:
         share = (before - width) / (before - after)
         return float(np.ceil(np.exp(size[first - 1] + share * (size[first] - size[first - 1]))))
 
-    def __str__(self) -> str:
+    def summary(self) -> str:
+        """Return a table with one line for each size, without the remarks."""
         head = f"{'checks':>8}  {'width of recall':>22}  {'missed at most':>14}  events found"
         lines = [f"Audits of {in_rows(self.rows_below)} below the threshold:", head]
         for at, n in enumerate(self.n):
@@ -122,7 +123,10 @@ class AuditPlan:
             most = short(float(self.most_missed[at]))
             hits = f"{self.found[at]:.1f}, none in {100 * self.none_found[at]:.0f} %" if n else ""
             lines.append(f"{n:>8,}  {width:>22}  {most:>14}  {hits}".rstrip())
-        return "\n".join([*lines, *(f"remark: {remark}" for remark in self.remarks)])
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return "\n".join([self.summary(), *(f"remark: {remark}" for remark in self.remarks)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data, for JSON."""

@@ -68,8 +68,8 @@ def label_in_rounds(
 
     Raises
     ------
-    Whatever `ask` or `scores` raise, and DataError for answers that are no labels. Labels that were
-    bought before are not lost: the error carries `labels` and `choice`, as they would have been
+    Whatever `ask` or `scores` raise, and DataError for answers that are not labels. Labels bought
+    before are not lost: the error carries `labels` and `choice`, as they would have been
     returned after the last round that was finished, and `rows` and `answers`, the positions of the
     round under way and what `ask` returned for them (None where it returned nothing). Pass
     `labels=error.labels` to go on.

@@ -294,14 +294,14 @@ def remarks_on(counts: ThresholdCounts, ruling: Ruling) -> list[Problem]:
                 open=round(open_alerts),
             )
         )
-    if not 0.5 < counts.spoken_for < 1.6:
+    if not 0.5 < counts.represented < 1.6:
         remarks.append(
             Problem(
                 "The inclusion probabilities stand for {times:.1f} times as many rows as there are "
                 "below the threshold. After several audits give the last one's, and 1 for rows of "
                 "earlier ones; check that they are probabilities, not percentages.",
                 code="inclusion-total",
-                times=counts.spoken_for,
+                times=counts.represented,
             )
         )
     if counts.seen == 0 and counts.alerts_labelled:

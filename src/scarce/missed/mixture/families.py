@@ -139,7 +139,7 @@ class Family(ABC):
                 break
             if self.positive_only:
                 place, factor = place * mean / new_mean, factor * spread / new_spread
-                factor *= new_mean / mean  # what a power stretches is spread over mean
+                factor *= new_mean / mean  # a power stretches spread / mean
             else:
                 place, factor = place + mean - new_mean, factor * spread / new_spread
         return found
@@ -492,7 +492,7 @@ class Normal(LocationScale):
 
 
 def _moments(x: Array, weight: Array, centre: float) -> Array:
-    """Return additive sums; centred, because squares of large numbers hide a small spread."""
+    """Return additive sums; centred, as squares of large numbers hide a small variance."""
     x = x - centre
     total = weight.sum()
     return np.array([total, weight @ x, weight @ (x * x), total * centre])
