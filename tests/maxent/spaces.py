@@ -8,7 +8,7 @@ from scarce.maxent.boxes import class_boxes
 from scarce.maxent.coded import RowSample, code_rows, labelled_rows, shape_of
 from scarce.maxent.families import Category, Hinge, Linear, Threshold
 from scarce.maxent.feature_map import FeatureMap
-from scarce.maxent.problems import EntropyProblem, RobustProblem
+from scarce.maxent.problems import EntropyProblem, ProblemData, RobustProblem
 from tests.oracle import maxent_dense as dense
 
 LEVELS = np.array([0.0, 2.0, 5.0])
@@ -127,7 +127,7 @@ class Data:
         ]
         labelled = [labelled_rows(rows, one) for one in classes]
         sample = RowSample(rows) if sample is None else sample
-        return rows, self.space, boxes, labelled, sample, width_scale
+        return ProblemData(rows, self.space, boxes, labelled, sample, None), width_scale
 
     def entropy(self, of_class=0, width_scale=1.0, **how):
         return EntropyProblem(*self.parts([of_class], width_scale, **how))

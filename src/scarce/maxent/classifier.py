@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -618,19 +619,17 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         columns = _categorical_columns(self.categorical, rows, named)
         self.is_category_ = np.isin(np.arange(rows.n_columns), columns)
         self.pool_weight_ = float(pool.sum())
-        settings = FitSettings(
-            features=self.features,
-            knots=self.knots,
-            knots_at=self.knots_at,
-            spread=self.spread,
-            widths=self.widths,
-            tol=self.tol,
-            max_passes=self.max_passes,
-            engine=self.engine,
-        )
-        n_labelled = int(has_labels.sum())
+        settings = FitSettings(**{one.name: getattr(self, one.name) for one in fields(FitSettings)})
         data = prepare(
-            rows, label, weight, pool, n_labelled, settings, categorical=columns, dtype=dtype
+            rows,
+            label,
+            weight,
+            pool,
+            int(has_labels.sum()),
+            settings,
+            categorical=columns,
+            dtype=dtype,
+            engine=self.engine,
         )
         return data, LabelledRows.of(rows, label, weight, pool, engine=self.engine), said
 

@@ -34,7 +34,7 @@ from scarce.maxent.coded import (
     weighted_sums,
 )
 from scarce.maxent.feature_map import FeatureMap, Lines, Sums, choose_families, feature_map
-from scarce.maxent.problems import EntropyProblem, RobustProblem
+from scarce.maxent.problems import EntropyProblem, ProblemData, RobustProblem
 from scarce.maxent.solver import InfeasibleBoxes, Solution, minimise
 
 NONE = np.zeros(0)
@@ -51,7 +51,6 @@ class FitSettings:
     widths: str = "spread"
     tol: float = 1e-6
     max_passes: int = 200
-    engine: Engine = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +71,9 @@ class ClassShares:
 
 
 @dataclass(frozen=True, eq=False)
-class FitData:
-    """Rows, features and boxes, ready to be solved for any width_scale."""
+class FitData(ProblemData):
+    """Rows, features and boxes of all labelled classes, with what is known of the columns."""
 
-    rows: CodedRows
-    space: FeatureMap
-    boxes: list[Boxes]
-    labelled: list[Labelled]
-    sample: RowSample
     letters: str
     pool: Sums  # over the pool, with squares
     columns: ColumnAxes
@@ -95,7 +89,9 @@ class FitData:
                 CodedBlock(block.cells, label, block.weight, block.pool, block.start, block.index)
             )
         rows = CodedRows(blocks, self.rows)
-        boxes, labelled = _constraints(rows, self.space, len(self.boxes), self.pool, self.settings)
+        boxes, labelled = _constraints(
+            rows, self.space, len(self.boxes), self.pool, self.settings, self.engine
+        )
         return replace(self, rows=rows, boxes=boxes, labelled=labelled, sample=RowSample(self.rows))
 
 
@@ -109,6 +105,7 @@ def prepare(
     *,
     categorical: Sequence[int],
     dtype: DTypeLike,
+    engine: Engine = None,
 ) -> FitData:
     """Choose features, code the rows and compute the boxes of each labelled class.
 
@@ -126,8 +123,8 @@ def prepare(
         Positions of the columns that are categories.
     dtype : dtype
         Precision of the coded rows.
+    engine : engine, optional
     """
-    engine = settings.engine
     columns = make_axes(
         rows,
         categorical,
@@ -142,12 +139,18 @@ def prepare(
     space = feature_map(columns.axes, families, second)
     coded = code_rows(rows, space, label, weight, pool, dtype=dtype, engine=engine)
     sums = coded.fold(weighted_sums, (shape_of(space), None, True), engine=engine)
-    boxes, own = _constraints(coded, space, n_labelled, sums, settings)
-    return FitData(coded, space, boxes, own, RowSample(coded), letters, sums, columns, settings)
+    boxes, own = _constraints(coded, space, n_labelled, sums, settings, engine)
+    known = (letters, sums, columns, settings)
+    return FitData(coded, space, boxes, own, RowSample(coded), engine, *known)
 
 
 def _constraints(
-    rows: CodedRows, space: FeatureMap, n_labelled: int, pool: Sums, settings: FitSettings
+    rows: CodedRows,
+    space: FeatureMap,
+    n_labelled: int,
+    pool: Sums,
+    settings: FitSettings,
+    engine: Engine,
 ) -> tuple[list[Boxes], list[Labelled]]:
     """Return the boxes and the labelled rows of each labelled class."""
     boxes = [
@@ -159,7 +162,7 @@ def _constraints(
             spread=settings.spread,
             widths=settings.widths,
             every=pool,
-            engine=settings.engine,
+            engine=engine,
         )
         for one in range(n_labelled)
     ]
@@ -257,15 +260,9 @@ def solve_entropy(
     """Solve each labelled class by itself (000 eq 7), to the settings' tol unless one is given."""
     out = []
     for of_class, (boxes, labelled) in enumerate(zip(data.boxes, data.labelled, strict=True)):
-        problem = EntropyProblem(
-            data.rows,
-            data.space,
-            [boxes],
-            [labelled],
-            data.sample if len(data.boxes) == 1 else RowSample(data.rows),
-            width_scale,
-            engine=data.settings.engine,
-        )
+        sample = data.sample if len(data.boxes) == 1 else RowSample(data.rows)
+        one = replace(data, boxes=[boxes], labelled=[labelled], sample=sample)
+        problem = EntropyProblem(one, width_scale)
         begin = start[of_class : of_class + 1]
         out.append((problem, _minimise(data, problem, begin, tol=tol, polish=polish)))
     return out
@@ -294,18 +291,9 @@ def solve_robust(
         boxes += [none] * len(others)
         labelled += [no_labelled_rows(data.labelled[0])] * len(others)
         default, others = np.concatenate([default, others]), NONE
-    problem = RobustProblem(
-        data.rows,
-        data.space,
-        boxes,
-        labelled,
-        data.sample,
-        width_scale,
-        default=default,
-        free=float(others.sum()),
-        bounds=bounds,
-        engine=data.settings.engine,
-    )
+    every = replace(data, boxes=boxes, labelled=labelled)
+    free = float(others.sum())
+    problem = RobustProblem(every, width_scale, default=default, free=free, bounds=bounds)
     return problem, _minimise(data, problem, problem.padded(start), tol=tol, polish=polish)
 
 

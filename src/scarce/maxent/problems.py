@@ -14,6 +14,7 @@ mixture, so the gap costs next to nothing. Assumes that labelled rows have weigh
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -188,42 +189,32 @@ def class_scores(
 # --- the problems --------------------------------------------------------------------------------
 
 
-class TiltProblem:
-    """What both problems share: features, boxes, labelled rows, and the sample for the curvature.
+@dataclass(frozen=True, eq=False)
+class ProblemData:
+    """What both problems are made from, for any width_scale."""
 
-    Parameters
-    ----------
-    rows : CodedRows
-    space : FeatureMap
-    boxes : list of Boxes
-        One per labelled class.
-    labelled : list of Labelled
-    sample : RowSample
-    width_scale : float
-    engine : engine
-    """
+    rows: CodedRows
+    space: FeatureMap
+    boxes: list[Boxes]  # one per labelled class
+    labelled: list[Labelled]
+    sample: RowSample  # for the curvature
+    engine: Engine
+
+
+class TiltProblem:
+    """What both problems share: tilt, boxes at one width_scale, and the working features."""
 
     lowest = -np.inf
 
-    def __init__(
-        self,
-        rows: CodedRows,
-        space: FeatureMap,
-        boxes: list[Boxes],
-        labelled: list[Labelled],
-        sample: RowSample,
-        width_scale: float,
-        *,
-        engine: Engine = None,
-    ) -> None:
-        self.rows, self.space, self.labelled = rows, space, labelled
-        self.sample, self.engine = sample, engine
-        self.shape = shape_of(space)
-        self.target = np.array([box.target for box in boxes])
-        self.half_width = np.array([box.half_width(width_scale) for box in boxes])
-        self.deviation = np.array([box.deviation for box in boxes])
-        self.seen = np.array([box.seen for box in boxes])
-        self.runs = _runs(space)
+    def __init__(self, data: ProblemData, width_scale: float) -> None:
+        self.rows, self.space, self.labelled = data.rows, data.space, data.labelled
+        self.sample, self.engine = data.sample, data.engine
+        self.shape = shape_of(data.space)
+        self.target = np.array([box.target for box in data.boxes])
+        self.half_width = np.array([box.half_width(width_scale) for box in data.boxes])
+        self.deviation = np.array([box.deviation for box in data.boxes])
+        self.seen = np.array([box.seen for box in data.boxes])
+        self.runs = _runs(data.space)
         # Boxes of width 0 leave no room to move: then the gradient is the certificate.
         self.has_gap = bool((self.half_width > NARROWEST * self.deviation).all())
 
@@ -386,19 +377,14 @@ class RobustProblem(TiltProblem):
 
     def __init__(
         self,
-        rows: CodedRows,
-        space: FeatureMap,
-        boxes: list[Boxes],
-        labelled: list[Labelled],
-        sample: RowSample,
+        data: ProblemData,
         width_scale: float,
         *,
         default: Array,
         free: float,
         bounds: Array | None = None,
-        engine: Engine = None,
     ) -> None:
-        super().__init__(rows, space, boxes, labelled, sample, width_scale, engine=engine)
+        super().__init__(data, width_scale)
         self.log_default = np.log(default)
         self.log_free = float(np.log(free)) if free > 0 else -np.inf
         self.bounded = bounds is not None
