@@ -38,6 +38,7 @@ PUBLIC_MODULES = {
     "errors",
     "results",
     "scoring",
+    "bootstrap",
     "engine",
     "io",
     "datasets",

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from experiments.paper_001.methods import CONSTANT, predict
 from experiments.paper_001.printed import METHODS, SETS
-from scarce import brier_score, calibration_loss, log_loss
+from scarce import calibration_loss
 from scarce.datasets import load_uci, make_sine, make_step
+from scarce.scoring import row_losses
 
 Array = NDArray[np.float64]
 
@@ -89,10 +90,11 @@ def do(job: Job) -> dict[str, Any]:
 
 def real_scores(y: Array, prob: Array, training: Array) -> Iterator[tuple[str, float]]:
     """Yield the scores of probabilities against outcomes; log losses may be infinite."""
-    yield "brier", brier_score(y, prob).value
+    yield "brier", float(row_losses(y, prob, "brier").mean())
     yield "calibration", calibration_loss(y, prob).value
-    yield "log_loss", log_loss(y, prob).value
-    yield "log_loss_floored", log_loss(y, (1 - FLOOR) * prob + FLOOR * training.mean()).value
+    yield "log_loss", float(row_losses(y, prob, "log").mean())
+    floored = (1 - FLOOR) * prob + FLOOR * training.mean()
+    yield "log_loss_floored", float(row_losses(y, floored, "log").mean())
     yield "impossible", float(np.count_nonzero(np.where(y == 1, prob, 1 - prob) == 0))
 
 

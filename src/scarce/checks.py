@@ -96,6 +96,46 @@ def column(values: Any, name: str) -> NDArray[Any]:
     return held.astype(np.float64, copy=False)
 
 
+def name_column(values: Any, argument: str) -> NDArray[Any]:
+    """Return one value per row, of any type, whatever holds them.
+
+    Examples
+    --------
+    >>> name_column(["a", None, 3], "groups")
+    array(['a', None, 3], dtype=object)
+    """
+    if isinstance(values, str | bytes | dict) or not (
+        hasattr(values, "__iter__") or hasattr(values, "to_pylist")
+    ):
+        raise _not_a_column(argument, f"{str(values)[:60]!r} of type {type(values).__name__}")
+    held = values
+    if hasattr(values, "to_pylist"):  # Arrow
+        held = values.to_pylist()
+    elif isinstance(values, np.ma.MaskedArray):
+        held = [None if hidden is np.ma.masked else hidden for hidden in values]
+    elif hasattr(values, "to_numpy"):
+        held = values.to_numpy()
+    if not isinstance(held, np.ndarray):
+        listed_values = list(held)
+        held = np.empty(len(listed_values), dtype=object)
+        for row, value in enumerate(listed_values):  # one by one: lists among them are not columns
+            held[row] = value
+    if held.ndim == 2 and held.shape[1] == 1:
+        held = held[:, 0]
+    if held.ndim != 1:
+        raise _not_a_column(argument, f"shape {held.shape}")
+    return np.asarray(held)
+
+
+def _not_a_column(argument: str, seen: str) -> DataError:
+    return DataError(
+        "{argument} must have one value per row, got {seen}.",
+        code="not-a-column",
+        argument=Argument(argument),
+        seen=seen,
+    )
+
+
 def _from_arrow(values: Any) -> Any:
     try:
         return values.cast("float64").to_numpy(zero_copy_only=False)

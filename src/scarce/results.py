@@ -197,7 +197,7 @@ def _lines_of(name: str, value: Any) -> Iterator[tuple[str, str]]:
 
 def _cell(value: Any) -> str:
     if isinstance(value, Estimate):
-        return f"{short(value.value)} {value.interval}"
+        return value.brief()
     if getattr(value, "shape", ()):
         ends = ""
         if value.size and value.dtype.kind in "iuf":
@@ -264,19 +264,22 @@ class Estimate(Record):
         """Length of the interval."""
         return round(self.high - self.low, 15)
 
-    @property
-    def interval(self) -> str:
-        """The interval as people read it, such as "[0.48, 0.74]"."""
-        return f"[{short(self.low)}, {short(self.high)}]"
+    def brief(self, *, percent: bool = False, limits: bool = True) -> str:
+        """Write the value and its limits, such as "0.62 [0.48, 0.74]".
+
+        Examples
+        --------
+        >>> Estimate(4.0, 2.5, 12345.6).brief(), Estimate(-12.5, -17.81, 0.042).brief(percent=True)
+        ('4 [2.5, 12,346]', '-1,250 % [-1,781 %, 4.2 %]')
+        """
+        value, low, high = (short(x, percent=percent) for x in (self.value, self.low, self.high))
+        return f"{value} [{low}, {high}]" if limits else value
 
     def __contains__(self, truth: float) -> bool:
         return self.low <= truth <= self.high
 
     def __str__(self) -> str:
-        return (
-            f"{short(self.value)} {self.interval}"
-            f" ({100 * self.level:g} %, {self.method or 'method not said'})"
-        )
+        return f"{self.brief()} ({100 * self.level:g} %, {self.method or 'method not said'})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,8 @@ from scarce import (
 from scarce.cli.check import BOUNDS, _size, verdict
 from scarce.cli.main import scarce
 from scarce.datasets import make_trial_scores
-from scarce.evaluation.at_threshold import at_threshold
-from scarce.evaluation.comparison import loss_difference
-from scarce.evaluation.evaluation import evaluate_prob
+from scarce.evaluation.compare import loss_difference
+from scarce.evaluation.evaluate import at_threshold, evaluate
 
 
 def run(*args: object) -> Result:
@@ -97,7 +96,7 @@ def test_every_figure_of_probabilities_is_the_librarys(table, data):
     y, prob = data["fraud"], data["prob"]
     wide = ("--max-log-loss", 9, "--max-brier", 1, "--max-calibration", 1, "--max-gap", 1)
     found = checks(table, "--label", "fraud", *wide, "--min-skill", -9, "--min-auc", 0)
-    library = evaluate_prob(y, prob)
+    library = evaluate(y, prob)
     assert close(found["log loss"], library.log_loss)
     assert close(found["Brier score"], library.brier)
     assert close(found["calibration loss"], calibration_loss(y, prob, cut="rows"))
@@ -213,7 +212,7 @@ def test_a_model_file_and_its_own_scores(models):
     folder, probs, y = models
     flags = ("--label", "fraud", "--threshold", 0.2, "--min-recall", 0.1, "--max-log-loss", 1)
     found = checks(folder / "new.scarce", folder / "test.csv", *flags)
-    assert close(found["log loss"], evaluate_prob(y, probs["new"]).log_loss)
+    assert close(found["log loss"], evaluate(y, probs["new"]).log_loss)
     caught = (y[probs["new"] >= 0.2]).sum() / y.sum()
     assert found["recall"]["estimate"]["value"] == pytest.approx(caught)
     assert close(found["recall"], at_threshold(y, probs["new"], 0.2).recall)
@@ -322,7 +321,7 @@ def test_unlabelled_rows_are_left_aside_out_loud(tmp_path, data):
     path = tmp_path / "p.csv"
     pacsv.write_csv(pa.table({"prob": data["prob"], "fraud": label}), path)
     found = checks(path, "--label", "fraud", "--max-log-loss", 9)
-    library = evaluate_prob(data["fraud"][::3], data["prob"][::3])
+    library = evaluate(data["fraud"][::3], data["prob"][::3])
     assert close(found["log loss"], library.log_loss)
     assert found[""]["unlabelled"] == 333
     shown = run(path, "--label", "fraud", "--max-log-loss", 9)
@@ -343,7 +342,7 @@ def test_words_as_labels(tmp_path, data):
     pacsv.write_csv(pa.table({"prob": data["prob"], "paid": words}), path)
     assert "--positive" in refused(3, path, "--label", "paid", "--max-log-loss", 9)
     found = checks(path, "--label", "paid", "--positive", "yes", "--max-log-loss", 9)
-    assert close(found["log loss"], evaluate_prob(data["fraud"], data["prob"]).log_loss)
+    assert close(found["log loss"], evaluate(data["fraud"], data["prob"]).log_loss)
 
 
 def test_impossible_outcomes_do_not_pass(tmp_path):
@@ -466,7 +465,7 @@ def test_a_list_beside_bounds_on_probabilities(audited, tmp_path, trial):
     library = estimate_performance(trial.scores, labels, threshold=9.1, inclusion=chance)
     assert close(found["recall"], library.recall)
     known = trial.scores >= 9.1
-    assert close(found["log loss"], evaluate_prob(trial.y_true[known], prob[known]).log_loss)
+    assert close(found["log loss"], evaluate(trial.y_true[known], prob[known]).log_loss)
     assert any("--audit count for recall" in said for said in found[""]["remarks"])
     said = refused(2, folder / "s.csv", *SCORED, "--min-recall", 0.1, *lists, "--weight", "week")
     assert "[argument-conflict]" in said

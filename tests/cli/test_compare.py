@@ -24,9 +24,8 @@ from scarce import (
 )
 from scarce.cli.compare import verdict_words
 from scarce.cli.main import scarce
-from scarce.evaluation.comparison import compare_prob
-from scarce.evaluation.evaluation import evaluate_prob
-from scarce.evaluation.left_out import folds_of, left_out
+from scarce.evaluation.compare import compare, deal_rows, left_out
+from scarce.evaluation.evaluate import evaluate
 
 QUICK = "logistic:ridge=1"
 
@@ -81,8 +80,8 @@ def test_figures_are_those_of_the_librarys_left_out_rows(table, data):
         "bayes": (GaussianBayes().fit, rows),
         QUICK: (RareClassifier("logistic", ridge=1, random_state=0).fit, rows),
     }
-    probs = left_out(fits, folds_of(rows, 4).folds)
-    library = compare_prob(y, {name: prob[:, 1] for name, prob in probs.items()})
+    probs = left_out(fits, deal_rows(rows, 4).folds)
+    library = compare(y, {name: prob[:, 1] for name, prob in probs.items()})
     assert found["models"] == list(library.evaluations)
     for name, one in library.evaluations.items():
         told = found["evaluations"][name]
@@ -114,8 +113,8 @@ def test_weights_reach_fits_and_figures(tmp_path, data, rng):
     found = figures(path, "--label", "fraud", "--models", "bayes", "--weight", "w")
     table = pa.table({name: data[name] for name in ("a", "b", "fraud")})
     rows = open_rows(table, label="fraud", weight=weight)
-    probs = left_out({"bayes": (GaussianBayes().fit, rows)}, folds_of(rows, 5).folds)
-    library = compare_prob(
+    probs = left_out({"bayes": (GaussianBayes().fit, rows)}, deal_rows(rows, 5).folds)
+    library = compare(
         data["fraud"],
         {name: prob[:, 1] for name, prob in probs.items()},
         sample_weight=weight,
@@ -150,7 +149,7 @@ def test_costs_are_paired(table, data):
         "bayes": (GaussianBayes().fit, rows),
         QUICK: (RareClassifier("logistic", ridge=1, random_state=0).fit, rows),
     }
-    probs = left_out(fits, folds_of(rows, 5).folds)
+    probs = left_out(fits, deal_rows(rows, 5).folds)
     costs = CostMatrix.binary(false_alarm=5, miss=60)
     done = {name: decide(prob[:, 1], costs) for name, prob in probs.items()}
     for name in done:
@@ -229,10 +228,10 @@ def test_unlabelled_rows_are_left_aside(tmp_path, data):
     kept = np.arange(400) % 4 != 0
     part = {name: np.asarray(values)[kept] for name, values in data.items()}
     rows = rows_of(part)
-    probs = left_out({"bayes": (GaussianBayes().fit, rows)}, folds_of(rows, 5).folds)
+    probs = left_out({"bayes": (GaussianBayes().fit, rows)}, deal_rows(rows, 5).folds)
     assert same(
         found["evaluations"]["bayes"]["log_loss"],
-        evaluate_prob(part["fraud"], probs["bayes"][:, 1]).log_loss,
+        evaluate(part["fraud"], probs["bayes"][:, 1]).log_loss,
     )
     assert (
         "100 of 400 rows are not labelled and left aside"
@@ -309,7 +308,7 @@ def test_model_files_are_judged_as_they_are(files):
     folder, probs, y = files
     paths = [folder / f"{name}.scarce" for name in probs]
     found = figures(folder / "test.csv", *paths, "--label", "fraud")
-    library = compare_prob(y, probs)
+    library = compare(y, probs)
     assert found["models"] == list(library.evaluations)
     assert same(found["behind"]["log_loss"]["stiff"], library.behind["log_loss"]["stiff"])
     assert same(found["ahead"]["brier"]["good"], library.ahead["brier"]["good"])
@@ -335,7 +334,7 @@ def test_drawn_labels_in_a_common_test_set(files, rng):
     found = figures(folder / "part.csv", folder / "good.scarce", *flags)
     assert same(
         found["evaluations"]["good"]["log_loss"],
-        evaluate_prob(y[known], probs["good"][known]).log_loss,
+        evaluate(y[known], probs["good"][known]).log_loss,
     )
     costs = CostMatrix.binary(false_alarm=5, miss=60)
     library = mean_cost(
@@ -389,7 +388,7 @@ def test_columns_that_are_not_there(table):
         ("a,fraud\n", "[no-rows]"),
         ("a,fraud\n1,0\n2,0\n3,0\n", "are of one class"),
         ("a,fraud\n" + "1,0\n" * 9 + "2,1\n3,1\n", "rarest class has 2 rows"),
-        ("a,fraud\n" + "1,0\n" * 9 + "2,1\n", "Label more of it."),
+        ("a,fraud\n" + "1,0\n" * 9 + "2,1\n", "[too-few-rows]"),
         ("a,fraud\n1,\n2,\n", "t.csv"),
     ],
 )
@@ -445,7 +444,7 @@ def test_a_gain_that_is_not_certain_is_not_called_none(rng):
     sure = np.where(y == 1, 0.55, 0.25)
     sure[np.flatnonzero(y)[:6]] = 1e-4  # better on average, and uncertain: a few rows cost much
     bad = rng.beta(1, 1, 400)
-    found = compare_prob(y, {"good": good, "sure": sure, "bad": bad})
+    found = compare(y, {"good": good, "sure": sure, "bad": bad})
     assert found.ahead["log_loss"]["sure"].value > 0 > found.ahead["log_loss"]["sure"].low
     said = verdict_words(found, {}, {}, fitted=True)
     assert "sure: not certainly better than the constant forecast in log loss." in said

@@ -34,8 +34,7 @@ from scarce.cli.main import scarce
 from scarce.cli.options import LabelFlags
 from scarce.cli.outcome_table import read_outcomes
 from scarce.cli.sampling_columns import SamplingFlags
-from scarce.evaluation.at_threshold import at_threshold
-from scarce.evaluation.evaluation import drawn_weights, evaluate_prob
+from scarce.evaluation.evaluate import at_threshold, evaluate
 from scarce.evaluation.ranking import auc
 from scarce.io.text import TextForm
 
@@ -104,7 +103,7 @@ def test_figures_are_the_librarys(table, data):
     found = figures(table, "--prob", "prob", "--label", "fraud", "--level", "0.8")
     y, prob = data["fraud"], data["prob"]
     told = found["figures"]
-    library = evaluate_prob(y, prob, level=0.8)
+    library = evaluate(y, prob, level=0.8)
     assert close(told["log_loss"], library.log_loss)
     assert close(told["brier"], library.brier)
     assert told["log_loss"]["value"] == pytest.approx(log_loss(y, prob).value)
@@ -135,7 +134,7 @@ def test_a_model_is_judged_as_its_predictions_are(tmp_path, model, rng):
     test = write(tmp_path / "test.csv", id=np.arange(300), b=X[:, 1], a=X[:, 0], fraud=y)
     prob = load(model).predict_proba(open_rows(pa.table({"a": X[:, 0], "b": X[:, 1]})))[:, 1]
     found = figures(model, test, "--label", "fraud")
-    assert close(found["figures"]["log_loss"], evaluate_prob(y, prob).log_loss)
+    assert close(found["figures"]["log_loss"], evaluate(y, prob).log_loss)
     assert found["model"] == f"{model} (RareClassifier)"
     wrapped = tmp_path / "w.scarce"
     rows = open_rows(pa.table({"a": X[:, 0], "b": X[:, 1], "fraud": y}), label="fraud")
@@ -174,7 +173,7 @@ def test_groups_and_weights_are_the_librarys(tmp_path, data, rng):
     names = pa.array([f"card {n}" for n in data["card"]]).dictionary_encode()
     named = write(tmp_path / "n.parquet", **{**data, "card": names}, w=weight)
     found = figures(path, "--label", "fraud", "--groups", "card", "--weight", "w")
-    library = evaluate_prob(data["fraud"], data["prob"], groups=data["card"], sample_weight=weight)
+    library = evaluate(data["fraud"], data["prob"], groups=data["card"], sample_weight=weight)
     assert close(found["figures"]["log_loss"], library.log_loss)
     assert close(found["figures"]["calibration"], library.calibration[0])
     assert found["assumes"] == [library.log_loss.assumes]
@@ -203,7 +202,7 @@ def test_unlabelled_rows_are_left_aside_and_counted_out_loud(tmp_path, data, rng
     path = write(tmp_path / "p.csv", **{**data, "fraud": labels})
     found = figures(path, "--label", "fraud", "--false-alarm", 5, "--miss", "amount")
     y, prob = data["fraud"][known], data["prob"][known]
-    assert close(found["figures"]["log_loss"], evaluate_prob(y, prob).log_loss)
+    assert close(found["figures"]["log_loss"], evaluate(y, prob).log_loss)
     assert found["unlabelled"] == (~known).sum()
     assert "left aside" in found["remarks"][0]
     costs = CostMatrix.binary(false_alarm=5, miss=data["amount"][known])
@@ -220,14 +219,13 @@ def test_drawn_labels_speak_for_the_others(tmp_path, data, rng):
     path = write(tmp_path / "p.csv", **{**data, "fraud": labels}, chance=drawn)
     flags = ("--label", "fraud", "--inclusion", "chance", "--false-alarm", 5, "--miss", 90)
     found = figures(path, *flags)
-    weight = drawn_weights(known, np.where(known, chance, np.nan))
-    library = evaluate_prob(data["fraud"][known], data["prob"][known], sample_weight=weight[known])
+    seen, inclusion = np.where(known, data["fraud"], np.nan), np.where(known, chance, np.nan)
+    library = evaluate(seen, data["prob"], inclusion=inclusion)
     assert close(found["figures"]["brier"], library.brier)
     costs = CostMatrix.binary(false_alarm=5, miss=90)
-    seen = np.where(known, data["fraud"], np.nan)
-    money = mean_cost(seen, decide(data["prob"], costs), costs, inclusion=np.where(known, chance, np.nan))  # fmt: skip  # noqa: E501
+    money = mean_cost(seen, decide(data["prob"], costs), costs, inclusion=inclusion)
     assert close(found["cost"]["mean_cost"], money)
-    assert "by lot" in found["assumes"][-1]
+    assert "stated probability" in found["assumes"][-1]
     certain = write(tmp_path / "c.csv", **{**data, "fraud": labels}, chance=np.ones(400))
     assert "for certain" in refused(3, certain, "--label", "fraud", "--inclusion", "chance")
 
@@ -239,7 +237,7 @@ def test_words_need_a_word_on_which_is_the_event(tmp_path, data):
     assert "--positive yes" in said
     assert "positive=" not in said
     found = figures(path, "--label", "paid", "--positive", "yes")
-    library = evaluate_prob(data["fraud"], data["prob"])
+    library = evaluate(data["fraud"], data["prob"])
     assert close(found["figures"]["log_loss"], library.log_loss)
     assert found["classes"] == ["no", "yes"]
     turned = figures(path, "--label", "paid", "--positive", "no")
@@ -372,7 +370,7 @@ def test_several_classes_whatever_the_order_of_the_columns(tmp_path, rng):
     columns = {f"prob_{name}": prob[:, k] for k, name in enumerate(names)}
     path = write(tmp_path / "p.csv", kind=names[y], **dict(reversed(columns.items())))
     found = figures(path, "--label", "kind", "--prob", "prob_*")
-    library = evaluate_prob(2 - y, prob[:, ::-1], classes=("cat", "bee", "ant"))
+    library = evaluate(names[y], prob[:, ::-1], classes=("cat", "bee", "ant"))
     assert close(found["figures"]["log_loss"], library.log_loss)
     assert close(found["by_class"]["bee"]["auc"], library.auc[1])
     shown = run(path, "--label", "kind").stdout
@@ -460,7 +458,7 @@ def test_a_share_that_is_not_the_reason_is_not_moved(tmp_path, rng, share):
     judged = read_outcomes([path, test], "evaluate", labels=LabelFlags("fraud", (), (), (), ()),
                          speaks=SamplingFlags(), form=TextForm(), quiet=True)  # fmt: skip
     off = replace(judged, prob=np.full(600, 0.6))
-    advice = base_rate_advice(off, off.evaluate(0.9))
+    advice = base_rate_advice(off, off.evaluate(0.9, 0))
     if share == 0.15:
         assert "already, so that this is not the reason" in advice.way
         assert "take another model" in str(advice)
@@ -468,7 +466,7 @@ def test_a_share_that_is_not_the_reason_is_not_moved(tmp_path, rng, share):
     else:  # 0.6 at a share of 0.9 is rare: moved to 0.15 it is 0.03, as far off as before
         assert advice.command.startswith("scarce correct")
         nearly = replace(judged, prob=np.full(600, 0.3))
-        advice = base_rate_advice(nearly, nearly.evaluate(0.9))
+        advice = base_rate_advice(nearly, nearly.evaluate(0.9, 0))
         assert "on average, so that the share of events is not the reason" in advice.way
         assert advice.command == ""
 

@@ -138,17 +138,17 @@ def test_a_kind_never_met_may_fill_a_group():
 
 
 def test_folds_are_dealt_by_group(repeated):
-    from scarce.evaluation.cuts import BinaryRows
+    from scarce.evaluation.curves import BinaryRows
 
     y, prob, group = repeated
     rows = BinaryRows.read(y, prob, None, None, group, True)
-    tally = rows.tally(rows.cuts(), 5, 0)
-    assert (tally.pos % 25 == 0).all()  # whole groups
-    assert (tally.neg % 25 == 0).all()
-    assert (tally.pos + tally.neg).sum(axis=1).tolist() == [300] * 5
-    pos, neg = tally.plain(_asked(4000))
-    np.testing.assert_allclose(pos.mean(axis=0), tally.pos, atol=3.0)
-    np.testing.assert_allclose(neg.mean(axis=0), tally.neg, atol=3.0)
+    counts = rows.counts(rows.cuts(), 5, 0)
+    assert (counts.pos % 25 == 0).all()  # whole groups
+    assert (counts.neg % 25 == 0).all()
+    assert (counts.pos + counts.neg).sum(axis=1).tolist() == [300] * 5
+    pos, neg = counts.plain(_asked(4000))
+    np.testing.assert_allclose(pos.mean(axis=0), counts.pos, atol=3.0)
+    np.testing.assert_allclose(neg.mean(axis=0), counts.neg, atol=3.0)
 
 
 def test_an_unseen_group_enters_the_curves_as_a_group():
@@ -166,9 +166,9 @@ def test_an_unseen_group_enters_the_curves_as_a_group():
 
 
 def _asked(resamples):
-    from scarce.evaluation.resample import Asked
+    from scarce.bootstrap import Resampling
 
-    return Asked(0.9, resamples, 0)
+    return Resampling(0.9, resamples, 0)
 
 
 def test_groups_with_labels_for_some_rows(rng):

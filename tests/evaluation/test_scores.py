@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import brier_score_loss
 from sklearn.metrics import log_loss as sklearn_log_loss
 
-from scarce import DataError, UsageError, brier_score, log_loss
+from scarce import DataError, brier_score, log_loss
+from tests.problems import refused
 
 
 @pytest.fixture
@@ -26,14 +27,14 @@ def test_oracle_scikit_learn_agrees(outcomes, rng, weighted):
 
 @pytest.mark.parametrize("score", [brier_score, log_loss])
 def test_coverage_of_the_interval(rng, score):
-    """True expected score known: 90 % intervals hold it in 86 to 94 % of 600 repetitions."""
+    """True expected score known: 90 % intervals hold it in 87 to 97 % of 300 repetitions."""
     prob = np.tile([0.02, 0.1, 0.3, 0.6], 100)
     truth = {
         brier_score: np.mean(prob * (1 - prob)),
         log_loss: -np.mean(prob * np.log(prob) + (1 - prob) * np.log1p(-prob)),
     }[score]
-    hits = [truth in score((rng.random(400) < prob).astype(float), prob) for _ in range(600)]
-    assert 0.86 < np.mean(hits) < 0.94
+    hits = [truth in score((rng.random(400) < prob).astype(float), prob) for _ in range(300)]
+    assert 0.87 < np.mean(hits) < 0.97
 
 
 def test_weights_of_two_are_rows_twice_in_value():
@@ -47,26 +48,27 @@ def test_impossible_outcomes_cost_infinitely_much_and_are_counted():
     assert loss.method == "2 outcomes had probability 0"
 
 
-def test_one_row_has_no_interval():
-    assert brier_score([1], [0.5]).high == np.inf
+def test_rows_of_one_class_have_no_interval():
+    assert np.isnan(brier_score([1], [0.5]).high)
+    assert np.isnan(log_loss([0, 0, 0], [0.5, 0.1, 0.2]).low)
 
 
 @pytest.mark.parametrize(
-    ("y", "prob", "words"),
+    ("y", "prob", "code"),
     [
-        ([0, np.nan], [0.5, 0.5], "nan at row 1: outcomes are 0 or 1"),
-        ([0, 2], [0.5, 0.5], "2.0 at row 1"),
-        ([0, 1], [0.5, 1.5], "1.5 at row 1.*not scores"),
-        ([0, 1], [[0.5, 0.5]], r"predict_proba\(X\)\[:, 1\]"),
-        ([], [], r"shape \(0,\)"),
+        ([0, np.nan], [0.5, 0.5], "unlabelled-rows"),
+        ([0, 2], [0.5, 0.5], "unknown-class"),
+        ([0, 1], [0.5, 1.5], "prob-range"),
+        ([0, 1], [[0.5, 0.5]], "not-a-column"),
+        ([], [], "no-rows"),
     ],
 )
-def test_what_cannot_work_is_refused(y, prob, words):
-    with pytest.raises(DataError, match=words):
+def test_what_cannot_work_is_refused(y, prob, code):
+    with refused(code, DataError):
         brier_score(y, prob)
 
 
 def test_weights_must_be_weights():
     for weight in ([1.0], [-1.0, 1.0], [0.0, 0.0]):
-        with pytest.raises(UsageError, match="one number >= 0 per row"):
+        with pytest.raises(DataError):
             brier_score([0, 1], [0.5, 0.5], sample_weight=weight)

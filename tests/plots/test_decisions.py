@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from scarce.decisions.costs import CostMatrix
 from scarce.errors import UsageError
-from scarce.evaluation.confusion import cost_confusion
+from scarce.evaluation.cost import cost_confusion
 from scarce.plots import (
     CostConfusionDisplay,
     CostCurveDisplay,

@@ -44,7 +44,7 @@ def some_displays():
     )
     from scarce import plots as rooms
     from scarce.datasets import make_trial_scores
-    from scarce.evaluation.reliability import reliability
+    from scarce.evaluation.calibration import reliability
     from scarce.linear.losses import loss_of
 
     rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from scarce.errors import DataError, UsageError
-from scarce.evaluation.reliability import reliability
+from scarce.evaluation.calibration import reliability
 from scarce.plots import ReliabilityDisplay
 from tests.problems import refused
 

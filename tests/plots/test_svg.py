@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scarce.errors import UsageError
-from scarce.evaluation.reliability import reliability
+from scarce.evaluation.calibration import reliability
 from scarce.plots.picture import (
     Axis,
     Bars,

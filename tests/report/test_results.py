@@ -25,8 +25,8 @@ from scarce import (
     save,
     savings,
 )
-from scarce.evaluation.evaluation import evaluate_prob
-from scarce.evaluation.reliability import reliability
+from scarce.evaluation.calibration import reliability
+from scarce.evaluation.evaluate import evaluate
 from scarce.report import (
     Report,
     gain_in_words,
@@ -56,7 +56,7 @@ def parts(page: Report, kind: str) -> list[dict]:
 
 
 def test_an_evaluation_shows_its_figures_beside_the_constant(rows):
-    found = evaluate_prob(*rows)
+    found = evaluate(*rows)
     page = show_evaluation(Report("t"), found)
     (numbers,) = parts(page, "numbers")
     held = {row["name"]: row for row in numbers["rows"]}
@@ -71,7 +71,7 @@ def test_an_evaluation_of_several_classes_has_a_row_for_each(rows):
     rng = np.random.default_rng(0)
     prob = rng.dirichlet([1, 1, 1], 400)
     y = np.array([rng.choice(3, p=p) for p in prob])
-    found = evaluate_prob(y, prob, classes=["a", "b", "c"])
+    found = evaluate(np.array(list("abc"))[y], prob, classes=["a", "b", "c"])
     page = show_evaluation(Report("t"), found)
     (table,) = parts(page, "table")
     assert [row[0] for row in table["rows"]] == ["a", "b", "c"]
@@ -80,7 +80,7 @@ def test_an_evaluation_of_several_classes_has_a_row_for_each(rows):
 
 
 def test_remarks_become_warnings(rows):
-    found = evaluate_prob(rows[0], np.full(1500, 0.9))
+    found = evaluate(rows[0], np.full(1500, 0.9))
     assert found.remarks
     page = show_evaluation(Report("t"), found)
     assert page.to_dict()["warnings"] == list(found.remarks)
@@ -89,12 +89,12 @@ def test_remarks_become_warnings(rows):
 def test_words_on_the_gain_do_not_contradict_the_figures():
     rng = np.random.default_rng(4)
     y = (np.arange(200) < 60).astype(float)
-    worse = evaluate_prob(y, 0.3 + 0.01 * rng.normal(size=200))
+    worse = evaluate(y, 0.3 + 0.01 * rng.normal(size=200))
     assert worse.log_loss_skill.value < 0 < worse.log_loss_skill.high
     assert gain_in_words(worse).startswith("no gain over the constant forecast in log loss")
     sure = np.where(y == 1, 0.9, 0.1)
     sure[0] = 1e-30  # one row that was ruled out costs more than all others gain
-    both = evaluate_prob(y, sure)
+    both = evaluate(y, sure)
     assert both.log_loss_skill.low <= 0 < both.brier_skill.low
     assert "in log loss" in gain_in_words(both)
     assert "In Brier score there is a gain" in gain_in_words(both)
@@ -108,13 +108,13 @@ def test_the_brier_score_of_several_classes_says_what_it_is():
     rng = np.random.default_rng(0)
     prob = rng.dirichlet([1, 1, 1], 200)
     y = rng.integers(0, 3, 200)
-    found = evaluate_prob(y, prob, classes=["a", "b", "c"])
+    found = evaluate(np.array(list("abc"))[y], prob, classes=["a", "b", "c"])
     squares = ((prob - np.eye(3)[y]) ** 2).sum(axis=1).mean()
     assert found.brier.value == pytest.approx(squares / 2)
     (numbers,) = parts(show_evaluation(Report("t"), found), "numbers")
     (meaning,) = [row["meaning"] for row in numbers["rows"] if row["name"] == "Brier score"]
     assert "half the sum over all classes" in meaning
-    (numbers,) = parts(show_evaluation(Report("t"), evaluate_prob(y > 0, prob[:, 0])), "numbers")
+    (numbers,) = parts(show_evaluation(Report("t"), evaluate(y > 0, prob[:, 0])), "numbers")
     assert "half" not in numbers["rows"][1]["meaning"]
 
 

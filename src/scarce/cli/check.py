@@ -19,7 +19,7 @@ import click
 
 from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.estimate import warnings_of
-from scarce.cli.evaluate import cost_figures, folded, number, threshold_figures
+from scarce.cli.evaluate import cost_figures, folded, number, refuse_several
 from scarce.cli.flags import in_flags
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import INPUT, LABELS, TEXT, Group, LabelFlags, names_of, takes
@@ -256,7 +256,7 @@ def check(
         where, rows, unlabelled = judged.where, len(judged.y), judged.unlabelled
     if against is not None and judged is not None:
         rival = _rival(files, judged.columns, against, labels, speaks, form)
-        figures["worse"] = {f"log loss beyond {against}": judged.worse_than(rival, level)}
+        figures["worse"] = {f"log loss beyond {against}": judged.worse_than(rival, level, seed)}
     verdicts = [
         verdict(bound, limit, name, one, by)
         for bound, limit in bounds.items()
@@ -359,7 +359,7 @@ def _figures(
     if judged.left_aside() and kinds - {"score"}:
         remarks.append(judged.left_aside())
     if "prob" in kinds:
-        found = judged.evaluate(level)
+        found = judged.evaluate(level, seed)
         remarks += found.remarks
         figures["log-loss"] = {"log loss": found.log_loss}
         figures["brier"] = {"Brier score": found.brier}
@@ -564,6 +564,7 @@ def at_hand(
 ) -> ThresholdFigures:
     """Count where every row has a label, else estimate, from rows that are in memory."""
     from scarce import Estimate, estimate_performance
+    from scarce.evaluation.evaluate import at_threshold
     from scarce.io.values import number_column
 
     values = judged.prob
@@ -571,15 +572,15 @@ def at_hand(
         values = number_column(judged.table, scores.score, where=judged.where)
     where, rows, unlabelled = judged.where, len(judged.y), judged.unlabelled
     if not unlabelled:
-        cut = threshold_figures(judged, values, threshold, level)
+        refuse_several(judged)
+        cut = at_threshold(judged.y, values, threshold, **judged.drawn(level, seed))
         count = float(cut.missed)
         exact = Estimate(count, count, count, level, "counted", "these rows alone")
         recall = _because(cut.recall, "no row is an event, so that there is nothing to be found")
         precision = _because(cut.precision, "no row is an alert at this threshold")
         figures = {"recall": recall, "precision": precision, "missed": exact}
         return ThresholdFigures(where, rows, 0, figures, [])
-    if len(judged.classes) != 2:
-        threshold_figures(judged, values, threshold, level)  # says why not
+    refuse_several(judged)
     for flag, held in (("--weight", judged.sample_weight), ("--groups", judged.groups)):
         if held is not None:
             raise UsageError(

@@ -265,7 +265,7 @@ def _ask_folds(
     """What models that are fitted to the other folds say of each row with a label."""
     from dataclasses import replace
 
-    from scarce.evaluation.left_out import folds_of, left_out
+    from scarce.evaluation.compare import deal_rows, left_out
 
     judged = read_outcomes(
         [data], "compare", labels=labels, speaks=speaks, costs=costs, need_prob=False, form=form,
@@ -277,7 +277,7 @@ def _ask_folds(
     _refuse_several(judged, named)
     groups = rows_of.together(judged)
     plain = rows_of.labelled(False, judged)  # the same folds, whichever models are compared
-    dealt = folds_of(plain, folds, groups=groups, random_state=seed)
+    dealt = deal_rows(plain, folds, groups=groups, random_state=seed)
     for remark in dealt.groups.remarks():
         warn(remark)
     kept = judged.labelled()
@@ -324,16 +324,15 @@ def _result(
     fitted: bool,
 ) -> dict[str, Any]:
     """Figures of all models, and their differences."""
-    from scarce.evaluation.comparison import compare_prob
+    from scarce import compare
 
-    rows, weight, groups = judged.speaking()
-    found = compare_prob(
-        judged.y[rows],
-        {name: prob[rows] for name, prob in probs.items()},
+    kept = judged.labelled()
+    here = slice(None) if len(kept.y) == len(judged.y) else judged.known
+    found = compare(
+        kept.names(),
+        {name: prob[here] for name, prob in probs.items()},
         classes=judged.classes,
-        sample_weight=weight,
-        groups=groups,
-        level=level,
+        **kept.drawn(level, seed),
     )
     order = list(found.evaluations)
     one = found.evaluations[order[0]]
@@ -354,17 +353,18 @@ def _result(
     money = _money(judged, probs, order, costs, level, seed)
     if money:
         result["cost"] = money
-    result["given_0"] = _given_0(judged, probs, rows, weight)
+    result["given_0"] = _given_0(judged, probs)
     result["words"] = verdict_words(found, money, result["given_0"], fitted=fitted)
     return result
 
 
-def _given_0(judged: OutcomeTable, probs: dict[str, Any], rows: Any, weight: Any) -> dict[str, int]:
+def _given_0(judged: OutcomeTable, probs: dict[str, Any]) -> dict[str, int]:
     """How often each model gave probability 0 to what happened, where it did."""
     import numpy as np
 
     from scarce.scoring import row_losses
 
+    rows, weight = judged.labelled_weights()
     place = judged.y[rows].astype(np.intp)
     counted = True if weight is None else weight > 0
     lost = {
@@ -393,7 +393,7 @@ def _money(
 
     if CONSTANT not in probs:
         like = next(iter(probs.values()))
-        spoken = judged.evaluate(level)
+        spoken = judged.evaluate(level, seed)
         share = [one.value for one in spoken.happened]
         probs = {**probs, CONSTANT: np.full(like.shape, share if like.ndim == 2 else share[0])}
     kept = replace(judged, prob=None).labelled()

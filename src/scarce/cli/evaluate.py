@@ -34,9 +34,9 @@ from scarce.cli.table_columns import USUAL
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from scarce.evaluation.evaluate import Evaluation
     from scarce.io.text import TextForm
 
-WORTHLESS = "worth less than nothing"  # how `evaluate_prob` says it
 BRIER = ("Brier score", "Brier score (half the sum)")  # of two classes, of several
 UNITS = {"given": " %", "happened": " %", "gap": " points"}
 AT = ("recall", "precision", "specificity", "alerts")
@@ -104,21 +104,16 @@ def evaluate(
     if not json and judged.unlabelled:
         say(judged.left_aside())
     with progress("Judging"):
-        found = judged.evaluate(level)
-        cut = None
         if threshold is not None:
-            cut = threshold_figures(judged, judged.prob, threshold, level)
+            refuse_several(judged)
+        found = judged.evaluate(level, seed, threshold)
         money = cost_figures(judged.labelled(), costs, level, seed)
-        result = _result(judged, found, cut, money)
-    if cut is not None:
-        result["at_threshold"] = {"threshold": threshold, **cut._asdict()}
+        result = _result(judged, found, money)
     emit(result, json=json, show=lambda: _show(judged, found, money, result))
 
 
-def threshold_figures(judged: OutcomeTable, score: Any, threshold: float, level: float) -> Any:
-    """Return what a threshold finds among the rows with a label, an `AtThreshold`."""
-    from scarce.evaluation.at_threshold import at_threshold
-
+def refuse_several(judged: OutcomeTable) -> None:
+    """Refuse a threshold where there are more than two classes."""
     if len(judged.classes) != 2:
         raise DataError(
             "{table}: a threshold needs two classes, and the labels have {count}.",
@@ -127,15 +122,6 @@ def threshold_figures(judged: OutcomeTable, score: Any, threshold: float, level:
             count=len(judged.classes),
             remedy="Name the event with --positive and the others with --negative.",
         )
-    rows, weight, groups = judged.speaking()
-    return at_threshold(
-        judged.y[rows],
-        score[rows],
-        threshold,
-        sample_weight=weight,
-        groups=groups,
-        level=level,
-    )
 
 
 def cost_figures(
@@ -168,7 +154,7 @@ def cost_figures(
     return money
 
 
-def _result(judged: OutcomeTable, found: Any, cut: Any, money: dict[str, Any]) -> dict[str, Any]:
+def _result(judged: OutcomeTable, found: Evaluation, money: dict[str, Any]) -> dict[str, Any]:
     figures = {
         name: getattr(found, name)
         for name in ("log_loss", "brier", "log_loss_skill", "brier_skill")
@@ -196,10 +182,10 @@ def _result(judged: OutcomeTable, found: Any, cut: Any, money: dict[str, Any]) -
         result["by_class"] = each
     if money:
         result["cost"] = money
-    leans = [one.assumes for one in figures.values() if one.value == one.value]
-    if money and judged.inclusion is not None:
-        leans.append("each row was labelled with its stated probability, by lot")
-    result["assumes"] = list(dict.fromkeys(leans))
+    if found.at_threshold is not None:
+        result["at_threshold"] = found.at_threshold
+    assumed = [one.assumes for one in figures.values() if one.value == one.value]
+    result["assumes"] = list(dict.fromkeys(assumed))
     return result
 
 
@@ -209,7 +195,8 @@ def _remarks(judged: OutcomeTable, found: Any) -> list[str]:
     said = [judged.learnt] if judged.learnt else []
     said += [str(advice)] if advice is not None else []
     for remark in found.remarks:
-        if judged.chosen and WORTHLESS in remark:  # a verdict that only fair rows allow
+        if judged.chosen and getattr(remark, "code", "") == "worse-than-constant":
+            # a verdict that only fair rows allow
             remark = (
                 "On the rows with a label these probabilities lose more than the same one for "
                 "every row would. If those rows were chosen, this says nothing of the others."
@@ -232,9 +219,10 @@ def _show(judged: OutcomeTable, found: Any, money: dict[str, Any], result: dict[
             _line(SAID[name] + suffix, getattr(found, name)[at], unit=UNITS.get(name, ""))
             for name in OF_EACH
         ]
-    cut = result.get("at_threshold", {})
-    for name in AT if cut else ():
-        rows.append(_line(f"{SAID.get(name, name)} at {cut['threshold']:g}", cut[name], unit=" %"))
+    cut = found.at_threshold
+    for name in AT if cut is not None else ():
+        what = f"{SAID.get(name, name)} at {cut.threshold:g}"
+        rows.append(_line(what, getattr(cut, name), unit=" %"))
     for remark in result["remarks"][1 if judged.unlabelled else 0 :]:
         say(folded(f"Note: {remark}") + "\n")
     columns = ["", "value", f"{100 * found.level:g} % interval", "constant"]
@@ -383,7 +371,7 @@ def _recalibration(
     from scarce import correct_prior
 
     own = shares[1]
-    rows, weight, _ = judged.speaking()
+    rows, weight = judged.labelled_weights()
     now = [1.0 - happened, happened]
     moved = float(np.average(correct_prior(judged.prob[rows], shares, now), 0, weight))
     if abs(moved - happened) <= MENDED * abs(given - happened):

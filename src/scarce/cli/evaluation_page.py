@@ -96,7 +96,7 @@ class EvaluationPage:
         self.files, self.judged, self.prob = files, judged, prob
         self.labels, self.costs = labels, costs
         self.form, self.level, self.seed = form, level, seed
-        self.found = judged.evaluate(level)
+        self.found = judged.evaluate(level, seed)
         self.money: dict[str, Any] = {}
         self.spread: dict[str, float] = {}
 
@@ -432,7 +432,7 @@ def _told(one: Any, *, percent: bool = False) -> str:
 
 def reliabilities(rows: OutcomeTable, found: Any, level: float) -> dict[str, Any]:
     """Return probability against frequency for the event, or for the classes with most rows."""
-    from scarce.evaluation.reliability import reliability
+    from scarce.evaluation.calibration import reliability
 
     places = [found.classes.index(name) for name in found.events]
     if len(places) > MOST_SERIES:

@@ -24,7 +24,9 @@ from scarce.cli.table_columns import before_name, find_prob, prob_values, table_
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from scarce import Estimate
     from scarce.cli.costs import CostFlags
+    from scarce.evaluation.evaluate import Evaluation
     from scarce.io.text import TextForm
 
 
@@ -109,40 +111,37 @@ class OutcomeTable:
             kept["groups"] = np.unique(kept["groups"], return_inverse=True)[1]
         return replace(self, table=self.table.take(pa.array(rows)), **kept)
 
-    def speaking(self) -> tuple[Any, Any, Any]:
-        """Return the positions of the rows with a label, their weights and their groups."""
+    def labelled_weights(self) -> tuple[Any, Any]:
+        """Return the positions of the rows with a label, and for how many others each stands."""
         import numpy as np
 
-        from scarce.evaluation.evaluation import drawn_weights
+        from scarce.bootstrap import read_sample
 
-        rows, weight, groups = np.flatnonzero(self.known), self.sample_weight, self.groups
-        if self.inclusion is not None:
-            spoken = drawn_weights(self.known, self.inclusion)
-            weight = spoken if weight is None else weight * spoken
-        if groups is not None:
-            groups = np.unique(groups[rows], return_inverse=True)[1]
-        return rows, None if weight is None else weight[rows], groups
+        if self.inclusion is None:
+            rows = np.flatnonzero(self.known)
+            return rows, None if self.sample_weight is None else self.sample_weight[rows]
+        sample = read_sample(self.known, self.sample_weight, self.inclusion)
+        return sample.rows, sample.weight
 
-    def evaluate(self, level: float) -> Any:
-        """Return the figures of the probabilities, an `Evaluation`."""
-        from scarce.evaluation.evaluation import evaluate_prob
+    def evaluate(self, level: float, seed: int, threshold: float | None = None) -> Evaluation:
+        """Return the figures of the probabilities."""
+        from scarce import evaluate
 
-        rows, weight, groups = self.speaking()
-        return evaluate_prob(
-            self.y[rows],
-            self.prob[rows],
-            classes=self.classes,
-            sample_weight=weight,
-            groups=groups,
-            level=level,
+        kept = self.labelled()
+        return evaluate(
+            kept.names(),
+            kept.prob,
+            classes=kept.classes,
+            threshold=threshold,
+            **kept.drawn(level, seed),
         )
 
-    def worse_than(self, other: OutcomeTable, level: float) -> Any:
-        """Return how much more log loss this has than another on the same rows, an `Estimate`."""
-        from scarce.evaluation.comparison import loss_difference
+    def worse_than(self, other: OutcomeTable, level: float, seed: int) -> Estimate:
+        """Return how much more log loss this has than another on the same rows."""
+        from scarce.evaluation.compare import loss_difference
 
-        rows, weight, groups = self.speaking()
-        if (self.y[rows] != other.y[rows]).any():
+        kept, rival = self.labelled(), other.labelled()
+        if (self.known & (self.y != other.y)).any():
             told, others = (", ".join(map(str, one.classes)) for one in (self, other))
             raise DataError(
                 "The two models predict different events: the classes are {classes} in one and "
@@ -153,12 +152,11 @@ class OutcomeTable:
                 remedy="Fit both with the same --positive.",
             )
         return loss_difference(
-            self.y[rows],
-            self.prob[rows],
-            other.prob[rows],
-            sample_weight=weight,
-            groups=groups,
-            level=level,
+            kept.names(),
+            kept.prob,
+            rival.prob,
+            classes=kept.classes,
+            **kept.drawn(level, seed),
         )
 
     def names(self) -> Any:
@@ -171,7 +169,7 @@ class OutcomeTable:
         return held
 
     def drawn(self, level: float, seed: int) -> dict[str, Any]:
-        """Return what figures of costs are asked for with."""
+        """Return what figures are asked for with."""
         return {
             "sample_weight": self.sample_weight,
             "inclusion": self.inclusion,

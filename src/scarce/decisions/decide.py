@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import is_missing
+from scarce.checks import is_missing, name_column
 from scarce.decisions.cost_entries import Name, Table, unbound
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs, html_table
 from scarce.engine.block import Array
@@ -668,31 +668,6 @@ def _hint(seen: object, names: Sequence[Name]) -> str:
         kind = type(next(name for name in names if str(name) == str(seen))).__name__
         return f" There it is of type {kind}, here {type(seen).__name__}: use one type."
     return suggest(str(seen), map(str, names))
-
-
-def name_column(values: Table, argument: str) -> NDArray[Any]:
-    """Return one value per row, of any type, whatever holds them."""
-    if isinstance(values, str | bytes | dict) or not (
-        hasattr(values, "__iter__") or hasattr(values, "to_pylist")
-    ):
-        raise _not_a_column(argument, f"{str(values)[:60]!r} of type {type(values).__name__}")
-    held = values
-    if hasattr(values, "to_pylist"):  # Arrow
-        held = values.to_pylist()
-    elif isinstance(values, np.ma.MaskedArray):
-        held = [None if hidden is np.ma.masked else hidden for hidden in values]
-    elif hasattr(values, "to_numpy"):
-        held = values.to_numpy()
-    if not isinstance(held, np.ndarray):
-        listed = list(held)
-        held = np.empty(len(listed), dtype=object)
-        for row, value in enumerate(listed):  # one by one: lists among them are not columns
-            held[row] = value
-    if held.ndim == 2 and held.shape[1] == 1:
-        held = held[:, 0]
-    if held.ndim != 1:
-        raise _not_a_column(argument, f"shape {held.shape}")
-    return np.asarray(held)
 
 
 def _not_a_column(argument: str, seen: str) -> DataError:

@@ -1,28 +1,38 @@
-"""Calibration loss: how far are probabilities from the shares that came true among their like?
+"""Calibration: of the rows that were given 2 %, did 2 % happen?
 
-    1/n sum_i (prob_i - share of positives in the bin of prob_i)^2          (001 section 4.2)
-    1/n sum_b n_b (mean prob in b - share of positives in b)^2              cut="rows"
+    loss  1/n sum_i (prob_i - share of positives in the bin of prob_i)^2    (001 section 4.2)
+          1/n sum_b n_b (mean prob in b - share of positives in b)^2        cut="rows"
 
-The paper's ten bins [0, .1], (.1, .2] ... (.9, 1] by default. Where events are rare nearly all rows
-fall into the first, and the paper's figure is the variance of the probabilities: right ones lose
-more than a constant. Bins of equally many rows, whose means are compared, have neither fault. With
-few rows in a bin its share is noise, and noise only adds: `debias` takes the binomial variance off.
-It favours coarse predictions, so it describes a model and should not choose one. Assumes
-independent rows.
+`calibration_loss` is one number, `reliability` the table behind it, bin by bin with Wilson's
+interval. The loss has the paper's ten bins [0, .1], (.1, .2] ... (.9, 1] by default. Where events
+are rare nearly all rows fall into the first, and the paper's figure is the variance of the
+probabilities: right ones lose more than a constant. Bins of equally many rows, whose means are
+compared, have neither fault; they are cut between values, never through rows that were given the
+same one, and not across a gap that nothing was given in. With few rows in a bin its share is noise,
+and noise only adds: `debias` takes the binomial variance off. The loss favours coarse predictions,
+so it describes a model and should not choose one. Assumes independent rows. Does not smooth.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from scarce.bootstrap import Inclusion, Sample, read_sample
+from scarce.checks import read_labels, read_level, read_prob, whole_number
 from scarce.engine.block import Array
-from scarce.errors import UsageError, refuse_word
-from scarce.evaluation.redrawn import ASSUMES_GROUPS
-from scarce.evaluation.reliability import cut_between
-from scarce.evaluation.scores import ASSUMES, outcomes
-from scarce.results import Estimate
+from scarce.errors import Argument, UsageError, refuse_word
+from scarce.results import Estimate, Record
+
+GAP = 1 / 4  # of a bin's range, and
+FAR = 1 / 20  # of the range of all probabilities: a gap that no bin reaches across,
+FEWEST = 20  # unless fewer rows stand on one side of it
+METHOD = "normal interval from binomial bins"
+METHOD_GROUPS = "normal interval from groups in bins"
 
 
 def calibration_loss(
@@ -33,7 +43,8 @@ def calibration_loss(
     cut: str = "width",
     debias: bool = False,
     sample_weight: ArrayLike | None = None,
-    groups: NDArray[np.intp] | None = None,
+    inclusion: Inclusion = None,
+    groups: ArrayLike | None = None,
     level: float = 0.9,
 ) -> Estimate:
     """Return the mean squared distance between probabilities and what came true in their bin.
@@ -41,29 +52,25 @@ def calibration_loss(
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Outcomes, 0 or 1.
+        Outcomes, 0 or 1; missing where not labelled, with `inclusion`.
     prob : array-like of shape (n,)
         Probability of outcome 1.
     bins : int
         Number of bins; the paper's 10.
     cut : {"width", "rows"}
         Bins of equal width, as in the paper, or of about equally many rows, cut between values as
-        in `scarce.evaluation.reliability`. With "rows" the means of the bins are compared; what
+        in `reliability`. With "rows" the means of the bins are compared; what
         probabilities differ by within a bin does not count. Better where events are rare.
     debias : bool
         Take off what the noise of the bins' shares adds on average. May then be below 0, which
         means "not distinguishable from calibrated".
-    sample_weight : array-like of shape (n,), optional
-        1 / inclusion for rows that were drawn. A row of weight 2 is one draw, not two.
-    groups : ndarray of int, shape (n,), optional
-        Number of the group that each row belongs to, from 0 on: its outcomes come together.
-    level : float
-        Coverage of the interval.
+    sample_weight, inclusion, groups, level
+        As in `evaluate`.
 
     **Assumes** independent rows, and that the outcomes within a bin are about equally probable. The
     interval is that of the bins' binomial noise, given the probabilities. Noise only adds to the
-    plain value, so that with few rows in a bin the truth is missed below it more often than the
-    level says; `debias` covers better there.
+    plain value: with few rows in a bin the truth lies below the interval more often than the level
+    says, and `debias` covers better.
 
     References
     ----------
@@ -84,13 +91,28 @@ def calibration_loss(
     ...     happened, rare, cut="rows").value
     True
     """
-    y, p = outcomes(y_true, prob)
-    if not (isinstance(bins, (int, np.integer)) and bins >= 1):
-        raise UsageError(f"bins={bins!r}: give a whole number of at least 1, such as 10.")
+    coverage = read_level(level)
+    whole_number(bins, "bins")
     refuse_word("cut", cut, ("width", "rows"))
-    weight = _weights(sample_weight, len(y))
-    kept = weight > 0
-    y, p, weight = y[kept], p[kept], weight[kept]
+    p = read_prob(prob)
+    y = read_labels(y_true, len(p), "y_true")
+    sample = read_sample(~np.isnan(y), sample_weight, inclusion, groups)
+    y, p = y[sample.rows], p[sample.rows]
+    return calibration_of(y, p, sample, coverage, bins=bins, cut=cut, debias=debias)
+
+
+def calibration_of(
+    y: Array,
+    p: Array,
+    sample: Sample,
+    level: float,
+    *,
+    bins: int = 10,
+    cut: str = "rows",
+    debias: bool = False,
+) -> Estimate:
+    """Return the calibration loss of labelled rows."""
+    weight = sample.weight
     number = np.clip(np.ceil(p * bins).astype(np.intp) - 1, 0, bins - 1)
     if cut == "rows":
         edges = cut_between(p, int(bins), weight)
@@ -105,7 +127,7 @@ def calibration_loss(
     within = np.maximum(within, 0.0)  # rounding, where a bin holds one probability
     if cut == "rows":
         within = np.zeros_like(within)
-    owner = np.arange(len(y)) if groups is None else np.unique(groups[kept], return_inverse=True)[1]
+    owner = np.arange(len(y)) if sample.group is None else sample.group
     pull = weight * (y - share[(np.cumsum(used) - 1)[number]])
     noise = _squares(pull, number, owner, bins)[used] / mass**2
     part = mass / weight.sum()
@@ -117,19 +139,16 @@ def calibration_loss(
     noise = noise + added
     # Of a squared normal; with the gap as seen, noise and all, which is on the wide side.
     linear = part**2 @ (4.0 * gap * noise)
-    if groups is not None:  # a group's outcomes move several bins at once
+    if sample.group is not None:  # a group's outcomes move several bins at once
         way = (2.0 * (centre - share) / weight.sum())[(np.cumsum(used) - 1)[number]]
         linear = _squares(way * pull, np.zeros_like(number), owner, 1)[0]
         linear += part**2 @ (4.0 * gap * added)
     variance = linear + 2.0 * part**2 @ noise**2
     reach = float(ndtri(0.5 + level / 2) * np.sqrt(variance))
-    method = "normal interval from binomial bins"
-    assumes = ASSUMES
-    if groups is not None:
-        method, assumes = "normal interval from groups in bins", ASSUMES_GROUPS
+    method = METHOD if sample.group is None else METHOD_GROUPS
     # a mean of squares is never below 0, unless noise is taken off
     low = value - reach if debias else max(0.0, value - reach)
-    return Estimate(value, low, value + reach, level, method, assumes)
+    return Estimate(value, low, value + reach, level, method, sample.assumes)
 
 
 def _squares(pull: Array, number: NDArray[np.intp], owner: NDArray[np.intp], bins: int) -> Array:
@@ -141,14 +160,150 @@ def _squares(pull: Array, number: NDArray[np.intp], owner: NDArray[np.intp], bin
     return np.asarray(held * count / np.maximum(count - 1, 1))
 
 
-def _weights(sample_weight: ArrayLike | None, n: int) -> Array:
-    if sample_weight is None:
-        return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    fine = weight.shape == (n,) and bool(((weight >= 0) & (weight < np.inf)).all())
-    if not fine or not weight.any():
+@dataclass(frozen=True, eq=False)
+class Reliability(Record):
+    """Probability against frequency, bin by bin.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+        Ends of the bins that hold rows.
+    rows : ndarray of shape (n_bins,)
+        Number of rows in each.
+    predicted, observed : ndarray of shape (n_bins,)
+        Mean probability, and base rate.
+    low, high : ndarray of shape (n_bins,)
+        Interval of the base rate.
+    level : float
+        Its coverage.
+    """
+
+    edges: Array
+    rows: Array
+    predicted: Array
+    observed: Array
+    low: Array
+    high: Array
+    level: float
+
+
+def reliability(
+    y_true: ArrayLike, prob: ArrayLike, *, bins: int | ArrayLike = 10, level: float = 0.9
+) -> Reliability:
+    """Compare probabilities with frequencies.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Outcomes, 0 or 1.
+    prob : array-like of shape (n,)
+        Probability of outcome 1.
+    bins : int or array-like
+        Number of bins with about equally many rows, or the edges themselves.
+    level : float
+        Coverage of the intervals.
+
+    **Assumes** independent rows. A bin without rows is left out.
+
+    Notes
+    -----
+    Rows of one probability stay in one bin, and where there are no more values than bins each has
+    its own. A bin whose rows lie far apart, with nothing between them, is cut there as well, so
+    that there may be a few more than were asked for: a mean of 2 % and 90 % was given to no row.
+
+    Examples
+    --------
+    >>> table = reliability([0, 0, 0, 1, 1, 1], [0.1, 0.2, 0.1, 0.8, 0.9, 0.2], bins=[0, 0.5, 1])
+    >>> table.rows, table.observed.round(2)
+    (array([4., 2.]), array([0.25, 1.  ]))
+    >>> reliability([0, 0, 0, 1, 0, 1], [0.02, 0.02, 0.02, 0.02, 0.9, 0.9]).predicted.round(2)
+    array([0.02, 0.9 ])
+    """
+    coverage, p = read_level(level), read_prob(prob)
+    y = read_labels(y_true, len(p), "y_true")
+    read_sample(~np.isnan(y))  # refuses rows without a label
+    edges = _read_edges(bins, p)
+    inner = edges[1:-1]
+    which = np.searchsorted(inner, p, side="right")
+    n_bins = len(inner) + 1
+    rows = np.bincount(which, minlength=n_bins).astype(np.float64)
+    held = rows > 0
+    predicted = np.bincount(which, weights=p, minlength=n_bins)[held] / rows[held]
+    observed = np.bincount(which, weights=y, minlength=n_bins)[held] / rows[held]
+    low, high = wilson(observed, rows[held], coverage)
+    kept = np.append(edges[:-1][held[: len(edges) - 1]], edges[-1])
+    return Reliability(kept, rows[held], predicted, observed, low, high, coverage)
+
+
+def _read_edges(bins: int | ArrayLike, p: Array) -> Array:
+    """Return the edges of the bins, given as such or as their number."""
+    given: Any = bins
+    if np.ndim(given) == 0:
+        return cut_between(p, whole_number(given, "bins"))
+    edges = np.asarray(given, dtype=np.float64)
+    if edges.ndim != 1 or (np.diff(edges) <= 0).any():
         raise UsageError(
-            f"sample_weight has shape {weight.shape} for {n:,} rows: give one finite number from 0 "
-            "on per row, not all 0."
+            "{bins} must be an integer, or edges in increasing order.",
+            code="not-increasing",
+            bins=Argument("bins", edges.tolist()),
         )
-    return weight
+    return edges
+
+
+def cut_between(p: Array, bins: int, weight: Array | None = None) -> Array:
+    """Return the edges of about `bins` bins of about equally many rows, cut between values.
+
+    A bin takes whole values until the next one would bring it further from its share of the rows
+    that are left; a value with many rows takes a bin of its own, and the others share the rest.
+
+    Examples
+    --------
+    >>> cut_between(np.array([0.1, 0.1, 0.1, 0.1, 0.2, 0.3]), 3)
+    array([0.1 , 0.15, 0.25, 0.3 ])
+    """
+    values, place = np.unique(p, return_inverse=True)
+    counts = np.bincount(place, weight)
+    upto = np.append(0, np.cumsum(counts))  # rows below each value
+    starts = [0]
+    while len(starts) < min(bins, len(values)):
+        first, left = starts[-1], min(bins, len(values)) - len(starts)
+        share = (upto[-1] - upto[first]) / (left + 1)
+        nearest = int(np.argmin(np.abs(upto - upto[first] - share)))
+        starts.append(int(np.clip(nearest, first + 1, len(values) - left)))
+    if bins > 1:
+        ends = [*starts[1:], len(values)]
+        torn = [_tears(values, upto, a, b) for a, b in zip(starts, ends, strict=True)]
+        starts = sorted({*starts, *(at for some in torn for at in some)})
+    low, high = values[np.array(starts[1:], dtype=int) - 1], values[starts[1:]]
+    between = (low + high) / 2
+    between = np.where(between > low, between, high)  # neighbours among the floats
+    return np.concatenate([values[:1], between, values[-1:]])
+
+
+def _tears(values: Array, upto: Array, first: int, end: int) -> list[int]:
+    """Return where the bin of values[first:end] falls apart: the first value beyond each gap."""
+    if end - first < 2:
+        return []
+    gaps = np.diff(values[first:end])
+    wide = gaps >= max(GAP * gaps.sum(), FAR * (values[-1] - values[0]))
+    below, above = upto[first + 1 : end] - upto[first], upto[end] - upto[first + 1 : end]
+    wide &= (below >= FEWEST) & (above >= FEWEST)
+    if not wide.any():
+        return []
+    at = first + 1 + int(np.argmax(np.where(wide, gaps, 0.0)))
+    return [*_tears(values, upto, first, at), at, *_tears(values, upto, at, end)]
+
+
+def wilson(share: Array, n: Array, level: float) -> tuple[Array, Array]:
+    """Return Wilson's interval for a share seen in n independent rows.
+
+    Examples
+    --------
+    >>> low, high = wilson(np.array([0.0]), np.array([10.0]), 0.95)
+    >>> low.round(3), high.round(3)
+    (array([0.]), array([0.278]))
+    """
+    z = float(ndtri(0.5 + level / 2))
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return np.maximum(centre - reach, 0.0), np.minimum(centre + reach, 1.0)

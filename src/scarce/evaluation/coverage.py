@@ -4,32 +4,262 @@
     area    = mean over k of risk(k / n)                               (AURC: Geifman et al. 2019)
     excess  = area - area of the best order there is, by loss itself   (E-AURC)
 
-Rows of equal confidence enter in random order, and risk is its expectation over these orders: k of
-m of them bring k / m of their loss, and sums over k are differences of digamma. Assumes what
-resample.py says, and that a person's work is the same for every row. Sends nobody a row: the
-cheapest action with an abstain cost does (decide.py).
+    confidence = - min over actions of expected cost       ("cost"; for 0-1 loss, the greatest prob)
+               = expected cost of the second cheapest action - of the cheapest         ("margin")
+
+Keeping the rows with the least expected loss has the least risk of all rules that keep as many, if
+the probabilities are right. Rows of equal confidence enter in random order, and risk is its
+expectation over these orders: k of m of them bring k / m of their loss, and sums over k are
+differences of digamma. Assumes what bootstrap.py says, that decisions are the cheapest ones under
+the probabilities, and that a person's work is the same for every row. Sends nobody a row: the
+cheapest action with an abstain cost does (decisions/decide.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from scipy.special import digamma
 
+from scarce.bootstrap import (
+    Inclusion,
+    Resampling,
+    Sample,
+    as_estimate,
+    draw_groups,
+    few_remarks,
+    gather,
+    outer_limits,
+    read_sample,
+    typical_row,
+    typical_weight,
+    unseen_weights,
+)
+from scarce.checks import column, is_number, read_scores
+from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
+from scarce.decisions.decide import (
+    cheapest,
+    class_probabilities,
+    encode_labels,
+    expected_cost,
+    prob_table,
+)
 from scarce.engine.block import Array
-from scarce.errors import UsageError
-from scarce.evaluation.cuts import points, read_flag
-from scarce.evaluation.loss_rows import LossRows, read_losses
-from scarce.evaluation.realised import mean_of
-from scarce.evaluation.resample import Asked, draw_groups, estimate, gather, outer, typical, unseen
-from scarce.evaluation.wording import few_remarks, figure, with_remarks
+from scarce.errors import Argument, DataError, Phrase, UsageError, refuse_word
+from scarce.evaluation.cost import Outcomes, mean_of, read_outcomes, same_length
+from scarce.evaluation.curves import points, read_flag
 from scarce.results import Estimate, Record
+from scarce.scoring import row_losses
 
 STEPS = 512  # places in the order of confidence, in resamples of many rows
+LOSSES = ("zero-one", "brier", "log")
+ORDERS = ("cost", "margin")
+SLACK = 8 * np.finfo(np.float64).eps  # rounding of an expected cost, in units of the costs
+
+Sampling = tuple[ArrayLike | None, Inclusion, ArrayLike | None]  # weight, inclusion, groups
+Replicate = Callable[[Array, Array], Array]  # of weights and losses down the order
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverage(Record):
+    """Risk of the decisions that are kept, against the share that is kept.
+
+    Parameters
+    ----------
+    coverage : ndarray of shape (n,)
+        Share of rows decided on, the surest first.
+    risk, low, high : ndarray of shape (n,)
+        Mean loss of these rows, with its band.
+    best : ndarray of shape (n,)
+        Risk in the best order there is: rows that lose nothing first.
+    confidence : ndarray of shape (n,)
+        Confidence of the last row that is kept.
+    area : Estimate
+        Mean risk over all coverages (AURC): what a random coverage costs.
+    excess : Estimate
+        How far it lies above the best order there is (E-AURC).
+    full : Estimate
+        Risk when every row is decided on.
+    level, simultaneous
+        Of the band: each point alone, or the whole curve.
+    remarks : tuple of str
+
+    Examples
+    --------
+    >>> y, p = [0, 0, 0, 0, 1, 1, 1, 0], [0.01, 0.02, 0.1, 0.2, 0.4, 0.8, 0.9, 0.95]
+    >>> curve = risk_coverage(y, p, at=[0.25, 0.5, 1.0])
+    >>> curve.risk
+    array([0.  , 0.25, 0.25])
+    """
+
+    coverage: Array
+    risk: Array
+    low: Array
+    high: Array
+    best: Array
+    confidence: Array
+    area: Estimate
+    excess: Estimate
+    full: Estimate
+    level: float
+    simultaneous: bool
+    remarks: tuple[str, ...] = ()
+    _queue: Queue | None = field(default=None, repr=False)
+    _asked: Resampling | None = field(default=None, repr=False)
+
+    def risk_at(self, coverage: float) -> Estimate:
+        """Return the risk when this share of the rows is decided on."""
+        at = _share(coverage, "coverage")
+        if at == 1:
+            return self.full
+        return self._replay(lambda weight, lost: _risk(weight, lost, np.array([at]))[:, 0])
+
+    def coverage_at(self, risk: float) -> Estimate:
+        """Return the greatest share of rows that can be decided on with at most this risk.
+
+        0 where even the surest row is too risky. The share is read off the same rows that the risk
+        is measured on; take the low limit where a promise hangs on it.
+        """
+        if not is_number(risk) or not np.isfinite(risk):
+            raise UsageError(
+                "{argument} must be a number, such as 0.01, got {value!r}.",
+                code="not-a-number",
+                argument=Argument("risk"),
+                value=risk,
+            )
+        most = float(risk)
+        return self._replay(lambda weight, lost: _reach(weight, lost, most))
+
+    def _replay(self, figure: Replicate) -> Estimate:
+        """Return a figure with its interval, from the same draws as those of the band."""
+        queue, asked = self._queue, self._asked
+        assert queue is not None
+        assert asked is not None
+        value = figure(*queue.sums(queue.weight[None]))[0]
+        drawn = (figure(*queue.sums(held)) for held in queue.drawn(asked))
+        return as_estimate(value, *outer_limits(drawn, asked), asked, self.full)
+
+    def __str__(self) -> str:
+        lines = [f"risk of the surest rows ({100 * self.level:g} %)"]
+        for share in (0.5, 0.8, 0.9, 0.95, 1.0):
+            one = self.risk_at(share) if share < 1 else self.full
+            lines.append(f"  {100 * share:>3g} % kept  {one.brief()}")
+        lines.append(f"mean over coverages {self.area.brief()}")
+        lines.append(f"above the best order by {self.excess.brief()}")
+        return "\n".join([*lines, *(f"remark: {text}" for text in self.remarks)])
+
+
+def risk_coverage(
+    y_true: ArrayLike | None,
+    prob: ArrayLike | None = None,
+    *,
+    confidence: ArrayLike | str | None = None,
+    loss: ArrayLike | str = "zero-one",
+    costs: CostsLike | None = None,
+    at: ArrayLike | None = None,
+    simultaneous: bool = False,
+    sample_weight: ArrayLike | None = None,
+    inclusion: Inclusion = None,
+    groups: ArrayLike | None = None,
+    level: float = 0.9,
+    resamples: int | None = None,
+    random_state: Any = 0,
+) -> RiskCoverage:
+    """Return the risk of decisions against the share of rows that is not sent to a person.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,), or None where `loss` is an array
+        Classes, numbered from 0 or as `costs.classes` names them; missing where not labelled. For
+        errors in classes with names, pass `costs=CostMatrix.zero_one(names)`.
+    prob : array-like of shape (n,) or (n, n_classes), optional
+        Probability of the last of two classes, or of each.
+    confidence : array-like of shape (n,), "cost" or "margin", optional
+        What rows are ordered by, the greatest first. By default the expected loss under `prob`,
+        the least first ("cost"): no other order has less risk if the probabilities are right.
+        "margin": how much dearer the second best action would be expected to be.
+    loss : "zero-one", "brier", "log", or array-like of shape (n,)
+        What a decision loses; an array holds losses that are known (NaN where not labelled) and
+        needs `confidence` as an array.
+    costs : CostMatrix or array-like, optional
+        Instead of `loss`: the cost of the cheapest action under `prob`, for each row.
+    at : array-like, optional
+        Coverages, above 0 and up to 1; by default 0.01 to 1.
+    simultaneous, sample_weight, inclusion, groups, level, resamples, random_state
+        As in `cost_curve` and `mean_cost`.
+
+    Returns
+    -------
+    RiskCoverage
+
+    **Assumes** independent rows, or groups. Time grows with rows times log rows, and with resamples
+    times at most 4,096 cells.
+
+    Examples
+    --------
+    >>> y, p = [0, 0, 0, 0, 1, 1, 1, 0], [0.01, 0.02, 0.1, 0.2, 0.4, 0.8, 0.9, 0.95]
+    >>> curve = risk_coverage(y, p, at=[0.25, 0.5, 1.0])
+    >>> curve.risk
+    array([0.  , 0.25, 0.25])
+    >>> round(curve.coverage_at(0.1).value, 3)
+    0.278
+    """
+    asked = Resampling.read(level, resamples, random_state)
+    joint = read_flag(simultaneous, "simultaneous")
+    rows = read_losses(y_true, prob, confidence, loss, costs, (sample_weight, inclusion, groups))
+    whole = _queue(rows, len(rows.loss))
+    queue = whole if len(rows.loss) <= STEPS else _queue(rows, STEPS)
+    share = np.arange(1, 101) / 100 if at is None else points(at, np.empty(0), closed=True)
+    if share[0] <= 0:
+        raise UsageError(
+            "{argument} begins with coverage 0, where no row is left to have a risk.",
+            code="share-range",
+            argument=Argument("at"),
+        )
+    weight, lost = whole.sums(whole.weight[None])
+    risk = _risk(weight, lost, share)[0]
+    low, high = outer_limits(
+        (_risk(*queue.sums(held), share) for held in queue.drawn(asked)), asked, joint
+    )
+    figures = _areas(whole, whole.weight[None])[0]
+    shift = figures - _areas(queue, queue.weight[None])[0]
+    place = queue.places(asked)
+    ends = outer_limits((_areas(queue, held, place) + shift for held in queue.drawn(asked)), asked)
+    few = rows.few
+    area, excess, full = (
+        as_estimate(value, max(a, least), b, asked, rows.sample, few)
+        for value, a, b, least in zip(figures, *ends, (-np.inf, 0.0, -np.inf), strict=True)
+    )
+    if rows.outcomes is not None:  # the same figure, and the same limits, as mean_cost
+        full = mean_of(rows.outcomes, asked, 1.0)
+    if not joint:
+        low[share == 1], high[share == 1] = full.low, full.high
+    kept = np.searchsorted(weight[0, 1:], share * weight[0, -1] * (1 - 1e-12))
+    surest = np.unique(rows.confidence)[::-1]
+    return RiskCoverage(
+        coverage=share,
+        risk=risk,
+        low=np.minimum(low, risk),
+        high=np.maximum(high, risk),
+        best=_risk(*whole.sums(whole.weight[None], best=True), share)[0],
+        confidence=surest[np.clip(kept - 2, 0, len(surest) - 1)],
+        area=area,
+        excess=excess,
+        full=full,
+        level=asked.level,
+        simultaneous=joint,
+        remarks=few_remarks(few),
+        _queue=queue,
+        _asked=asked,
+    )
+
+
+# --- the order of confidence ----------------------------------------------------------------------
 
 
 class Queue(NamedTuple):
@@ -44,9 +274,9 @@ class Queue(NamedTuple):
     shape: Array
     loss: Array
     added: tuple[float, float]
-    parts: Any = None
+    parts: csr_array | None = None
 
-    def drawn(self, asked: Asked) -> Iterator[Array]:
+    def drawn(self, asked: Resampling) -> Iterator[Array]:
         """Yield weights of cells, (resamples, cells): with a good unseen row first, then a bad."""
         shape = self.shape[2:]
         held = np.zeros((asked.resamples, len(self.weight)))
@@ -57,13 +287,13 @@ class Queue(NamedTuple):
                 shape, (asked.resamples, len(shape))
             )
             held[:, 2:] *= self.weight[2:] / shape
-        extra = unseen(asked)
+        extra = unseen_weights(asked)
         for cell in (0, 1):
             held[:, cell] = extra * self.added[cell]
             yield held
             held[:, cell] = 0.0
 
-    def places(self, asked: Asked) -> NDArray[np.intp]:
+    def places(self, asked: Resampling) -> NDArray[np.intp]:
         """Return a place in the order for the unseen row of each resample, all rows alike."""
         at = np.cumsum(np.bincount(self.group[2:], self.weight[2:]))
         drawn = np.random.default_rng([asked.seed, 2]).random(asked.resamples)
@@ -117,197 +347,6 @@ def ordered_area(weight: Array, loss: Array) -> Array:
     return np.asarray(sums.sum(axis=1) / weight[:, -1])
 
 
-@dataclass(frozen=True, eq=False)
-class RiskCoverage(Record):
-    """Risk of the decisions that are kept, against the share that is kept.
-
-    Parameters
-    ----------
-    coverage : ndarray of shape (n,)
-        Share of rows decided on, the surest first.
-    risk, low, high : ndarray of shape (n,)
-        Mean loss of these rows, with its band.
-    best : ndarray of shape (n,)
-        Risk in the best order there is: rows that lose nothing first.
-    confidence : ndarray of shape (n,)
-        Confidence of the last row that is kept.
-    area : Estimate
-        Mean risk over all coverages (AURC): what a random coverage costs.
-    excess : Estimate
-        How far it lies above the best order there is (E-AURC).
-    full : Estimate
-        Risk when every row is decided on.
-    level, simultaneous
-        Of the band: each point alone, or the whole curve.
-    remarks : tuple of str
-
-    Examples
-    --------
-    >>> y, p = [0, 0, 0, 0, 1, 1, 1, 0], [0.01, 0.02, 0.1, 0.2, 0.4, 0.8, 0.9, 0.95]
-    >>> curve = risk_coverage(y, p, at=[0.25, 0.5, 1.0])
-    >>> curve.risk
-    array([0.  , 0.25, 0.25])
-    """
-
-    coverage: Array
-    risk: Array
-    low: Array
-    high: Array
-    best: Array
-    confidence: Array
-    area: Estimate
-    excess: Estimate
-    full: Estimate
-    level: float
-    simultaneous: bool
-    remarks: tuple[str, ...] = ()
-    _queue: Any = field(default=None, repr=False)
-    _asked: Any = field(default=None, repr=False)
-
-    def risk_at(self, coverage: float) -> Estimate:
-        """Return the risk when this share of the rows is decided on."""
-        at = _share(coverage, "coverage")
-        if at == 1:
-            return self.full
-        value, sets = self._replay(lambda w, s: _risk(w, s, np.array([at])))
-        low, high = outer(sets, self._asked)
-        return estimate(value[0], low[0], high[0], self._asked, self.full)
-
-    def coverage_at(self, risk: float) -> Estimate:
-        """Return the greatest share of rows that can be decided on with at most this risk.
-
-        0 where even the surest row is too risky. The share is read off the same rows that the risk
-        is measured on; take the low limit where a promise hangs on it.
-        """
-        try:
-            most = float(risk)
-        except (TypeError, ValueError):
-            most = float("nan")
-        if not np.isfinite(most):
-            raise UsageError(f"risk={risk!r} is no risk: give a number, such as 0.01.")
-        value, sets = self._replay(lambda w, s: _reach(w, s, most))
-        low, high = outer(sets, self._asked)
-        return estimate(value[0], low, high, self._asked, self.full)
-
-    def _replay(self, figure: Any) -> tuple[Any, Iterator[Array]]:
-        """Return a figure and its resamples: the same draws as those of the band."""
-        queue = self._queue
-        value = figure(*queue.sums(queue.weight[None]))
-        return np.atleast_1d(np.squeeze(value)), (
-            figure(*queue.sums(held)) for held in queue.drawn(self._asked)
-        )
-
-    def __str__(self) -> str:
-        lines = [f"risk of the surest rows ({100 * self.level:g} %)"]
-        for share in (0.5, 0.8, 0.9, 0.95, 1.0):
-            one = self.risk_at(share) if share < 1 else self.full
-            lines.append(f"  {100 * share:>3g} % kept  {figure(one)}")
-        lines.append(f"mean over coverages {figure(self.area)}")
-        lines.append(f"above the best order by {figure(self.excess)}")
-        return with_remarks(lines, self.remarks)
-
-
-def risk_coverage(
-    y_true: Any,
-    prob: ArrayLike | None = None,
-    *,
-    confidence: Any = None,
-    loss: Any = "zero-one",
-    costs: Any = None,
-    at: ArrayLike | None = None,
-    simultaneous: bool = False,
-    sample_weight: ArrayLike | None = None,
-    inclusion: Any = None,
-    groups: Any = None,
-    level: float = 0.9,
-    resamples: int = 1000,
-    random_state: Any = 0,
-) -> RiskCoverage:
-    """Return the risk of decisions against the share of rows that is not sent to a person.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,), or None where `loss` is an array
-        Classes, numbered from 0 or as `costs.classes` names them; missing where not labelled. For
-        errors in classes with names, pass `costs=CostMatrix.zero_one(names)`.
-    prob : array-like of shape (n,) or (n, n_classes), optional
-        Probability of the last of two classes, or of each.
-    confidence : array-like of shape (n,), "cost" or "margin", optional
-        What rows are ordered by, the greatest first. By default the expected loss under `prob`,
-        the least first ("cost"): no other order has less risk if the probabilities are right.
-        "margin": how much dearer the second best action would be expected to be.
-    loss : "zero-one", "brier", "log", or array-like of shape (n,)
-        What a decision loses; an array holds losses that are known (NaN where not labelled) and
-        needs `confidence` as an array.
-    costs : CostMatrix or array-like, optional
-        Instead of `loss`: the cost of the cheapest action under `prob`, for each row.
-    at : array-like, optional
-        Coverages, above 0 and up to 1; by default 0.01 to 1.
-    simultaneous, sample_weight, inclusion, groups, level, resamples, random_state
-        As in `cost_curve` and `mean_cost`.
-
-    Returns
-    -------
-    RiskCoverage
-
-    **Assumes** independent rows, or groups. Time grows with rows times log rows, and with resamples
-    times at most 4,096 cells.
-
-    Examples
-    --------
-    >>> y, p = [0, 0, 0, 0, 1, 1, 1, 0], [0.01, 0.02, 0.1, 0.2, 0.4, 0.8, 0.9, 0.95]
-    >>> curve = risk_coverage(y, p, at=[0.25, 0.5, 1.0])
-    >>> curve.risk
-    array([0.  , 0.25, 0.25])
-    >>> round(curve.coverage_at(0.1).value, 3)
-    0.278
-    """
-    asked = Asked.read(level, resamples, random_state)
-    joint = read_flag(simultaneous, "simultaneous")
-    rows = read_losses(y_true, prob, confidence, loss, costs, (sample_weight, inclusion, groups))
-    whole = _queue(rows, len(rows.loss))
-    queue = whole if len(rows.loss) <= STEPS else _queue(rows, STEPS)
-    share = np.arange(1, 101) / 100 if at is None else points(at, np.empty(0), closed=True)
-    if share[0] <= 0:
-        raise UsageError("at= begins with coverage 0, where no row is left to have a risk.")
-    weight, lost = whole.sums(whole.weight[None])
-    risk = _risk(weight, lost, share)[0]
-    low, high = outer(
-        (_risk(*queue.sums(held), share) for held in queue.drawn(asked)), asked, joint
-    )
-    figures = _areas(whole, whole.weight[None])[0]
-    shift = figures - _areas(queue, queue.weight[None])[0]
-    place = queue.places(asked)
-    ends = outer((_areas(queue, held, place) + shift for held in queue.drawn(asked)), asked)
-    few = rows.few
-    area, excess, full = (
-        estimate(value, max(a, least), b, asked, rows.sample, few)
-        for value, a, b, least in zip(figures, *ends, (-np.inf, 0.0, -np.inf), strict=True)
-    )
-    if rows.outcomes is not None:  # the same figure, and the same limits, as mean_cost
-        full = mean_of(rows.outcomes, asked, 1.0)
-    if not joint:
-        low[share == 1], high[share == 1] = full.low, full.high
-    kept = np.searchsorted(weight[0, 1:], share * weight[0, -1] * (1 - 1e-12))
-    surest = np.unique(rows.confidence)[::-1]
-    return RiskCoverage(
-        coverage=share,
-        risk=risk,
-        low=np.minimum(low, risk),
-        high=np.maximum(high, risk),
-        best=_risk(*whole.sums(whole.weight[None], best=True), share)[0],
-        confidence=surest[np.clip(kept - 2, 0, len(surest) - 1)],
-        area=area,
-        excess=excess,
-        full=full,
-        level=asked.level,
-        simultaneous=joint,
-        remarks=few_remarks(few),
-        _queue=queue,
-        _asked=asked,
-    )
-
-
 def _queue(rows: LossRows, steps: int) -> Queue:
     """Put rows in order, equal confidence together; beyond `steps` places also neighbours."""
     _, place = np.unique(-rows.confidence, return_inverse=True)
@@ -318,8 +357,7 @@ def _queue(rows: LossRows, steps: int) -> Queue:
     sample, loss = rows.sample, rows.loss
     most = max(4096, 2 * steps)
     cells = gather(place, sample.weight, loss[:, None], sample.group, most=most)
-    ones = np.ones((len(loss), 1))
-    added = float(typical(sample.weight, ones[:, 0], ones)[0])
+    added = typical_weight(sample.weight)
     bad = loss > sample.weight @ loss / sample.weight.sum()
     return Queue(
         np.concatenate([[-2, -1], cells.key]),
@@ -369,7 +407,200 @@ def _reach(weight: Array, lost: Array, most: float) -> Array:
     return np.asarray(reach / weight[:, -1])
 
 
-def _share(value: Any, name: str) -> float:
-    if isinstance(value, (int, float, np.number)) and 0 < value <= 1:
-        return float(value)
-    raise UsageError(f"{name}={value!r} is no share of rows: give a number above 0 and up to 1.")
+def _share(value: object, name: str) -> float:
+    if is_number(value) and 0 < float(value) <= 1:  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
+    raise UsageError(
+        "{argument} must be above 0 and at most 1, got {value!r}.",
+        code="share-range",
+        argument=Argument(name),
+        value=value,
+    )
+
+
+# --- what each row lost, and how sure it was ------------------------------------------------------
+
+
+class LossRows(NamedTuple):
+    """Labelled rows: what each lost, what it might have lost, how sure it was."""
+
+    sample: Sample
+    loss: Array
+    least: float
+    most: float
+    confidence: Array
+    few: str
+    outcomes: Outcomes | None = None  # where losses are costs of actions
+
+
+def read_losses(
+    y_true: ArrayLike | None,
+    prob: ArrayLike | None,
+    confidence: ArrayLike | str | None,
+    loss: ArrayLike | str,
+    costs: CostsLike | None,
+    drawn: Sampling,
+) -> LossRows:
+    """Return losses and confidence of the labelled rows; the arguments of `risk_coverage`."""
+    if isinstance(loss, str):
+        refuse_word("loss", loss, LOSSES)
+        return _class_losses(y_true, prob, confidence, loss, costs, drawn)
+    if confidence is None or isinstance(confidence, str) or costs is not None:
+        raise UsageError(
+            "{loss} holds the losses themselves.",
+            code="losses-need-confidence",
+            loss=Argument("loss"),
+            confidence=Argument("confidence"),
+            costs=Argument("costs"),
+            remedy="Give {confidence} as one number per row, the greatest for the surest, and no "
+            "{costs}.",
+        )
+    lost = column(loss, "loss")
+    order = read_scores(confidence, "confidence")
+    same_length(len(order), len(lost), "confidence")
+    sample = read_sample(~np.isnan(lost), *drawn)
+    lost, order = lost[sample.rows], order[sample.rows]
+    few = sample.few((), (), sample.weight * lost)
+    sure = _ties(order, SLACK * np.abs(order))
+    return LossRows(sample, lost, float(lost.min()), float(lost.max()), sure, few)
+
+
+class _Decided(NamedTuple):
+    """Decisions from probabilities, before they are put in order."""
+
+    sample: Sample
+    label: NDArray[np.intp]  # of the labelled rows
+    lost: Array
+    ends: Array  # what an unseen row may lose
+    doubt: Array  # expected loss of the cheapest actions, of all rows
+    scale: Array  # of the losses, for all rows
+    outcomes: Outcomes | None = None
+
+
+def _class_losses(
+    y_true: ArrayLike | None,
+    prob: ArrayLike | None,
+    confidence: ArrayLike | str | None,
+    loss: str,
+    costs: CostsLike | None,
+    drawn: Sampling,
+) -> LossRows:
+    """Losses of decisions made from probabilities."""
+    if prob is None or y_true is None:
+        raise UsageError(
+            "{argument} is missing.",
+            code="missing-argument",
+            argument=Argument("prob" if prob is None else "y_true"),
+            loss=Argument("loss"),
+            remedy="Give it, or {loss} as an array of losses.",
+        )
+    given = prob_table(prob, () if costs is None else as_costs(costs).classes)
+    n_classes = given.shape[1] if given.ndim == 2 and given.shape[1] > 1 else 2
+    matrix = as_costs(costs) if costs is not None else CostMatrix.zero_one(n_classes)
+    chance = class_probabilities(given, matrix.classes)
+    if costs is None:
+        _refuse_names(y_true, matrix)
+    if costs is None and loss != "zero-one":
+        found = _by_loss(y_true, chance, loss, matrix, drawn)
+    else:
+        found = _by_cost(y_true, given, chance, matrix, drawn)
+    rows, lost = found.sample.rows, found.lost
+    if not np.isfinite(lost).all():
+        raise DataError(
+            "The loss of row {row:,} is infinite: what happened had probability 0.",
+            code="infinite-loss",
+            row=int(rows[np.argmax(~np.isfinite(lost))]),
+            loss=Argument("loss", "brier"),
+            remedy="Use {loss}, or probabilities above 0.",
+        )
+    sure, scale = _confidence(confidence, found)
+    counts = np.bincount(found.label, minlength=matrix.shape[1])
+    few = found.sample.few(matrix.classes, counts, found.sample.weight * lost)
+    sure = _ties(sure[rows], SLACK * scale[rows])
+    ends = float(found.ends.min()), float(found.ends.max())
+    return LossRows(found.sample, lost, *ends, sure, few, found.outcomes)
+
+
+def _by_loss(
+    y_true: ArrayLike, chance: Array, loss: str, matrix: CostMatrix, drawn: Sampling
+) -> _Decided:
+    """Losses of the probabilities themselves: Brier score or log loss."""
+    n, n_classes = chance.shape
+    table = np.column_stack([row_losses(np.full(n, k), chance, loss) for k in range(n_classes)])
+    label = encode_labels(y_true, matrix.classes, "y_true")
+    same_length(n, len(label), "prob")
+    sample = read_sample(label >= 0, *drawn)
+    label = label[sample.rows]
+    lost = table[sample.rows, label]
+    doubt = np.einsum("nk,nk->n", chance, np.where(chance > 0, table, 0.0))[:, None]
+    ends = _ends(sample.weight, table[sample.rows], lost, label)
+    return _Decided(sample, label, lost, ends, doubt, np.ones(n))
+
+
+def _by_cost(
+    y_true: ArrayLike, given: NDArray[Any], chance: Array, matrix: CostMatrix, drawn: Sampling
+) -> _Decided:
+    """Costs of the cheapest actions."""
+    place = cheapest(given, matrix)
+    found = read_outcomes(y_true, matrix.action_names()[place], matrix, *drawn)
+    doubt = np.sort(expected_cost(chance, matrix, classes=matrix.classes), axis=1)
+    scale = np.broadcast_to(np.abs(matrix.at()).max(axis=(-2, -1)), len(doubt))
+    added = found.unseen_rows()
+    lost = found.cost(found.done, found.label)
+    return _Decided(
+        found.sample, found.label, lost, added[:, 0] / added[:, -1], doubt, scale, found
+    )
+
+
+def _confidence(confidence: ArrayLike | str | None, found: _Decided) -> tuple[Array, Array]:
+    """What rows are ordered by, and its scale."""
+    if confidence is None or isinstance(confidence, str):
+        refuse_word("confidence", confidence or "cost", ORDERS)
+        if confidence == "margin" and found.doubt.shape[1] > 1:
+            return found.doubt[:, 1] - found.doubt[:, 0], found.scale
+        return -found.doubt[:, 0], found.scale
+    sure = read_scores(confidence, "confidence")
+    same_length(len(sure), len(found.doubt), "confidence")
+    return sure, np.abs(sure)
+
+
+def _ends(weight: Array, table: Array, lost: Array, label: NDArray[np.intp]) -> Array:
+    """Least and greatest loss of an unseen row that is like all rows, or like those of a class."""
+    met = np.max(lost, where=np.isfinite(lost), initial=0.0)
+    finite = np.where(np.isfinite(table), table, met)
+    worst, best = finite.max(axis=1), finite.min(axis=1)
+    kinds = [np.ones(len(weight), dtype=bool), *(label == k for k in np.unique(label))]
+    return np.array([_like(weight[k], side[k]) for k in kinds for side in (best, worst)])
+
+
+def _like(weight: Array, loss: Array) -> float:
+    """Loss of an unseen row that is like these."""
+    found = typical_row(weight, np.abs(loss), np.column_stack([loss, np.ones(len(loss))]))
+    return float(found[0] / found[1])
+
+
+def _refuse_names(y_true: ArrayLike, matrix: CostMatrix) -> None:
+    """Refuse classes that are not numbered, where no costs name them."""
+    try:
+        encode_labels(y_true, matrix.classes, "y_true", "the columns of prob")
+    except DataError as error:
+        raise DataError(
+            error.problem.text,
+            code=error.code,
+            named=Phrase("costs=CostMatrix.zero_one(names)"),
+            remedy="For classes with names pass {named}, in the order of these columns.",
+            **error.fields,
+        ) from None
+
+
+def _ties(sure: Array, slack: Array) -> Array:
+    """Give values that rounding alone tells apart the least of them.
+
+    1 - 0.7 is not 0.3 to the last bit, and rows at both must not queue one behind the other.
+    """
+    order = np.argsort(sure, kind="stable")
+    steps, room = np.diff(sure[order]), slack[order]
+    start = np.append(True, steps > np.maximum(room[1:], room[:-1]))
+    out = np.empty_like(sure)
+    out[order] = sure[order][start][np.cumsum(start) - 1]
+    return out

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from scarce.evaluation.confusion import CostConfusion, cost_confusion
+from scarce.evaluation.cost import CostConfusion, cost_confusion
 from scarce.plots.mpl import ALONE, divide, fit, framed
 from scarce.plots.picture import percent
 from scarce.results import Estimate, short

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scarce.errors import Argument, UsageError, refuse_word
-from scarce.evaluation.reliability import Reliability, reliability
+from scarce.evaluation.calibration import Reliability, reliability
 from scarce.plots.curves import ask
 from scarce.plots.mpl import (
     DASHES,

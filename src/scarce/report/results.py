@@ -66,8 +66,8 @@ def show_evaluation(page: Report, found: Any) -> Report:
 
     Examples
     --------
-    >>> from scarce.evaluation.evaluation import evaluate_prob
-    >>> page = show_evaluation(Report("May"), evaluate_prob([0, 0, 1] * 9, [0.1, 0.3, 0.7] * 9))
+    >>> from scarce import evaluate
+    >>> page = show_evaluation(Report("May"), evaluate([0, 0, 1] * 9, [0.1, 0.3, 0.7] * 9))
     >>> [row["name"] for row in page.to_dict()["sections"][0]["parts"][0]["rows"]][:2]
     ['log loss', 'Brier score']
     """
@@ -125,8 +125,8 @@ def gain_in_words(found: Any) -> str:
 
     Examples
     --------
-    >>> from scarce.evaluation.evaluation import evaluate_prob
-    >>> gain_in_words(evaluate_prob([0, 1] * 50, [0.5] * 100))
+    >>> from scarce import evaluate
+    >>> gain_in_words(evaluate([0, 1] * 50, [0.5] * 100))
     'no gain over the constant forecast in log loss; the difference is within the noise.'
     """
     skill, other = found.log_loss_skill, found.brier_skill
@@ -156,7 +156,7 @@ def show_reliability(page: Report, tables: Mapping[str, Any]) -> Report:
 
     Examples
     --------
-    >>> from scarce.evaluation.reliability import reliability
+    >>> from scarce.evaluation.calibration import reliability
     >>> table = reliability([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.8], bins=2)
     >>> page = show_reliability(Report("May"), {"fraud": table})
     >>> page.to_dict()["sections"][0]["parts"][0]["kind"]

@@ -202,7 +202,7 @@ def _worth(folder: Folder, test: Month, prob: dict[str, Any]) -> dict[str, Any]:
 def _reliability(test: Month, prob: dict[str, Any]) -> dict[str, Any]:
     import numpy as np
 
-    from scarce.evaluation.reliability import reliability
+    from scarce.evaluation.calibration import reliability
 
     edges = np.geomspace(1e-4, 1.0, 13)
     edges[0] = 0.0

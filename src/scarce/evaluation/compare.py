@@ -1,0 +1,493 @@
+"""Which of several models is better, and is that more than noise? All judged on the same rows.
+
+    difference    = mean over rows of (loss of one - loss of the other)
+    left-out prob = that of row i by a model fitted on all folds but that of i
+
+Both losses of a row move with the same outcome, so the interval of their difference is far narrower
+than two intervals side by side. Assumes independent rows, or groups, and takes the fits as they
+are: how they would differ on other training rows is not in the interval. The least of several
+losses looks a little better than it is, as the one that was lucky is chosen too.
+
+`left_out_prob` makes probabilities of rows that a fit did not see, with the same folds for all
+models. Rows of each class are dealt to the folds alike; copies of a row and rows of one group stay
+in one fold (engine/folds.py). The constant forecast, the class shares of the other folds, is always
+among the answers. Assumes that the rows fit into memory.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scarce.bootstrap import Bootstrap, Inclusion, Resampling
+from scarce.engine.block import Array, Block
+from scarce.engine.executors import Engine, Progress, many
+from scarce.engine.folds import RowGroups, deal_folds, row_groups
+from scarce.engine.memory import ArrayRows
+from scarce.engine.rows import Rows
+from scarce.errors import Argument, DataError, UsageError, refuse_word, warn_user
+from scarce.evaluation.evaluate import Evaluation, evaluated
+from scarce.evaluation.scores import Forecasts, untested
+from scarce.io.open import open_rows
+from scarce.results import Estimate, Record, in_rows
+from scarce.scoring import LOSSES, losses_if, row_losses
+
+BY_LOSS = {"log_loss": "log", "brier": "brier"}
+UNKNOWN = "both give what happened probability 0 somewhere, which cannot be subtracted"
+CONSTANT = "constant"
+Folds = NDArray[np.intp]
+Fit = Callable[..., Any]  # from rows, and groups where there are some, to a fitted classifier
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Record):
+    """Models on the same rows.
+
+    Parameters
+    ----------
+    evaluations : dict of name -> Evaluation
+        By log loss, the least first.
+    best : dict of loss -> name
+        The model with the least "log_loss" and "brier".
+    behind : dict of loss -> dict of name -> Estimate
+        How much more each of the others loses than the best.
+    ahead : dict of loss -> dict of name -> Estimate
+        How much less each model loses than the constant forecast.
+    level : float
+    """
+
+    evaluations: dict[str, Evaluation]
+    best: dict[str, str]
+    behind: dict[str, dict[str, Estimate]]
+    ahead: dict[str, dict[str, Estimate]]
+    level: float
+
+    def tied(self, loss: str = "log_loss") -> list[str]:
+        """Return the models that cannot be told from the best."""
+        return [name for name, one in self.behind[loss].items() if not one.low > 0]
+
+    def no_better(self, loss: str = "log_loss") -> list[str]:
+        """Return the models whose gain over the constant forecast cannot be told from none."""
+        return [name for name, one in self.ahead[loss].items() if not one.low > 0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields and the verdicts as plain values, ready for JSON."""
+        return super().to_dict() | {
+            "tied": {loss: self.tied(loss) for loss in BY_LOSS},
+            "no_better_than_constant": {loss: self.no_better(loss) for loss in BY_LOSS},
+        }
+
+    def __str__(self) -> str:
+        wide = max(map(len, self.evaluations))
+        lines = [f"{'':<{wide}}  log loss, and how far behind the best"]
+        for name, one in self.evaluations.items():
+            behind = self.behind["log_loss"].get(name)
+            told = "best" if behind is None else behind.brief()
+            lines.append(f"{name:<{wide}}  {one.log_loss.brief(limits=False):<8}  {told}")
+        if self.tied():
+            best = self.best["log_loss"]
+            lines.append(f"within the noise of {best}: {', '.join(self.tied())}")
+        return "\n".join(lines)
+
+
+def compare(
+    y_true: ArrayLike,
+    probs: Mapping[str, ArrayLike],
+    *,
+    classes: Sequence[Hashable] | None = None,
+    sample_weight: ArrayLike | None = None,
+    inclusion: Inclusion = None,
+    groups: ArrayLike | None = None,
+    level: float = 0.9,
+    resamples: int | None = None,
+    random_state: Any = 0,
+) -> Comparison:
+    """Compare the probabilities of several models for the same rows.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Classes, as in `evaluate`.
+    probs : mapping of name -> array-like of shape (n,) or (n, n_classes)
+        Of rows that the models were not fitted to: see `left_out_prob`. One of them may be
+        "constant"; without it, the class shares of these rows stand in.
+    classes, sample_weight, inclusion, groups, level, resamples, random_state
+        As in `evaluate`.
+
+    Returns
+    -------
+    Comparison
+
+    **Assumes** independent rows, or groups. The fits are taken as they are.
+
+    Examples
+    --------
+    >>> y = np.array([0, 0, 1, 0] * 50)
+    >>> found = compare(y, {"sharp": y * 0.6 + 0.1, "blunt": y * 0.3 + 0.2})
+    >>> found.best["log_loss"], found.tied()
+    ('sharp', [])
+    >>> print(found.behind["brier"]["blunt"])
+    0.0625 [0.054, 0.0696] (90 %, bootstrap, one unseen row added)
+    """
+    asked = Resampling.read(level, resamples, random_state)
+    if not probs:
+        raise _no_model()
+    how = (classes, sample_weight, inclusion, groups)
+    first = Forecasts.read(y_true, next(iter(probs.values())), *how)
+    held = {name: Forecasts.read(y_true, prob, *how) for name, prob in probs.items()}
+    if CONSTANT not in held:
+        weight = first.sample.weight
+        share = np.bincount(first.place, weight, len(first.classes)) / weight.sum()
+        flat = np.full(first.prob.shape, share if first.prob.ndim == 2 else share[1])
+        held[CONSTANT] = replace(first, prob=flat)
+    found = {name: evaluated(rows, asked) for name, rows in held.items()}
+    order = sorted(found, key=lambda name: (found[name].log_loss.value, name == CONSTANT))
+    best, behind, ahead = {}, {}, {}
+    for loss, kind in BY_LOSS.items():
+        best[loss] = min(order, key=lambda name: getattr(found[name], loss).value)
+        least, constant = held[best[loss]].prob, held[CONSTANT].prob
+        behind[loss] = {
+            name: _difference(held[name], least, kind, asked)
+            for name in order
+            if name != best[loss]
+        }
+        ahead[loss] = {
+            name: _difference(replace(first, prob=constant), held[name].prob, kind, asked)
+            for name in order
+            if name != CONSTANT
+        }
+    return Comparison({name: found[name] for name in order}, best, behind, ahead, asked.level)
+
+
+def loss_difference(
+    y_true: ArrayLike,
+    prob: ArrayLike,
+    other: ArrayLike,
+    *,
+    loss: str = "log",
+    classes: Sequence[Hashable] | None = None,
+    sample_weight: ArrayLike | None = None,
+    inclusion: Inclusion = None,
+    groups: ArrayLike | None = None,
+    level: float = 0.9,
+    resamples: int | None = None,
+    random_state: Any = 0,
+) -> Estimate:
+    """Return how much more one set of probabilities loses than another on the same rows.
+
+    Arguments as in `compare`; `loss` is "log" or "brier". Where one class has no row the limits are
+    unknown: nothing was put to the test there.
+
+    Examples
+    --------
+    >>> y, sharp, blunt = [0, 1, 0, 0] * 50, [0.1, 0.8, 0.1, 0.2] * 50, [0.2, 0.7, 0.3, 0.2] * 50
+    >>> round(loss_difference(y, sharp, blunt).value, 3)
+    -0.126
+    """
+    asked = Resampling.read(level, resamples, random_state)
+    refuse_word("loss", loss, LOSSES)
+    rows = Forecasts.read(y_true, prob, classes, sample_weight, inclusion, groups)
+    against = Forecasts.read(y_true, other, classes, sample_weight, inclusion, groups)
+    return _difference(rows, against.prob, loss, asked)
+
+
+def _difference(rows: Forecasts, other: Array, loss: str, asked: Resampling) -> Estimate:
+    """How much more these probabilities lose than others of the same rows."""
+    n = len(rows.classes)
+
+    def values(k: int) -> Array:
+        return (losses_if(rows.prob, k, loss) - losses_if(other, k, loss))[:, None]
+
+    infinite = [bool(np.isinf(row_losses(rows.place, p, loss)).any()) for p in (rows.prob, other)]
+    if all(infinite):
+        return Estimate(np.nan, np.nan, np.nan, asked.level, "not identified", UNKNOWN)
+    if any(infinite):
+        end = np.inf if infinite[0] else -np.inf
+        said = "what happened had probability 0 somewhere"
+        return Estimate(end, end, end, asked.level, said, rows.sample.assumes)
+    drawn = Bootstrap(rows.place, n, rows.sample, asked, values)
+    found = drawn.estimate(lambda sums: np.asarray(sums[:, n] / sums[:, :n].sum(axis=1)))
+    return found if np.count_nonzero(rows.counts) > 1 else untested(found)
+
+
+def left_out_prob(
+    models: Mapping[str, Any],
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    folds: int = 5,
+    groups: ArrayLike | None = None,
+    random_state: int = 0,
+    engine: Engine = None,
+    progress: Progress | None = None,
+) -> dict[str, Array]:
+    """Return each model's probabilities of the rows that it was not fitted to.
+
+    Parameters
+    ----------
+    models : mapping of name -> classifier
+        Of scarce or scikit-learn; each is fitted anew, with the same folds for all.
+    X : array-like of shape (n, n_features), table or Rows
+    y : array-like of shape (n,), optional
+        Classes; not needed where X holds them (`open_rows`). Rows without a label take no part.
+    folds : int
+    groups : array-like of shape (n,), optional
+        Rows of one group are left out together.
+    random_state : int
+        Of the folds.
+    engine : None, "threads", "processes", Executor or Dask client
+        Who runs the fits.
+    progress : callable (done, total), optional
+
+    Returns
+    -------
+    dict of name -> ndarray of shape (n_labelled,) or (n_labelled, n_classes)
+        Probability of the last of two classes, or of each class; "constant" first.
+
+    **Assumes** that the rows fit into memory, and that rows which belong together are in one group.
+
+    Examples
+    --------
+    >>> from scarce import GaussianBayes, RareClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], [90, 30])
+    >>> X = rng.normal(size=(120, 1)) + y[:, None]
+    >>> prob = left_out_prob({"bayes": GaussianBayes(), "rare": RareClassifier()}, X, y)
+    >>> list(prob), compare(y, prob).best["brier"] != "constant"
+    (['constant', 'bayes', 'rare'], True)
+    """
+    rows = X if isinstance(X, Rows) else open_rows(X, label=y)
+    dealt = deal_rows(rows, folds, groups=groups, random_state=random_state)
+    fits = {name: (_Fit(model), rows) for name, model in models.items()}
+    found = left_out(fits, dealt.folds, engine=engine, progress=progress)
+    if len(rows.classes) == 2:
+        return {name: prob[:, 1] for name, prob in found.items()}
+    return found
+
+
+class _Fit:
+    """Fits a copy of a classifier to rows: of scarce as they are, of others as arrays."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def __call__(self, rows: Rows) -> Any:
+        from sklearn.base import clone
+
+        model = clone(self.model)
+        if type(model).__module__.partition(".")[0] == "scarce":
+            return model.fit(rows)
+        return _Arrays(model.fit(rows.map(_features), rows.labels()))
+
+
+class _Arrays:
+    """A fitted classifier that takes arrays, asked about rows."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def predict_proba(self, rows: Rows) -> Array:
+        """Ask about the features of the rows."""
+        return np.asarray(self.model.predict_proba(rows.map(_features)))
+
+
+class DealtRows(NamedTuple):
+    """Folds of the rows with a label, and which of these rows belong together.
+
+    Parameters
+    ----------
+    folds : ndarray of int, shape (n_labelled,)
+        The fold in which each row is left out.
+    groups : RowGroups
+    """
+
+    folds: Folds
+    groups: RowGroups
+
+
+def deal_rows(
+    rows: Rows, n_folds: int, *, groups: ArrayLike | None = None, random_state: int = 0
+) -> DealtRows:
+    """Deal rows to the folds in which they are left out.
+
+    Parameters
+    ----------
+    rows : Rows
+        Those without a label take no part.
+    n_folds : int
+    groups : array-like of shape (n_rows,), optional
+        Rows of one group are left out together; a missing value is a group of its own.
+    random_state : int
+
+    Examples
+    --------
+    >>> from scarce import open_rows
+    >>> y = np.repeat([0, 1], [8, 4])
+    >>> dealt = deal_rows(open_rows(np.arange(12.0)[:, None], label=y), 4)
+    >>> np.bincount(dealt.folds), np.bincount(dealt.folds[8:])
+    (array([3, 3, 3, 3]), array([1, 1, 1, 1]))
+    """
+    if n_folds < 2:
+        raise UsageError(
+            "{argument} must be an integer >= 2, got {value!r}.",
+            code="integer-range",
+            argument=Argument("folds"),
+            value=n_folds,
+        )
+    y, weight = rows.labels(), np.asarray(rows.weights(), np.float64)
+    codes = np.where(np.isnan(y) | (weight == 0), -1, y).astype(np.intp)
+    counts = np.bincount(codes[codes >= 0])
+    counts = counts[counts > 0]
+    if len(counts) < 2:
+        raise DataError(
+            "All {rows} with a label are of one class: models cannot be told apart by rows of one "
+            "class.",
+            code="one-class",
+            rows=in_rows(int(counts.sum())),
+            remedy="Label rows of another class.",
+        )
+    if counts.min() < n_folds:
+        raise DataError(
+            "The rarest class has {rows} with a label, and {folds} folds need one each.",
+            code="too-few-rows",
+            rows=in_rows(int(counts.min())),
+            folds=n_folds,
+            remedy="Ask for fewer folds, or label more." if counts.min() > 1 else "Label more.",
+        )
+    found = row_groups(rows, codes, weight, groups=groups, seed=random_state)
+    if found.fewest(codes) < n_folds:
+        raise DataError(
+            "The rows of some class stand in {fewest} of {groups:,} groups of rows that belong "
+            "together, and {folds} folds need one each.",
+            code="too-few-groups",
+            fewest=found.fewest(codes),
+            groups=found.n_groups,
+            folds=n_folds,
+            remedy=[
+                "Ask for fewer folds, or label rows of that class in more groups.",
+                "Or leave the groups out.",
+            ],
+        )
+    folds = deal_folds(found, codes, weight, n_folds)[~np.isnan(y)]
+    return DealtRows(np.maximum(folds, 0), found)  # rows of weight 0 count in no fold
+
+
+def left_out(
+    fits: Mapping[str, tuple[Fit, Rows]],
+    folds: Folds,
+    *,
+    groups: ArrayLike | None = None,
+    engine: Engine = None,
+    progress: Progress | None = None,
+) -> dict[str, Array]:
+    """Return each fit's probabilities of the rows that it did not see, and the constant's.
+
+    Parameters
+    ----------
+    fits : mapping of name -> (fit, rows)
+        `fit(rows)`, or with groups `fit(rows, groups=...)`, returns a fitted classifier whose
+        classes are those of the rows. Models may read the rows in different ways (categories as
+        codes or one-hot); order, labels and weights must be the same.
+    folds : ndarray of int, shape (n_labelled,)
+        From `deal_rows`, of the rows with a label, in their order.
+    groups : array-like of shape (n_labelled,), optional
+        Given to every fit as `groups`, for what it chooses on left-out rows of its own.
+    engine : None, "threads", "processes", Executor or Dask client
+        Who runs the fits.
+    progress : callable (done, total), optional
+
+    Returns
+    -------
+    dict of name -> ndarray of shape (n_labelled, n_classes)
+        "constant" first.
+
+    Examples
+    --------
+    >>> from scarce import GaussianBayes, open_rows
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], [90, 30])
+    >>> rows = open_rows(rng.normal(size=(120, 1)) + y[:, None], label=y)
+    >>> found = left_out({"bayes": (GaussianBayes().fit, rows)}, deal_rows(rows, 5).folds)
+    >>> list(found), found["constant"][0]
+    (['constant', 'bayes'], array([0.75, 0.25]))
+    """
+    if not fits:
+        raise _no_model()
+    first = next(iter(fits.values()))[1]
+    y, weight = first.labels(), np.asarray(first.weights(), np.float64)
+    known = np.flatnonzero(~np.isnan(y))
+    if len(known) != len(folds):
+        raise UsageError(
+            "{rows} have a label, and folds are given for {folds:,}.",
+            code="length-mismatch",
+            rows=in_rows(len(known)),
+            folds=len(folds),
+            remedy="Deal the rows with a label.",
+        )
+    place, weight, n_classes = y[known].astype(np.intp), weight[known], len(first.classes)
+    answers = {CONSTANT: np.empty((len(known), n_classes))}
+    for number in np.unique(folds):
+        seen = folds != number
+        shares = np.bincount(place[seen], weight[seen], minlength=n_classes)
+        answers[CONSTANT][~seen] = shares / shares.sum()
+    together = None if groups is None else np.asarray(groups)
+    tasks, spots = [], []
+    for name, (fit, rows) in fits.items():
+        X = rows.map(_features)[known]
+        answers[name] = np.empty((len(known), n_classes))
+        for number in np.unique(folds):
+            out = folds == number
+            tasks.append(partial(_ask, fit, X, place, weight, together, rows.schema, out))
+            spots.append((name, out))
+    with warnings.catch_warnings():  # a fit's warnings are in its report
+        warnings.simplefilter("ignore")
+        results = many(tasks, engine, progress=progress)
+    unfinished: dict[str, int] = {}
+    for (name, test), (prob, converged) in zip(spots, results, strict=True):
+        answers[name][test] = prob
+        unfinished[name] = unfinished.get(name, 0) + (not converged)
+    for name, count in unfinished.items():
+        if count:
+            warn_user(
+                "{name}: {count} of {folds} fits did not converge, so its figures are not those of "
+                "a finished fit.",
+                code="not-converged",
+                name=name,
+                count=count,
+                folds=len(np.unique(folds)),
+                remedy="Give it more iterations, or another setting.",
+            )
+    return answers
+
+
+def _no_model() -> UsageError:
+    return UsageError("There is no model to compare.", code="no-model", remedy="Name at least one.")
+
+
+def _ask(
+    fit: Fit,
+    X: Array,
+    place: NDArray[np.intp],
+    weight: Array,
+    groups: NDArray[Any] | None,
+    schema: Any,
+    test: NDArray[np.bool_],
+) -> tuple[Array, bool]:
+    """Fit on the other folds, and ask about this one; and whether the fit converged."""
+    train = ~test
+    rows = ArrayRows(X[train], place[train], weight=weight[train], schema=schema, check=False)
+    model = fit(rows) if groups is None else fit(rows, groups=groups[train])
+    prob = model.predict_proba(ArrayRows(X[test], schema=schema, check=False))
+    converged = getattr(getattr(model, "report_", None), "converged", True)
+    return np.asarray(prob, dtype=np.float64), bool(converged)
+
+
+def _features(block: Block, _: Any) -> Array:
+    """Kernel: the features themselves."""
+    return block.X
