@@ -361,6 +361,11 @@ def _complaints(case: Case, code: int, out: bytes, err: str, folder: Path) -> It
         yield from _of_probabilities(folder / case.out)
 
 
+def _whole(said: str) -> bool:
+    """Whether a message ends as a sentence or a command does."""
+    return said[-1] in ".?)" or bool(re.search(r": (?:scarce|pip|mkdir|.*--)[^:]*$", said))
+
+
 def of_words(message: str) -> Iterator[str]:
     """Complain of a message that a person in a hurry cannot act on."""
     said = re.sub(r" \[[a-z0-9-]+\]$", "", message.removeprefix("scarce: "))
@@ -370,7 +375,7 @@ def of_words(message: str) -> Iterator[str]:
         yield "a message of over 900 characters"
     elif any(ord(c) < 32 or ord(c) == 127 for c in said):
         yield "control characters in a message"
-    elif said[-1] not in ".?)" and not re.search(r": (?:scarce|pip|mkdir|.*--)[^:]*$", said):
+    elif not _whole(re.sub(r" \[[a-z-]+\]$", "", said)):
         yield "a message that ends in the middle"
     if "toml'" in said or "is no valid" in said:  # a file's own words look like this
         return

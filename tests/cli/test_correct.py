@@ -324,7 +324,7 @@ def test_a_corrected_model_predicts_from_the_command_line(folder, data):
         (("--trained-at", "0.1", "--now-at", "evnt=0.1"), "[unknown-class]"),
         (("--undersample", "10"), "Every tenth row is 0.1"),
         ((*MIX, "--json"), "the rows need a file: --out q.csv"),
-        ((*MIX, "--out", "p.csv"), "exists already. Add --force"),
+        ((*MIX, "--out", "p.csv"), "[file-exists]"),
     ],
 )
 def test_flags_that_cannot_work(table, words, said):
@@ -361,7 +361,7 @@ def test_shares_of_several_classes(now, said):
     [
         ("prob\n0.5\n1.01\n", "1.01 at row 1. "),
         ("id,prob\n1,0.5\n2,\n", "[missing-probability]"),
-        ("id,prob\n1,x\n", "'x' at row 0 is not a number"),
+        ("id,prob\n1,x\n", "column 'prob', row 0: 'x' is"),
         ("id,score\n1,0.5\n", "has no column 'prob'"),
         ("prob_a\n0.5\n", "has no column 'prob'"),
     ],
@@ -389,7 +389,7 @@ def test_model_files_that_are_none(folder, data):
 def test_a_bad_cell_of_a_file_is_named_by_its_line(folder):
     Path("p.csv").write_text("id,prob\n1,0.5\n2,x\n")
     done = run("correct", "p.csv", *MIX, "--out", "q.csv")
-    assert (done.exit_code, "'x' in line 3" in done.stderr) == (3, True)
+    assert (done.exit_code, "line 3, column 'prob': 'x'" in done.stderr) == (3, True)
     Path("p.csv").write_text("id,prob\n1,0.5\n2,1.5\n")
     done = run("correct", "p.csv", *MIX, "--out", "q.csv")
     assert (done.exit_code, "1.5 in line 3. " in done.stderr) == (3, True)

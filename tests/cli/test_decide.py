@@ -339,7 +339,7 @@ def test_another_spelling_of_text():
     ]
     done = run("decide", "--false-alarm", "5", "--miss", "amount", *flags, stdin=text)
     assert done.exit_code == 3
-    assert "'-' at row 1 is not a number" in done.stderr
+    assert "column 'amount', row 1: '-' is not a number" in done.stderr
     more = ("--missing", "-")
     done = run("decide", "--false-alarm", "5", "--miss", "amount", *flags, *more, stdin=text)
     assert "[missing-cost-value]" in done.stderr
@@ -424,7 +424,7 @@ def test_ctrl_c_during_a_slow_pipe_leaves_nothing(tmp_path):
         ("id,prob\n1,0.5\n2,\n", "at row 1 is missing"),
         ("id,prob\n1,0.5\n2,NA\n", "at row 1 is missing"),
         ("id,prob\n1,inf\n", "[prob-range]"),
-        ("id,prob\n1,high\n", "'high' at row 0 is not a number"),
+        ("id,prob\n1,high\n", "column 'prob', row 0: 'high' is"),
         ("id,prop\n1,0.5\n", "has no column 'prob'. Did you mean 'prop'?"),
         ("prob_a,prob_b\n0.5,0.2\n", "[prob-sum]"),
         ("", "is empty"),
@@ -448,7 +448,7 @@ def test_a_late_bad_row_is_counted_from_the_beginning(tmp_path, monkeypatch):
     done = run("decide", *flags, stdin=text + "1,0.5,inf\n")
     assert (done.exit_code, "'amount' is inf at row 5,000" in done.stderr) == (3, True)
     done = run("decide", *flags, stdin=text + "1,low,3\n")
-    assert (done.exit_code, "'low' at row 5,000" in done.stderr) == (3, True)
+    assert (done.exit_code, "row 5,000: 'low' is not a number" in done.stderr) == (3, True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -456,8 +456,8 @@ def test_a_late_bad_row_is_counted_from_the_beginning(tmp_path, monkeypatch):
     ("text", "said"),
     [
         ("prob,amount\n0.5,3\n\n1.7,3\n", " 1.7 in line 4. "),
-        ("prob,amount\n0.5,3\nhigh,3\n", "'high' in line 3 "),
-        ("prob,amount\n0.5,3\n0.5,x\n", "'x' in line 3 "),
+        ("prob,amount\n0.5,3\nhigh,3\n", "line 3, column 'prob': 'high' "),
+        ("prob,amount\n0.5,3\n0.5,x\n", "line 3, column 'amount': 'x' "),
         ("prob,amount\n0.5,3\n0.5,\n", " in line 3"),
     ],
 )
@@ -508,7 +508,7 @@ def test_a_narrow_terminal_breaks_lines_between_words(table, monkeypatch, width)
         ((*FLAGS, "--json"), "the rows need a file: --out d.csv"),
         ((*FLAGS, "--prob", "prob", "--prob", "prob"), "[same-column]"),
         ((*FLAGS, "--prob", "p*", "--prob", "prob"), "[argument-conflict]"),
-        ((*FLAGS, "--out", "p.csv"), "exists already. Add --force"),
+        ((*FLAGS, "--out", "p.csv"), "[file-exists]"),
         ((*FLAGS, "--out", "d.xlsx"), "the ending '.xlsx' is not known"),
         ((*FLAGS, "--out", "no/d.csv"), "There is no folder"),
     ],

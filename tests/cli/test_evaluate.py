@@ -617,16 +617,16 @@ def test_bad_values_are_named_by_file_and_row(tmp_path, columns, flags, said):
 @pytest.mark.parametrize(
     ("text", "flags", "said"),
     [
-        ("prob,fraud\n0.1,0\n\n0.2x,1\n", [], "column 'prob': '0.2x' in line 4 is not a number."),
-        ("prob,fraud\n0.1,0\n0.2x,1\n", [], "pass --missing 0.2x;"),
+        ("prob,fraud\n0.1,0\n\n0.2x,1\n", [], "line 4, column 'prob': '0.2x' is not a number."),
+        ("prob,fraud\n0.1,0\n0.2x,1\n", [], "--missing 0.2x "),
         ("prob,fraud\n0.1,0\n,1\n", [], "the probability in line 3 is missing"),
         ("prob,fraud\n0.1,0\n1.5,1\n", [], "[prob-range]"),
-        ("prob,fraud,w\n0.1,0,1\n0.2,1,q\n", ["--weight", "w"], "column 'w': 'q' in line 3"),
+        ("prob,fraud,w\n0.1,0,1\n0.2,1,q\n", ["--weight", "w"], "line 3, column 'w': 'q'"),
         ("prob,fraud,w\n0.1,0,1\n0.2,1,-1\n", ["--weight", "w"], "-1 in line 3"),
         ("prob,fraud,g\n0.1,0,a\n0.2,1,\n", ["--groups", "g"], "no value in line 3"),
         ("prob_0,prob_1,fraud\n0.5,0.5,0\n0.5,0.1,1\n", [], "[prob-sum]"),
-        ("prob,fraud\n0.1,0\n20%,1\n", [], "Percentages are not read"),
-        ('prob,fraud\n0.1,0\n"1,000.5",1\n', [], "Marks between thousands"),
+        ("prob,fraud\n0.1,0\n20%,1\n", [], "20% is 0.2"),
+        ('prob,fraud\n0.1,0\n"1,000.5",1\n', [], "without separators of thousands"),
     ],
 )
 def test_bad_cells_of_text_are_named_by_their_line(tmp_path, text, flags, said):
@@ -640,7 +640,7 @@ def test_bad_cells_of_text_are_named_by_their_line(tmp_path, text, flags, said):
 def test_bad_cells_that_a_model_reads_are_named_by_their_line(tmp_path, model):
     path = tmp_path / "t.csv"
     path.write_text("a,b,fraud\n1,2,0\n1,two,1\n")
-    assert "column 'b': 'two' in line 3 is not" in refused(3, model, path, "--label", "fraud")
+    assert "line 3, column 'b': 'two' is not" in refused(3, model, path, "--label", "fraud")
 
 
 def test_a_late_word_among_labels_is_named_by_its_line(tmp_path):
@@ -648,7 +648,7 @@ def test_a_late_word_among_labels_is_named_by_its_line(tmp_path):
     rows = "0.10000,0\n0.20000,1\n" * 80_000  # more than the megabyte that types are read from
     path.write_text("prob,fraud\n" + rows + "0.1,maybe\n")
     message = refused(3, path, "--label", "fraud")
-    assert "column 'fraud': 'maybe' in line 160,002 is not a number. If labels are words" in message
+    assert "line 160,002, column 'fraud': 'maybe' is not a number. If labels are words" in message
 
 
 @pytest.mark.parametrize("text", ["", "prob,fraud\n", "prob,fraud\n0.1,\n0.2,\n"])

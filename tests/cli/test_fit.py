@@ -307,12 +307,12 @@ def test_flags_that_cannot_work_are_usage_errors(folder, args, words):
         (
             ["fit", "data.csv", "--label", "fraud", "--delimiter", "ab", "--out", "x.scarce"],
             2,
-            "--delimiter ab is not one character",
+            "[text-mark]",
         ),
         (
             ["fit", "data.csv", "--label", "fraud", "--encoding", "utf9", "--out", "x.scarce"],
             2,
-            "--encoding utf9 is not known",
+            "[unknown-encoding]",
         ),
         (
             ["fit", "data.csv", "--label", "amount", "--model", "rare", "--out", "x.scarce"],
@@ -445,6 +445,7 @@ def test_a_hole_that_the_model_cannot_take_is_named(folder, model):
         folder, "predict", "model.scarce", "-", input=b"amount,hour,city\n1,2,Ulm\n3,,Ulm\n"
     )
     assert shown.exit_code == 3
+    assert "column 'hour', row 1: " in shown.stderr
     assert "[missing-values]" in shown.stderr
 
 
@@ -483,7 +484,8 @@ def test_values_that_the_model_cannot_read_are_named(folder, model):
 
     shown = predict("amount,hour,city\n1,2,Ulm\n3,4,Rom\n")
     assert shown.exit_code == 3
-    assert "standard input: Column 'city': 'Rom' at row 1 is not in the code book" in shown.stderr
+    assert "standard input, column 'city', row 1: the level 'Rom'" in shown.stderr
+    assert "[unknown-level]" in shown.stderr
     assert "RareClassifier needs a level that it knows" in shown.stderr
     shown = predict("amount,hour\n1,2\n")
     assert shown.exit_code == 3
@@ -544,7 +546,7 @@ def test_the_place_of_a_bad_cell_counts_from_the_beginning_of_the_file(folder, m
     text = "amount,hour,city\n" + "\n".join(rows) + "\n"
     shown = run(folder, "predict", "model.scarce", "-", input=text.encode())
     assert shown.exit_code == 3
-    assert "'Rom' at row 250,000" in shown.stderr
+    assert "row 250,000: the level 'Rom'" in shown.stderr
 
 
 def test_tabs_by_name_and_tables_without_a_header(folder, model):
@@ -705,3 +707,48 @@ def test_groups_is_one_column_of_its_own(folder):
         done = run(folder, "fit", "data.csv", *given)
         assert done.exit_code == 2
         assert "[same-column]" in done.stderr
+
+
+def test_a_table_is_opened_and_parsed_once(tmp_path, monkeypatch):
+    """The file of a fit is opened once, and one parser reads it; also where it holds categories."""
+    import builtins
+    import io
+    from pathlib import Path
+
+    import pyarrow as pa
+    import pyarrow.csv as pacsv
+
+    path = tmp_path / "train.csv"
+    rows = (f"{i},{i % 7}.5,{'ab'[i % 2]},{int(i % 5 == 0)}" for i in range(200))
+    path.write_text("row,amount,city,fraud\n" + "\n".join(rows) + "\n")
+    opened, parsed = [], []
+
+    def counting(where, name, seen, kind):
+        plain = getattr(where, name)
+
+        def call(source, *args, **more):
+            if kind == "parser" or (isinstance(source, (str, Path)) and str(source) == str(path)):
+                seen.append(f"{name} {source!r}")
+            return plain(source, *args, **more)
+
+        monkeypatch.setattr(where, name, call)
+
+    class File(io.FileIO):
+        def __init__(self, name, *args, **more):
+            if str(name) == str(path):
+                opened.append(f"FileIO {name}")
+            super().__init__(name, *args, **more)
+
+    monkeypatch.setattr(io, "FileIO", File)
+    for where, name in ((builtins, "open"), (io, "open"), (pa, "OSFile"), (pa, "memory_map")):
+        counting(where, name, opened, "file")
+    counting(pa, "input_stream", opened, "file")
+    for name in ("open_csv", "read_csv"):
+        counting(pacsv, name, parsed, "parser")
+    out = tmp_path / "m.scarce"
+    flags = ["--label", "fraud", "--model", "rare", "--ridge", "1", "--loss", "logistic"]
+    result = CliRunner().invoke(scarce, ["fit", str(path), *flags, "--out", str(out)])
+    assert result.exit_code == 0, result.stderr
+    assert out.exists()
+    assert len(opened) == 1, opened
+    assert len(parsed) == 1, parsed

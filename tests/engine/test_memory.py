@@ -12,9 +12,10 @@ import pytest
 from scipy import sparse
 
 from scarce.engine.memory import ArrayRows, TableRows, decode
-from scarce.errors import DataError, DataWarning, UsageError
+from scarce.errors import DataError, UsageError
 from scarce.io.open import open_rows
 from scarce.io.schema import Column, Schema
+from tests.problems import refused, warned
 
 
 def test_a_row_major_matrix_is_seen_through_views(rng):
@@ -120,33 +121,33 @@ def test_labels_and_weights_may_be_arrays(rng):
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        (np.ones(3), r"1 dimension.*reshape"),
-        (np.ones((2, 2, 2)), "3 dimension"),
-        (np.zeros((3, 0)), "3 rows and 0 columns"),
-        (sparse.csr_array(np.eye(3)), r"sparse csr_array.*toarray"),
-        (np.array([["a", "b"]], dtype=object), "not numbers"),
-        (np.ones((2, 2), dtype=complex), "complex128"),
-        (pd.DataFrame(), "no rows"),
-        (pd.DataFrame({"a": []}), "no rows"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "'a' appears 2 times"),
-        (pd.DataFrame({"a": [1, "x", 2.5]}), "mixes types"),
-        (pd.DataFrame({"t": pd.to_datetime(["2020-01-01"])}), r"'t' is of type timestamp.*drop="),
-        (pa.table({"a": [[1], [2]]}), "'a' is of type list"),
+        (np.ones(3), "shape-mismatch"),
+        (np.ones((2, 2, 2)), "shape-mismatch"),
+        (np.zeros((3, 0)), "no-rows"),
+        (sparse.csr_array(np.eye(3)), "sparse-input"),
+        (np.array([["a", "b"]], dtype=object), "not-a-number"),
+        (np.ones((2, 2), dtype=complex), "column-type"),
+        (pd.DataFrame(), "no-rows"),
+        (pd.DataFrame({"a": []}), "no-rows"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "duplicate-column"),
+        (pd.DataFrame({"a": [1, "x", 2.5]}), "mixed-types"),
+        (pd.DataFrame({"t": pd.to_datetime(["2020-01-01"])}), "column-type"),
+        (pa.table({"a": [[1], [2]]}), "column-type"),
     ],
 )
 def test_unusable_sources_are_refused_in_one_sentence(bad, words):
-    with pytest.raises(DataError, match=words):
+    with refused(words, DataError):
         open_rows(bad)
 
 
 def test_infinities_are_named_or_read_as_missing(rng):
     X = rng.normal(size=(2000, 3))
     X[[1812, 1900, 1999], 1] = np.inf, -np.inf, np.inf
-    said = r"Column 'x1': 3 infinite values \(first at row 1,812\).*missing=\"inf\""
-    with pytest.raises(DataError, match=said):
+    said = "infinite-values"
+    with refused(said, DataError):
         open_rows(X)
     table = pa.table({"x0": X[:, 0], "x1": X[:, 1]})
-    with pytest.raises(DataError, match=said):
+    with refused(said, DataError):
         open_rows(table)
     for source in (X, table):
         rows = open_rows(source, missing="inf")
@@ -157,7 +158,7 @@ def test_infinities_are_named_or_read_as_missing(rng):
 def test_columns_without_values_are_kept_and_said():
     X = np.array([[1.0, np.nan], [2.0, np.nan]])
     for source in (X, pd.DataFrame(X, columns=["x0", "x1"])):
-        with pytest.warns(DataWarning, match=r"'x1': all 2 values are missing.*drop=\['x1'\]"):
+        with warned("all-missing"):
             rows = open_rows(source)
         assert rows.n_columns == 2
 
@@ -172,36 +173,36 @@ def test_sentinels_are_missing():
 
 @pytest.mark.parametrize(
     ("weight", "words"),
-    [([1, -1], r"-1\.0 at row 1"), ([1, np.nan], "missing value at row 1"), ([np.inf, 1], "inf")],
+    [([1, -1], "weight-range"), ([1, np.nan], "weight-range"), ([np.inf, 1], "weight-range")],
 )
 def test_weights_must_be_weights(weight, words):
-    with pytest.raises(DataError, match=words):
+    with refused(words, DataError):
         open_rows(np.ones((2, 1)), weight=weight)
-    with pytest.raises(DataError, match=words):
+    with refused(words, DataError):
         open_rows(pa.table({"a": [1, 2], "w": pa.array(weight, pa.float64())}), weight="w")
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"label": "fraud"}, "an array has none"),
-        ({"weight": "w"}, "an array has none"),
-        ({"drop": ["a"]}, "an array has none"),
-        ({"cache": True}, "in memory already"),
-        ({"unknown": "mising"}, "Did you mean 'missing'"),
+        ({"label": "fraud"}, "needs-table"),
+        ({"weight": "w"}, "needs-table"),
+        ({"drop": ["a"]}, "needs-table"),
+        ({"cache": True}, "argument-conflict"),
+        ({"unknown": "mising"}, "unknown-word"),
     ],
 )
 def test_arguments_that_cannot_work_are_refused(arguments, words):
-    with pytest.raises(UsageError, match=words):
+    with refused(words, UsageError):
         open_rows(np.ones((2, 1)), **arguments)
 
 
 def test_lengths_must_agree():
-    with pytest.raises(DataError, match="3 values for 2 rows"):
+    with refused("length-mismatch", DataError):
         open_rows(np.ones((2, 1)), label=[0, 1, 1])
-    with pytest.raises(DataError, match=r"shape \(3,\), but X has 2 rows"):
+    with refused("length-mismatch", DataError):
         open_rows(np.ones((2, 1)), weight=[1, 1, 1])
-    with pytest.raises(UsageError, match="3 names were given for 1 columns"):
+    with refused("length-mismatch", UsageError):
         ArrayRows(np.ones((2, 1)), names=["a", "b", "c"])
 
 
@@ -236,7 +237,7 @@ def test_other_processes_map_an_array_instead_of_being_sent_it(rng):
 def test_open_rows_passes_rows_through():
     rows = ArrayRows(np.ones((2, 1)))
     assert open_rows(rows) is rows
-    with pytest.raises(UsageError, match="open already"):
+    with refused("rows-open", UsageError):
         open_rows(rows, label="y")
 
 
@@ -245,5 +246,5 @@ def test_arrays_may_be_read_like_earlier_ones():
     rows = open_rows(np.zeros((2, 2)), label=["b", None], like=schema)
     np.testing.assert_array_equal(next(rows.blocks()).y, [1, np.nan])
     assert open_rows(np.zeros((2, 2)), like=schema).schema.label is None
-    with pytest.raises(DataError, match="has 3 columns, but like= has 2"):
+    with refused("column-mismatch", DataError):
         open_rows(np.zeros((2, 3)), like=schema)

@@ -11,6 +11,7 @@ from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows, add
 from scarce.errors import DataError, UsageError
 from tests.engine import kernels
+from tests.problems import refused
 
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False)
 
@@ -85,7 +86,7 @@ def test_add_keeps_the_kind_of_result():
 
 
 def test_a_map_needs_one_result_per_row():
-    with pytest.raises(UsageError, match="returned 1 for the 3 rows"):
+    with refused("length-mismatch", UsageError):
         ArrayRows(np.ones((3, 2))).map(lambda block, _: block.X[:1])
 
 
@@ -122,7 +123,7 @@ def test_repr_says_size():
 
 
 def test_empty_data_are_refused():
-    with pytest.raises(DataError, match="0 rows and 3 columns"):
+    with refused("no-rows", DataError):
         ArrayRows(np.zeros((0, 3)))
 
 

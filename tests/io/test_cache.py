@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from scarce.engine.machine import CACHE_ENDING, cache_folder
-from scarce.errors import DataError, DataWarning
+from scarce.errors import DataError
 from scarce.io.cache import CachedRows
 from scarce.io.open import open_rows
+from tests.problems import refused, warned
 
 
 @pytest.fixture
@@ -74,11 +75,11 @@ def test_a_damaged_cache_is_made_anew(path, damage):
     expected = open_rows(path, cache=True).fold(total)
     (file,) = cached_files(cache_folder())
     file.write_bytes(file.read_bytes()[:-100] if damage is None else damage)
-    with pytest.warns(DataWarning, match="was damaged and has been made anew"):
+    with warned("cache-remade"):
         rows = open_rows(path, cache=True)
     assert rows.fold(total) == expected
     file.write_bytes(b"nonsense")
-    with pytest.raises(DataError, match="Delete it; it is made anew"):
+    with refused("damaged-cache", DataError):
         CachedRows(file, rows.schema)
 
 
@@ -91,7 +92,7 @@ def large(request, tmp_path, rng, monkeypatch):
     path = tmp_path / ("data.parquet" if request.param == "parquet" else "data.csv")
     if request.param == "parquet":
         pq.write_table(table, path, row_group_size=1000)
-        monkeypatch.setattr("scarce.io.source.block_rows", lambda columns: 1000)
+        monkeypatch.setattr("scarce.io.parts.block_rows", lambda columns: 1000)
     else:
         pacsv.write_csv(table, path)
         monkeypatch.setattr("scarce.engine.memory.block_rows", lambda columns: 1000)
@@ -140,7 +141,7 @@ def test_a_part_of_zeros_is_found_when_its_block_is_reached(large):
     file.write_bytes(content[:middle] + bytes(8192) + content[middle + 8192 :])
     again = opened(large)
     assert len(again) == 4000, "opening looks at no block"
-    with pytest.warns(DataWarning, match="was damaged and has been made anew"):
+    with warned("cache-remade"):
         np.testing.assert_array_equal(again.fold(everything), expected)
     assert file.read_bytes() == content
     np.testing.assert_array_equal(again.fold(everything), expected)  # and no second word
@@ -156,7 +157,7 @@ def test_blocks_that_changed_places_are_found(large):
             for one in batches:
                 to.write_batch(one.batch, one.custom_metadata)
     os.replace(str(file) + "x", file)
-    with pytest.warns(DataWarning, match="made anew"):
+    with warned("cache-remade"):
         np.testing.assert_array_equal(opened(large).map(values), expected)
     assert file.read_bytes() == content
 
@@ -172,7 +173,7 @@ def test_rows_that_were_sent_elsewhere_refuse_a_damaged_cache(large):
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     sent = pickle.loads(pickle.dumps(rows))
-    with pytest.raises(DataError, match=r"checksum of block \d of 4 differs\)\. Delete it"):
+    with refused("damaged-cache", DataError):
         sent.fold(everything)
 
 
@@ -183,7 +184,7 @@ def test_damage_found_after_the_data_have_changed_is_refused(large):
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     large.write_bytes(large.read_bytes())
-    with pytest.raises(DataError, match=r"has changed since it was opened\. Open it"):
+    with refused("damaged-cache", DataError):
         rows.fold(everything)
 
 
@@ -209,7 +210,7 @@ def test_an_edit_that_keeps_size_and_time_is_seen(tmp_path):
 def test_nothing_half_is_left_when_decoding_fails(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a\n1\ninf\n")
-    with pytest.raises(DataError, match="infinite"):
+    with refused("infinite-values", DataError):
         open_rows(path, cache=True)
     folder = cache_folder()
     assert not folder.exists() or not os.listdir(folder)

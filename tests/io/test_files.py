@@ -11,15 +11,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from scarce.engine.memory import ArrayRows
-from scarce.errors import DataError, DataWarning, StoreError, UsageError
-from scarce.io import open
+from scarce.errors import DataError, StoreError, UsageError
+from scarce.io import open, parts
 from scarce.io import source as table_source
 from scarce.io.cache import CachedRows
-from scarce.io.open import PartedRows, open_rows
+from scarce.io.open import open_rows
+from scarce.io.parts import PartedRows
 from scarce.io.schema import Schema
 from scarce.io.source import open_table
 from scarce.io.store import load
 from tests.engine import kernels
+from tests.problems import refused, warned
 
 
 def make_table(n=5000, seed=0):
@@ -76,7 +78,7 @@ def test_every_format_reads_the_same(tmp_path, kind):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of 1,000 rows and next to no memory: large data in small."""
-    for module in (table_source, open):
+    for module in (parts, open):
         monkeypatch.setattr(module, "block_rows", lambda _: 1000)
     monkeypatch.setattr("scarce.engine.memory.block_rows", lambda _: 1000)
     monkeypatch.setattr(open, "IN_MEMORY_BYTES", 0)
@@ -94,10 +96,10 @@ def test_parts_are_row_groups_and_opened_by_the_workers(tmp_path, small_blocks, 
 
 
 def test_small_row_groups_are_joined_and_large_ones_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_source, "block_rows", lambda _: 2100)
-    source = table_source.PartedSource([write(make_table(), tmp_path, "parquet")], "parquet")
+    monkeypatch.setattr(parts, "block_rows", lambda _: 2100)
+    source = parts.PartedSource([write(make_table(), tmp_path, "parquet")], "parquet")
     assert [part.groups for part in source.parts(3)] == [(0, 1, 2), (3, 4, 5), (6, 7)]
-    monkeypatch.setattr(table_source, "block_rows", lambda _: 10)
+    monkeypatch.setattr(parts, "block_rows", lambda _: 10)
     assert len(source.parts(3)) == 8
 
 
@@ -135,18 +137,15 @@ def test_large_text_is_streamed_into_the_cache(tmp_path, small_blocks, monkeypat
     assert streamed.schema == held.schema
     assert streamed.starts == held.starts == (0, 1000, 2000, 3000, 4000, 5000)
     assert as_bytes(streamed) == as_bytes(held)
-    with pytest.raises(UsageError, match="cache=False forbids"):
+    with refused("too-large", UsageError):
         open_rows(path, label="y", cache=False)
 
 
 def test_only_needed_columns_are_read(tmp_path, monkeypatch):
     path = write(make_table(), tmp_path, "parquet")
     asked = []
-    read = table_source.read_part
-    for module in (table_source, open):
-        monkeypatch.setattr(
-            module, "read_part", lambda p, k, c: asked.append(list(c)) or read(p, k, c)
-        )
+    read = parts.read_part
+    monkeypatch.setattr(parts, "read_part", lambda p, k, c: asked.append(list(c)) or read(p, k, c))
     open_rows(path, columns=["x"], label="y")
     assert {name for columns in asked for name in columns} == {"x", "y"}
 
@@ -160,7 +159,7 @@ def test_several_files_and_folders(tmp_path):
     assert len(rows) == 300
     assert len(open_rows(sorted(folder.iterdir()), label="y")) == 300
     pq.write_table(make_table(10).drop_columns(["w"]), folder / "3.parquet")
-    with pytest.raises(DataError, match=r"3\.parquet has other columns"):
+    with refused("column-mismatch", DataError):
         open_rows(folder)
 
 
@@ -169,13 +168,13 @@ def test_a_model_s_schema_reads_new_files(tmp_path):
     assert Schema.from_dict(schema.to_dict()) == schema
     new = pa.table({"city": ["Ulm", "Aachen"], "w": [0.0, 0.0], "n": [1, 2], "x": [0.5, None]})
     path = write(new, tmp_path, "parquet")
-    with pytest.raises(DataError, match=r"'city': 'Aachen' at row 1 is not in the code book"):
+    with refused("unknown-level", DataError):
         open_rows(path, like=schema)
     rows = open_rows(path, like=schema, unknown="missing")
     assert rows.names == ("x", "n", "city", "w")
     assert rows.schema.label is None
     np.testing.assert_array_equal(next(rows.blocks()).X, [[0.5, 1, 2, 0], [np.nan, 2, np.nan, 0]])
-    with pytest.raises(DataError, match="no column 'n'"):
+    with refused("unknown-column", DataError):
         open_rows(new.drop_columns(["n"]), like=schema)
 
 
@@ -186,15 +185,15 @@ def test_a_new_file_may_spell_or_lack_what_the_schema_knows():
         return next(open_rows(pa.table(table), like=schema, **how).blocks()).X.tolist()
 
     assert read({"a": [1.0], "c": [2]}) == [[1, 0]], "a text level that looks like a number"
-    with pytest.warns(DataWarning, match="'c': all 1 values are missing"):
+    with warned("all-missing"):
         (row,) = read({"a": [1.0], "c": pa.nulls(1)})
     assert np.isnan(row[1])
     assert np.isnan(read({"a": [-9.0], "c": ["?"]}, missing=[-9, "?"])).all()
-    with pytest.raises(DataError, match="'c': '7' at row 0 is not in the code book"):
+    with refused("unknown-level", DataError):
         read({"a": [1.0], "c": [7]})
-    with pytest.raises(DataError, match=r"'a' is of type timestamp"):
+    with refused("column-type", DataError):
         read({"a": pa.array([1], pa.timestamp("s")), "c": ["x"]})
-    with pytest.raises(DataError, match=r"'a'.*numbers are needed there"):
+    with refused("not-a-number", DataError):
         read({"a": ["word"], "c": ["x"]})
 
 
@@ -209,7 +208,8 @@ def test_a_new_file_may_spell_or_lack_what_the_schema_knows():
     ids=str,
 )
 def test_labels_and_weights_of_odd_types_are_refused(column, role):
-    with pytest.raises(DataError, match=r"Column 'z'.*(labels are|numbers are needed)"):
+    code = "label-type" if role == "label" else "column-type"
+    with refused(code, DataError, column="z"):
         open_rows(pa.table({"a": [1.0, 2.0], "z": column}), **{role: "z"})
 
 
@@ -230,57 +230,57 @@ def bad(tmp_path, name, content):
 
 CUT_GZIP = gzip.compress(b"a,b\n" + b"1,2\n" * 9999)[:-30]
 BAD = {
-    "empty file": ("a.csv", "", {}, r"a\.csv is empty \(0 bytes\)"),
-    "header only": ("a.csv", "a,b\n", {}, r"a\.csv has no rows"),
-    "ragged": ("a.csv", "a,b\n1,2\n1,2,3\n", {}, r"ragged: line 3 has 3 values .* first has 2"),
-    "duplicate names": ("a.csv", "a,b,a\n1,2,3\n", {}, "Column name 'a' appears 2 times"),
-    "infinity": ("a.csv", "a,b\n1,2\n1,inf\n", {}, r"'b': 1 infinite value \(first at row 1\)"),
-    "absent label": ("a.csv", "a,fraud\n1,1\n", {"label": "frad"}, "Did you mean 'fraud'"),
-    "-1 labels": ("a.csv", "a,y\n1,-1\n2,1\n", {"label": "y"}, "pass unlabelled=-1"),
+    "empty file": ("a.csv", "", {}, "empty-file"),
+    "header only": ("a.csv", "a,b\n", {}, "no-rows"),
+    "ragged": ("a.csv", "a,b\n1,2\n1,2,3\n", {}, "ragged-line"),
+    "duplicate names": ("a.csv", "a,b,a\n1,2,3\n", {}, "duplicate-column"),
+    "infinity": ("a.csv", "a,b\n1,2\n1,inf\n", {}, "infinite-values"),
+    "absent label": ("a.csv", "a,fraud\n1,1\n", {"label": "frad"}, "unknown-column"),
+    "-1 labels": ("a.csv", "a,y\n1,-1\n2,1\n", {"label": "y"}, "unclear-labels"),
     "stray word": (
         "a.csv",
         "a,b\n1,2\n2,3\n3,oops\n4,4\n",
         {},
-        r"'b': 'oops' at row 2 is not a number.*missing=\['oops'\].*categories=\['b'\]",
+        "not-a-number",
     ),
-    "not UTF-8": ("a.csv", "a,b\nKöln,1\n".encode("latin-1"), {}, r"encoding='latin-1'"),
-    "one long line": ("a.csv", "a,b\n" + "1" * 10_000_000, {}, "a line of over a megabyte|ragged"),
-    "percent": ("a.csv", "a\n5%\n6%\n", {}, r"'5%' at row 0 is a number written another way"),
-    "decimal comma": ("a.csv", "a;b\n1,5;2\n", {"delimiter": ";"}, r"Pass decimal=','"),
+    "not UTF-8": ("a.csv", "a,b\nKöln,1\n".encode("latin-1"), {}, "wrong-encoding"),
+    "one long line": ("a.csv", "a,b\n" + "1" * 10_000_000, {}, "long-line"),
+    "percent": ("a.csv", "a\n5%\n6%\n", {}, "not-a-number"),
+    "decimal comma": ("a.csv", "a;b\n1,5;2\n", {"delimiter": ";"}, "not-a-number"),
     "open quote": (
         "a.csv",
         'a,b\n1,"x\n2,3\n',
         {},
-        r"odd number of quotes: in column 'b' .*'x.* runs over",
+        "open-quote",
     ),
-    "words as weights": ("a.csv", "a,w\n1,x\n", {"weight": "w"}, "'w'.*numbers are needed there"),
-    "other delimiter": ("a.csv", "a;b\n1;2\n", {}, r"Pass delimiter=';'"),
+    "words as weights": ("a.csv", "a,w\n1,x\n", {"weight": "w"}, "not-a-number"),
+    "other delimiter": ("a.csv", "a;b\n1;2\n", {}, "wrong-delimiter"),
     "identifier": (
         "a.csv",
         "id,b\n" + "".join(f"c{i},1\n" for i in range(1500)),
         {},
-        r"'id' holds 1,500 different values.*drop=\['id'\]",
+        "too-many-levels",
     ),
-    "date": ("a.csv", "t,b\n2020-01-01,1\n", {}, r"'t' is of type date.*drop=\['t'\]"),
-    "not Parquet": ("a.parquet", "nonsense", {}, "is not a parquet file: it begins with b'nons'"),
-    "cut Parquet": ("a.parquet", b"PAR1" + b"\0" * 50, {}, "cut short or damaged"),
-    "cut Arrow": ("a.arrow", b"ARROW1\0\0" + b"\0" * 50, {}, "cut short or damaged"),
+    "date": ("a.csv", "t,b\n2020-01-01,1\n", {}, "column-type"),
+    "not Parquet": ("a.parquet", "nonsense", {}, "wrong-format"),
+    "cut Parquet": ("a.parquet", b"PAR1" + b"\0" * 50, {}, "unreadable-file"),
+    "cut Arrow": ("a.arrow", b"ARROW1\0\0" + b"\0" * 50, {}, "unreadable-file"),
     "cut gzip": (
         "a.csv.gz",
         CUT_GZIP,
         {},
-        "cut short|damaged",
+        "unreadable-file",
     ),
-    "unknown ending": ("a.xlsx", b"PK\3\4", {}, r"the ending '\.xlsx' is not known"),
-    "nothing left": ("a.csv", "y\n1\n0\n", {"label": "y"}, "No feature column is left"),
-    "binary": ("a.csv", bytes(range(256)) * 20, {}, r"a\.csv"),
+    "unknown ending": ("a.xlsx", b"PK\3\4", {}, "foreign-format"),
+    "nothing left": ("a.csv", "y\n1\n0\n", {"label": "y"}, "no-features"),
+    "binary": ("a.csv", bytes(range(256)) * 20, {}, "nul-bytes"),
 }
 
 
 @pytest.mark.parametrize("case", list(BAD))
 def test_bad_files_get_one_clear_sentence(tmp_path, case):
     name, content, arguments, words = BAD[case]
-    with pytest.raises(DataError, match=words) as caught:
+    with refused(words, DataError) as caught:
         open_rows(bad(tmp_path, name, content), **arguments)
     text = str(caught.value)
     assert len(text) < 700, "readable at a glance"
@@ -292,7 +292,7 @@ def test_a_truncated_parquet_file_is_explained(tmp_path):
     whole = path.read_bytes()
     for length in (len(whole) - 1, len(whole) // 2, 100):
         path.write_bytes(whole[:length])
-        with pytest.raises(DataError, match="cut short or damaged"):
+        with refused("unreadable-file", DataError):
             open_rows(path)
 
 
@@ -302,20 +302,20 @@ def test_damaged_pages_are_explained_where_the_file_has_checksums(tmp_path):
     content = bytearray(path.read_bytes())
     content[40:4000] = bytes(3960)
     path.write_bytes(content)
-    with pytest.raises(DataError, match="cut short or damaged"):
+    with refused("unreadable-file", DataError):
         open_rows(path)
 
 
 def test_missing_files_are_named(tmp_path):
     bad(tmp_path, "claims.csv", "a\n1\n")
-    with pytest.raises(DataError, match=r"no file .*clams\.csv\. Did you mean 'claims\.csv'"):
+    with refused("no-file", DataError):
         open_rows(tmp_path / "clams.csv")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"holds no \.parquet"):
+    with refused("no-file", DataError):
         open_rows(tmp_path / "empty")
-    with pytest.raises(DataError, match="cannot be opened together"):
+    with refused("mixed-files", DataError):
         open_rows([tmp_path / "claims.csv"] * 2)
-    with pytest.raises(UsageError, match="must be a column's name"):
+    with refused("needs-column-name", UsageError):
         open_rows(tmp_path / "claims.csv", label=[1])
 
 
@@ -360,7 +360,7 @@ def test_text_that_no_array_can_hold_is_refused(tmp_path, monkeypatch):
     assert len(open_rows(path)) == 4
     monkeypatch.setattr("scarce.io.values.MOST_TEXT", 3000)
     for source in (path, table):
-        with pytest.raises(DataError, match=r"'note' holds over 2 GB .* drop=\['note'\]"):
+        with refused("text-too-long", DataError):
             open_rows(source)
         assert len(open_rows(source, drop="note")) == 4
 
@@ -371,11 +371,11 @@ def test_links_that_lead_nowhere_are_named(tmp_path):
     loop.symlink_to(loop.name)
     gone.symlink_to("absent.csv")
     for open_it in (open_rows, open_table):
-        with pytest.raises(DataError, match=r"loop\.csv is a symbolic link that leads back to it"):
+        with refused("broken-link", DataError):
             open_it(loop)
-        with pytest.raises(DataError, match=r"gone\.csv is a symbolic link to absent\.csv, which"):
+        with refused("broken-link", DataError):
             open_it(gone)
-    with pytest.raises(StoreError, match="leads back to itself"):
+    with refused("broken-link", StoreError):
         load(loop)
 
 
@@ -384,23 +384,23 @@ def test_links_that_lead_nowhere_are_named(tmp_path):
 def test_columns_without_values_are_kept_and_said(tmp_path, kind, cache):
     table = pa.table({"a": [1.0, 2.0], "b": pa.array([None, None], pa.float64())})
     path = write(table, tmp_path, kind)
-    with pytest.warns(DataWarning, match=r"'b': all 2 values are missing"):
+    with warned("all-missing"):
         rows = open_rows(path, cache=cache)
     np.testing.assert_array_equal(next(rows.blocks()).X[:, 1], [np.nan, np.nan])
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(",a\n0,1\n", r"column 1 has no name.*drop=\[''\]"), ("5.1,3.5\n4,5\n", "pass header=False")],
+    [(",a\n0,1\n", "nameless-column"), ("5.1,3.5\n4,5\n", "header-of-numbers")],
 )
 def test_doubtful_headers_are_said(tmp_path, content, words):
-    with pytest.warns(DataWarning, match=words):
+    with warned(words):
         assert len(open_rows(bad(tmp_path, "a.csv", content))) == 1
 
 
 def test_a_word_in_a_late_block_of_streamed_text_is_explained(tmp_path, small_blocks, monkeypatch):
     monkeypatch.setattr(table_source, "WHOLE_TEXT_BYTES", 0)
     path = bad(tmp_path, "a.csv", "a,b\n" + "1,2\n" * 3_000_000 + "1,oops\n")
-    with pytest.raises(DataError, match=r"'oops'.*missing="):
+    with refused("not-a-number", DataError):
         open_rows(path)
     assert not list((tmp_path / "cache").glob("*.arrow")), "no half cache"

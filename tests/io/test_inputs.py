@@ -16,6 +16,7 @@ from scarce.errors import DataError, DataWarning, UsageError
 from scarce.io.inputs import label_codes, scaled_weights, weight_factor
 from scarce.io.open import open_rows
 from scarce.io.schema import Column, Schema
+from tests.problems import refused, warned
 from tests.test_estimators import ESTIMATORS
 
 NAN = np.nan
@@ -46,7 +47,7 @@ def test_labels_of_every_kind(y, codes, classes):
 
 
 def test_infinite_and_continuous_labels_are_refused():
-    with pytest.raises(DataError, match="contains infinity"):
+    with refused("infinite-labels", DataError):
         label_codes([0.0, np.inf], 2)
     with pytest.raises(ValueError, match="continuous"):
         label_codes([0.5, 1.25, 3.75], 3)
@@ -143,7 +144,7 @@ def test_every_estimator_refuses_an_unknown_level_or_takes_it_as_missing(fitted,
         rows = open_rows(source, **reading)
         assert_same(model.predict_proba(rows), model.predict_proba(lost))
         return
-    with pytest.raises(DataError, match="'city': 'Rom' at row 7 is not in the code book"):
+    with refused("unknown-level", DataError):
         model.predict_proba(open_rows(source, **reading))
     unknown = open_rows(source, unknown="missing", **reading)
     try:
@@ -159,12 +160,12 @@ def test_every_estimator_refuses_another_kind_of_column(fitted):
     model, _, _, _ = fitted
     table = towns().drop(columns="label").head(12)
     words = table.assign(amount=np.where(table["amount"] > 0, "high", "low"))
-    with pytest.raises(DataError, match=r"'amount' is a category here.*'high'.*number"):
+    with refused("column-kind", DataError):
         model.predict_proba(open_rows(words))
     numbers = table.assign(city=3)
-    with pytest.raises(DataError, match=r"'city' holds the number 3 at row 0.*'Bonn'.*like="):
+    with refused("column-kind", DataError):
         model.predict_proba(open_rows(numbers))
-    with pytest.raises(DataError, match=r"no column 'city', which the model was fitted on.*'kind'"):
+    with refused("unknown-column", DataError):
         model.predict_proba(open_rows(table[["amount", "kind", "own"]]))
 
 
@@ -172,7 +173,7 @@ def test_a_column_without_values_is_missing_whatever_its_kind():
     table = towns()
     model = scarce.MaxentClassifier(features="l").fit(open_rows(table, label="label"))
     empty = table.drop(columns="label").head(5).assign(city=None)
-    with pytest.warns(DataWarning, match="all 5 values are missing"):
+    with warned("all-missing"):
         rows = open_rows(empty)
     assert rows.schema.columns[1].kind == "number", "nothing says that it is a category"
     np.testing.assert_array_equal(model.predict_proba(rows), model.predict_proba(empty))
@@ -200,7 +201,7 @@ def test_an_array_gives_levels_by_their_positions_or_is_refused():
     X = np.concatenate([block.X for block in rows.blocks()])
     np.testing.assert_array_equal(model.predict_proba(X), model.predict_proba(rows))
     X[3, 1] = 4.0
-    with pytest.raises(DataError, match=r"'city' is a category.*positions 0 to 3: 4 at row 3"):
+    with refused("unknown-level", DataError):
         model.predict_proba(X)
 
 
@@ -213,9 +214,9 @@ def test_rows_for_a_model_of_an_array_are_numbers():
     np.testing.assert_array_equal(model.predict_proba(rows), wanted)
     bare = scarce.GaussianBayes().fit(numbers.to_numpy(), table["label"])
     np.testing.assert_array_equal(bare.predict_proba(open_rows(numbers)), wanted)
-    with pytest.raises(DataError, match=r"3 columns, .* fitted on an array of 2"):
+    with refused("column-mismatch", DataError):
         bare.predict_proba(open_rows(table[["amount", "kind", "own"]]))
-    with pytest.raises(DataError, match="'city' is a category here"):
+    with refused("column-kind", DataError):
         bare.predict_proba(open_rows(table[["amount", "city"]]))
 
 
@@ -250,7 +251,7 @@ def test_masked_and_empty_labels_are_missing():
     np.testing.assert_array_equal(codes, [1, NAN, 0])
     assert classes.tolist() == ["a", "b"], "and not the word nan"
     for y in (["b", "", "a"], np.array(["b", "", "a"]), pd.Series(["b", "", "a"])):
-        with pytest.warns(DataWarning, match="1 label is empty text and taken as not labelled"):
+        with warned("empty-labels"):
             codes, classes = label_codes(y, 3)
         np.testing.assert_array_equal(codes, [1, NAN, 0])
         assert classes.tolist() == ["a", "b"]
@@ -287,7 +288,7 @@ def test_every_estimator_honours_masks(fitted):
     masked = clone(base).fit(X, np.ma.array(behind, mask=hidden))
     plain = clone(base).fit(X, np.where(hidden, np.nan, y))
     np.testing.assert_array_equal(masked.predict_proba(X), plain.predict_proba(X))
-    with pytest.raises(DataError, match=r"masked at row 0 \(20 such rows\).*filled\(0\)"):
+    with refused("masked-weight", DataError):
         clone(base).fit(X, y, sample_weight=np.ma.array(np.ones(120), mask=hidden))
     if get_tags(inner).input_tags.allow_nan:
         cells = np.zeros(X.shape, dtype=bool)
@@ -310,9 +311,9 @@ def test_rows_honour_masks():
         open_rows({"a": whole, "b": X[:, 1]}).map(lambda block, _: block.X),
         [[1, NAN], [NAN, 4], [3, 6]],
     )
-    with pytest.raises(DataError, match="weight is masked at row 1"):
+    with refused("masked-weight", DataError):
         open_rows(X, weight=np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False]))
-    with pytest.raises(DataError, match="a missing value at row 1"):
+    with refused("weight-range", DataError):
         open_rows({"a": whole, "w": whole}, weight="w")
 
 
@@ -334,7 +335,7 @@ def test_survey_weights_are_scaled_to_the_number_of_rows_that_count():
 
 @pytest.mark.parametrize("kind", ["frequency", "survey"])
 def test_weights_whose_products_vanish_are_refused(kind):
-    with pytest.raises(DataError, match="Divide them by their mean"):
+    with refused("weight-range", DataError):
         weight_factor(500 * 1e-320, 500, kind)
-    with pytest.raises(UsageError, match="weight_kind"):
+    with refused("unknown-word", UsageError):
         weight_factor(1.0, 1, "counts")

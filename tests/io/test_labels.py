@@ -9,6 +9,7 @@ import pytest
 from scarce.errors import DataError
 from scarce.io.labels import read_labels
 from scarce.io.open import open_rows
+from tests.problems import refused
 
 NAN = float("nan")
 
@@ -59,25 +60,25 @@ def test_clear_labels_are_read(values, arguments, classes, coded):
 @pytest.mark.parametrize(
     ("values", "arguments", "words"),
     [
-        ([-1, 1], {}, r"holds -1 and 1\. If -1 means negative, pass negative=-1; if it means"),
-        ([-1, 1], {"positive": 1}, "pass negative=-1"),
-        ([-1, 0, 1], {}, r"classes=\[-1, 0, 1\]; if it means .* unlabelled=-1"),
-        (["no", "yes"], {}, "Say which one is the event: positive='no' or positive='yes'"),
-        ([1, 2], {}, "positive=2"),
-        ([2, 2], {}, "positive=2"),
-        (["fraud", "ok", "open"], {"positive": "fraud"}, r"negative=\[\.\.\.\].*unlabelled=\["),
-        (["fraud", "ok"], {"positive": "frud"}, r"holds no 'frud'.*Did you mean 'fraud'"),
-        (["fraud"], {"positive": "frud"}, "Did you mean 'fraud'"),
-        ([None, None], {}, "every row is unlabelled"),
-        ([-1, -1], {"unlabelled": -1}, "every row is unlabelled"),
-        ([0.5, 1.25], {}, "a measurement, not a class"),
-        (list(range(2000)), {}, "2,000 different values"),
-        (["a", "b"], {"classes": ["a"]}, r"also holds 'b', which classes= does not name"),
-        (["a", "b", "c"], {"negative": "a"}, "pass positive= too"),
+        ([-1, 1], {}, "unclear-labels"),
+        ([-1, 1], {"positive": 1}, "unclear-labels"),
+        ([-1, 0, 1], {}, "unclear-labels"),
+        (["no", "yes"], {}, "unclear-labels"),
+        ([1, 2], {}, "unclear-labels"),
+        ([2, 2], {}, "unclear-labels"),
+        (["fraud", "ok", "open"], {"positive": "fraud"}, "unclear-labels"),
+        (["fraud", "ok"], {"positive": "frud"}, "no-positives"),
+        (["fraud"], {"positive": "frud"}, "no-positives"),
+        ([None, None], {}, "no-labels"),
+        ([-1, -1], {"unlabelled": -1}, "no-labels"),
+        ([0.5, 1.25], {}, "label-type"),
+        (list(range(2000)), {}, "label-type"),
+        (["a", "b"], {"classes": ["a"]}, "unknown-label"),
+        (["a", "b", "c"], {"negative": "a"}, "unclear-labels"),
     ],
 )
 def test_unclear_labels_are_refused_with_the_argument_that_settles_it(values, arguments, words):
-    with pytest.raises(DataError, match=words):
+    with refused(words, DataError):
         read_labels("label", values, **arguments)
 
 
@@ -87,7 +88,7 @@ def test_equal_values_have_one_spelling():
 
 def test_a_stray_label_in_a_later_file_is_named():
     schema = open_rows(pa.table({"x": [1, 2], "y": ["a", "b"]}), label="y", positive="b").schema
-    with pytest.raises(DataError, match=r"'c' at row 1 is none of the classes \['a', 'b'\]"):
+    with refused("unknown-label", DataError):
         open_rows(pa.table({"x": [1, 2], "y": ["a", "c"]}), like=schema)
 
 

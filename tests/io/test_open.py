@@ -12,6 +12,7 @@ from scarce.io.open import StreamedRows, streamed_rows
 from scarce.io.source import open_table
 from scarce.missed.digest import ScoreDigest
 from tests.engine import kernels
+from tests.problems import refused
 
 
 def make_table(n=5000, seed=0, share=0.05):
@@ -106,7 +107,7 @@ def test_few_rows_are_held_and_read_as_open_rows_reads_them():
     )
     nothing = table.set_column(1, "label", pa.nulls(500))
     assert opened(cut(nothing)).label_counts()[1] == 500
-    with pytest.raises(DataError, match="The table has no rows"):
+    with refused("no-rows", DataError):
         opened([table.slice(0, 0)])
 
 
@@ -115,9 +116,9 @@ def test_a_pipe_is_walked_once_and_a_file_at_will(small_blocks):
     rows = opened(cut(table))
     total = rows.fold(lambda block, _: block.X.sum())
     assert total == open_rows(table, label="label").fold(lambda block, _: block.X.sum())
-    with pytest.raises(UsageError, match=r"have passed by.*Write them to a file"):
+    with refused("read-twice", UsageError):
         rows.fold(lambda block, _: block.X.sum())
-    with pytest.raises(UsageError, match="from their beginning"):
+    with refused("rows-pass-once", UsageError):
         rows.ticket(0)
     walks = Walks(table)
     again = opened(walks)
@@ -166,14 +167,14 @@ def test_a_stray_label_is_refused_at_its_row(small_blocks):
     label = np.array(make_table()["label"])
     label[4321] = 2.0
     table = make_table().set_column(1, "label", pa.array(label, from_pandas=True))
-    with pytest.raises(DataError, match=r"2\.0 at row 4,321 is none of the classes \[0, 1\]"):
+    with refused("unknown-label", DataError):
         opened(cut(table)).label_counts()
 
 
 def test_minus_one_is_not_guessed(small_blocks):
     label = np.nan_to_num(np.array(make_table()["label"]), nan=-1.0)
     table = make_table().set_column(1, "label", pa.array(label))
-    with pytest.raises(DataError, match="-1"):
+    with refused("unclear-labels", DataError):
         opened(cut(table))
     walks = Walks(table)
     rows = opened(walks, unlabelled=-1)
@@ -195,7 +196,7 @@ def test_words_are_walked_through_where_they_can_be(small_blocks):
     assert walks.begun == 2
     named = opened(cut(table), positive="yes", negative="no")  # a pipe: said, so not walked
     np.testing.assert_array_equal(named.labels(), wanted)
-    with pytest.raises(DataError, match=r"'no' at row .* is none of the classes"):
+    with refused("unknown-label", DataError):
         opened(cut(table), positive="yes").labels()
 
 
@@ -227,20 +228,20 @@ def test_categories_of_a_file_and_of_a_pipe(small_blocks):
     assert not isinstance(held, StreamedRows)
     np.testing.assert_array_equal(held.map(lambda block, _: block.X), wanted)
     many = table.set_column(2, "source", pa.array([f"id {n}" for n in range(5000)]))
-    with pytest.raises(DataError, match="5,000 different values"):
+    with refused("too-many-levels", DataError):
         opened(lambda: cut(many), **asked)
 
 
 def test_words_where_numbers_are_needed():
     table = make_table().append_column("name", pa.array(["x"] * 5000))
-    with pytest.raises(DataError, match="Column 'name' of The table holds words"):
+    with refused("text-column", DataError):
         opened(cut(table), columns=["score", "name"])
 
 
 def test_engines_and_failing_kernels(small_blocks):
-    with pytest.raises(UsageError, match="engine='thread' is not known"):
+    with refused("unknown-engine", UsageError):
         opened(cut(make_table())).fold(kernels.fail_at, 3, engine="thread")
-    with pytest.raises(WorkerError, match="block 4 of a stream: ZeroDivisionError"):
+    with refused("task-failed", WorkerError):
         opened(cut(make_table())).fold(kernels.fail_at, 3)
     with pytest.raises(DataError, match="something is wrong"):
         opened(cut(make_table())).fold(kernels.refuse_at, 2)

@@ -11,12 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from scarce import GaussianBayes, RareClassifier, load, save
-from scarce.errors import DataError, DataWarning, UsageError
-from scarce.io import open
+from scarce.errors import DataError, UsageError
+from scarce.io import open, parts
 from scarce.io import schema as levels
 from scarce.io import source as table_source
-from scarce.io.open import PartedRows, open_rows
+from scarce.io.open import open_rows
+from scarce.io.parts import PartedRows
 from scarce.io.schema import Column, Schema
+from tests.problems import refused, warned
 
 CITIES = ["Ulm", "Bonn", "Köln", "Ulm", None, "Bonn", "Ulm"]
 TABLE = pa.table(
@@ -108,7 +110,7 @@ def test_every_table_gives_the_same_columns(table):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    for module in (table_source, open):
+    for module in (parts, open):
         monkeypatch.setattr(module, "block_rows", lambda _: 1000)
     monkeypatch.setattr("scarce.engine.memory.block_rows", lambda _: 1000)
     monkeypatch.setattr(open, "IN_MEMORY_BYTES", 0)
@@ -151,12 +153,12 @@ def test_a_cache_made_without_indicators_is_not_taken_for_one_with(tmp_path):
 def test_the_source_column_is_read_once(tmp_path, monkeypatch):
     pq.write_table(TABLE, tmp_path / "a.parquet")
     rows = PartedRows(
-        table_source.PartedSource([tmp_path / "a.parquet"], "parquet"),
+        parts.PartedSource([tmp_path / "a.parquet"], "parquet"),
         open_rows(TABLE, label="y", indicators=True).schema,
     )
     asked = []
-    read = table_source.read_part
-    monkeypatch.setattr(open, "read_part", lambda p, k, c: asked.append(list(c)) or read(p, k, c))
+    read = parts.read_part
+    monkeypatch.setattr(parts, "read_part", lambda p, k, c: asked.append(list(c)) or read(p, k, c))
     assert dense(rows).shape == (7, 4)
     assert asked == [["x", "city", "n", "y"]]
 
@@ -199,7 +201,7 @@ def test_unknown_levels_are_refused_or_missing(tmp_path, kind):
         pacsv.write_csv(new, source)
     elif kind == "parquet":
         pq.write_table(new, source)
-    with pytest.raises(DataError, match=r"'city': 'Trier' at row 1 is not in the code book \('Ulm"):
+    with refused("unknown-level", DataError):
         open_rows(source, like=schema)
     found = dense(open_rows(source, like=schema, unknown="missing"))
     np.testing.assert_array_equal(found, [[1, 1, 0, 1], [2, np.nan, np.nan, 2]])
@@ -215,7 +217,7 @@ def test_a_missing_word_is_missing_in_all_columns():
 def test_a_column_without_values_is_said_by_its_own_name():
     schema = open_rows(TABLE, label="y", indicators=True).schema
     new = pa.table({"x": [1.0], "city": pa.nulls(1), "n": [1]})
-    with pytest.warns(DataWarning, match=r"^Column 'city': all 1 values.*drop=\['city'\]"):
+    with warned("all-missing"):
         rows = open_rows(new, like=schema)
     np.testing.assert_array_equal(dense(rows), [[1, np.nan, np.nan, 1]])
 
@@ -225,11 +227,11 @@ def test_a_column_without_values_is_said_by_its_own_name():
 
 def test_a_category_of_one_level_gives_no_column():
     table = pa.table({"a": [1.0, 2.0], "c": ["k", "k"]})
-    with pytest.warns(DataWarning, match="'c' holds the one level 'k': it tells no rows apart"):
+    with warned("one-level"):
         assert open_rows(table, indicators=True).names == ("a",)
     with (
-        pytest.warns(DataWarning, match="one level"),
-        pytest.raises(DataError, match="No feature column is left: 'c' hold"),
+        warned("one-level"),
+        refused("no-features", DataError),
     ):
         open_rows(table.select(["c"]), indicators=True)
 
@@ -237,21 +239,21 @@ def test_a_category_of_one_level_gives_no_column():
 def test_many_levels_are_refused_until_asked_for(monkeypatch):
     table = pa.table({"a": np.arange(150.0), "zip": [f"z{i:03}" for i in range(150)]})
     assert open_rows(table).n_columns == 2, "as a category it may have 1,000"
-    said = r"'zip' holds 150 .*too many for 149 columns of 0 and 1.*drop=\['zip'\].*max_levels=150"
-    with pytest.raises(DataError, match=said):
+    said = "too-many-levels"
+    with refused(said, DataError):
         open_rows(table, indicators=True)
     assert open_rows(table, indicators=True, max_levels=150).n_columns == 150
-    with pytest.raises(DataError, match=r"'zip' holds 150 different values.*for a category"):
+    with refused("too-many-levels", DataError):
         open_rows(table, max_levels=149)
     monkeypatch.setattr(levels, "WIDEST", 148)
-    with pytest.raises(DataError, match=r"become 149 columns of 0 and 1, of which 'zip' gives 149"):
+    with refused("too-many-levels", DataError):
         open_rows(table, indicators=True, max_levels=150)
 
 
 def test_names_that_meet_are_refused():
-    with pytest.raises(DataError, match=r"Two columns would be named 'c=b'.*level of 'c'"):
+    with refused("duplicate-column", DataError):
         open_rows(pa.table({"c=b": [1, 2, 3], "c": ["a", "b", "a"]}), indicators=True)
-    with pytest.raises(DataError, match="Two columns would be named 'a=b=c'"):
+    with refused("duplicate-column", DataError):
         open_rows(pa.table({"a": ["b=c", "k", "k"], "a=b": ["c", "k", "k"]}), indicators=True)
 
 
@@ -268,16 +270,16 @@ def test_a_column_without_a_name_may_be_a_category():
             TABLE,
             {"indicators": ["cty"]},
             DataError,
-            "'cty' .from indicators=.. Did you mean 'city'",
+            "unknown-column",
         ),
-        (np.ones((2, 2)), {"indicators": ["a"]}, UsageError, "indicators= names columns"),
-        (TABLE, {"indicators": True, "like": Schema(())}, UsageError, "Leave indicators= out"),
-        (open_rows(np.ones((2, 2))), {"indicators": True}, UsageError, "open already"),
+        (np.ones((2, 2)), {"indicators": ["a"]}, UsageError, "needs-table"),
+        (TABLE, {"indicators": True, "like": Schema(())}, UsageError, "argument-conflict"),
+        (open_rows(np.ones((2, 2))), {"indicators": True}, UsageError, "rows-open"),
     ],
     ids=["absent", "array", "like", "rows"],
 )
 def test_arguments_that_cannot_work_are_refused(source, arguments, kind, words):
-    with pytest.raises(kind, match=words):
+    with refused(words, kind):
         open_rows(source, **arguments)
 
 
@@ -302,7 +304,7 @@ def frauds(n=3000, seed=3):
 )
 def test_models_of_measurements_take_them_and_read_new_tables(tmp_path, model):
     frame = frauds()
-    with pytest.raises(DataError, match=r"'device' is a category of 3.*indicators=True.*drop="):
+    with refused("category-column", DataError):
         model.fit(open_rows(frame, label="fraud"))
     rows = open_rows(frame, label="fraud", indicators=True)
     model.fit(rows)
@@ -318,7 +320,7 @@ def test_models_of_measurements_take_them_and_read_new_tables(tmp_path, model):
     np.testing.assert_array_equal(back.predict_proba(new), wanted)
     np.testing.assert_array_equal(back.predict_proba(pl.from_pandas(new)), wanted)
     new.loc[7, "device"] = "fax"
-    with pytest.raises(DataError, match="'device': 'fax' at row 7 is not in the code book"):
+    with refused("unknown-level", DataError):
         back.predict_proba(new)
     model.fit(by_hand, frame["fraud"])
     assert not hasattr(model, "schema_"), "of the earlier fit"

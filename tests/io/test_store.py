@@ -29,6 +29,7 @@ from scarce.errors import ScarceError, StoreError, UsageError, WorkerError
 from scarce.io import codec, container, store
 from scarce.io.store import describe, load, save
 from scarce.results import Estimate, FitReport
+from tests.problems import refused
 from tests.properties.store_properties import WHEN, check_round_trip, same
 
 NO_FUNCTION_FIXTURE = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -252,31 +253,31 @@ def itself() -> list[Any]:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (b"bytes", "state.value_ is a builtins.bytes"),
-        (len, "a builtins.builtin_function_or_method"),
-        (int, "a builtins.type"),
-        (Odd(a=1), "Odd"),
-        ({1, 2}, "a builtins.set"),
-        (1j, "a builtins.complex"),
-        (np.float16(1), "a numpy float16 scalar"),
-        (np.array([1j]), "a numpy array of complex128"),
-        (np.array(["2024-01-01"], dtype="M8[D]"), r"a numpy array of datetime64\[D\]"),
-        (np.array([b"a"]), "a numpy array of"),
-        (np.array([object()]), "an object array that holds a object"),
-        (np.ma.masked_array([1.0]), "MaskedArray"),
-        (np.zeros(1, dtype=[("a", "f8")]), "a numpy array of"),
-        (np.random.default_rng(0), "Generator"),
-        (2**5000, "5001 bits, over the limit"),
-        ("\ud800", "lone surrogate at position 0"),
-        (np.array(["\udfff"]), "lone surrogate"),
-        (np.frombuffer(b"\xff" * 4, dtype="<U1"), "not Unicode"),
-        (itself(), "contains itself"),
-        ([[0, {"a": (object(),)}]], r"state.value_\[0\]\[1\]\[0\]\[1\]\[0\] is a builtins.object"),
-        (FitReport(True, 0.0, 0.0, 1, 0.0, ["x"]), r"warnings is a list, where FitReport needs"),  # type: ignore[arg-type]
+        (b"bytes", "cannot-store"),
+        (len, "cannot-store"),
+        (int, "cannot-store"),
+        (Odd(a=1), "cannot-store"),
+        ({1, 2}, "cannot-store"),
+        (1j, "cannot-store"),
+        (np.float16(1), "cannot-store"),
+        (np.array([1j]), "cannot-store"),
+        (np.array(["2024-01-01"], dtype="M8[D]"), "cannot-store"),
+        (np.array([b"a"]), "cannot-store"),
+        (np.array([object()]), "cannot-store"),
+        (np.ma.masked_array([1.0]), "cannot-store"),
+        (np.zeros(1, dtype=[("a", "f8")]), "cannot-store"),
+        (np.random.default_rng(0), "cannot-store"),
+        (2**5000, "cannot-store"),
+        ("\ud800", "cannot-store"),
+        (np.array(["\udfff"]), "cannot-store"),
+        (np.frombuffer(b"\xff" * 4, dtype="<U1"), "cannot-store"),
+        (itself(), "cannot-store"),
+        ([[0, {"a": (object(),)}]], "cannot-store"),
+        (FitReport(True, 0.0, 0.0, 1, 0.0, ["x"]), "cannot-store"),  # type: ignore[arg-type]
     ],
 )
 def test_what_a_file_cannot_hold_is_named(value: Any, words: str, path: Path) -> None:
-    with pytest.raises(StoreError, match=words):
+    with refused(words, StoreError):
         save(holding(value), path)
     assert not path.exists()
 
@@ -285,23 +286,23 @@ def test_foreign_estimators_are_refused(path: Path) -> None:
     class Threshold(BaseEstimator):  # the name is registered, this class is not
         pass
 
-    with pytest.raises(StoreError, match=r"which has no place .*Anything, .*Committee.*Save one"):
+    with refused("unknown-model", StoreError):
         save(Threshold(), path)
-    with pytest.raises(StoreError, match=r"parameters\.estimator is a sklearn\.base\.BaseEstim"):
+    with refused("unknown-model", StoreError):
         save(Committee(BaseEstimator()), path)
-    with pytest.raises(StoreError, match=r"a builtins\.int, which has no place"):
+    with refused("unknown-model", StoreError):
         save(3, path)
 
 
 def test_oversized_models_are_not_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(container, "LARGEST_HEADER", 5000)
-    with pytest.raises(StoreError, match=r"Names, texts and lists .* Nothing was written"):
+    with refused("model-too-large", StoreError):
         save(holding(["word"] * 2000), path)
     monkeypatch.setattr(container, "LARGEST_FILE", 5000)
-    with pytest.raises(StoreError, match="arrays take"):
+    with refused("model-too-large", StoreError):
         save(holding(np.zeros(1000)), path)
     monkeypatch.setattr(codec, "LARGEST_TEXT_ARRAY", 100)
-    with pytest.raises(StoreError, match="fixed-width text of 400 bytes"):
+    with refused("cannot-store", StoreError):
         save(holding(np.array(["x" * 100])), path)
     assert not path.exists()
 
@@ -320,17 +321,12 @@ def test_what_load_would_refuse_is_not_written(path: Path, rows: tuple[Any, Any]
     model = Threshold().fit(*rows)
     model.report_ = FitReport(False, math.nan, math.nan, 3, 0.1)
     model.coef_[1, 2] = math.nan
-    with pytest.raises(
-        StoreError,
-        match=r"This Threshold cannot be saved: coef_ holds a value that is not finite "
-        r"\(1 of 6; first: nan at \[1, 2\]\)\. Its fit failed \(NOT converged: .* objective nan\)"
-        r".* Nothing was written",
-    ):
+    with refused("cannot-save", StoreError):
         save(model, path)
     model = Threshold().fit(*rows)
     model.n_features_in_ = 3
     model.coef_ = model.coef_[:, :2]
-    with pytest.raises(StoreError, match=r"cannot be saved: coef_ has 2 columns\. Fit it again"):
+    with refused("cannot-save", StoreError):
         save(Committee([model]), path)
     assert path.read_bytes() == before
 
@@ -341,12 +337,12 @@ def test_what_load_would_refuse_is_not_written(path: Path, rows: tuple[Any, Any]
 def test_numbers_that_are_not_finite_need_leave(value: Any, path: Path) -> None:
     model = Threshold()
     model.more_ = value
-    with pytest.raises(StoreError, match=r"cannot be saved: more_.* -?(nan|inf)"):
+    with refused("cannot-save", StoreError):
         save(model, path)
     model.more_ = Estimate(math.nan, -math.inf, math.inf)  # a record says what it means
     save(model, path)
     edit(path, put("state", "more_", value={"float": "nan"}))
-    with pytest.raises(StoreError, match="no valid Threshold: more_ is nan"):
+    with refused("invalid-model", StoreError):
         load(path)
 
 
@@ -362,10 +358,10 @@ class Liar(Threshold):
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ([0.5, 0.4], r"predicts the probabilities \[0\.5, 0\.4\]"),
-        ([-0.5, 1.5], "predicts the probabilities"),
-        ("raw", r"cannot predict \(IndexError: no\)"),
-        ("worker", r"cannot predict \(WorkerError: no\)"),
+        ([0.5, 0.4], "[0.5, 0.4]"),
+        ([-0.5, 1.5], "[-0.5, 1.5]"),
+        ("raw", "IndexError"),
+        ("worker", "WorkerError"),
     ],
 )
 def test_a_classifier_has_to_predict(
@@ -377,10 +373,11 @@ def test_a_classifier_has_to_predict(
         model.said_ = fine
         save(model, path)
     edit(path, put("state", "said_", value=said))
-    with pytest.raises(StoreError, match=words):
+    with refused("invalid-model", StoreError) as caught:
         load(path)
+    assert words in str(caught.value.fields["reason"])
     model.said_ = said
-    with pytest.raises(StoreError, match=words):
+    with refused("cannot-save", StoreError):
         save(model, path)
 
 
@@ -441,50 +438,48 @@ def make_npz(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda p: None, r"no such file\. Check the path"),
-        (lambda p: p.mkdir(), r"this is a folder\. Give the model file inside"),
-        (lambda p: p.touch(), "the file is empty"),
-        (lambda p: p.write_bytes(pickle.dumps({"a": 1})), "a pickle .* scarce never reads one"),
-        (lambda p: p.write_bytes(pickle.dumps([0] * 999, 2)), "a pickle"),
-        (make_npz, r"a zip archive \(such as \.npz\)"),
-        (lambda p: zipfile.ZipFile(p, "w").close(), "damaged, cut short, or not a model"),
-        (lambda p: p.write_text("a,b\n1,2\n" * 99), r"a text file \('a,b\\n1,2"),
-        (lambda p: p.write_text("é" * 1023, encoding="utf-8"), "a text file"),
-        (lambda p: p.write_text("x"), "a text file"),
-        (lambda p: p.write_bytes(b"\x1f\x8b\x08" + bytes(99)), "a gzip file"),
-        (lambda p: p.write_bytes(bytes(7)), "damaged, cut short"),
-        (lambda p: p.write_bytes(bytes(500)), "damaged, cut short"),
-        (lambda p: p.write_bytes(bytes(range(256)) * 9), "damaged, cut short"),
-        (lambda p: safetensors.numpy.save_file({"a": np.zeros(2)}, p), "but not one that scarce"),
-        (lambda p: safetensors.numpy.save_file({}, p, {"scarce": "", "x": ""}), "but not one"),
-        (lambda p: p.symlink_to("/dev/zero"), r"model\.scarce': not an ordinary file but a device"),
+        (lambda p: None, "no-file"),
+        (lambda p: p.mkdir(), "is-folder"),
+        (lambda p: p.touch(), "empty-file"),
+        (lambda p: p.write_bytes(pickle.dumps({"a": 1})), "not-a-model-file"),
+        (lambda p: p.write_bytes(pickle.dumps([0] * 999, 2)), "not-a-model-file"),
+        (make_npz, "not-a-model-file"),
+        (lambda p: zipfile.ZipFile(p, "w").close(), "damaged-model"),
+        (lambda p: p.write_text("a,b\n1,2\n" * 99), "not-a-model-file"),
+        (lambda p: p.write_text("é" * 1023, encoding="utf-8"), "not-a-model-file"),
+        (lambda p: p.write_text("x"), "not-a-model-file"),
+        (lambda p: p.write_bytes(b"\x1f\x8b\x08" + bytes(99)), "not-a-model-file"),
+        (lambda p: p.write_bytes(bytes(7)), "damaged-model"),
+        (lambda p: p.write_bytes(bytes(500)), "damaged-model"),
+        (lambda p: p.write_bytes(bytes(range(256)) * 9), "damaged-model"),
+        (lambda p: safetensors.numpy.save_file({"a": np.zeros(2)}, p), "not-a-model-file"),
+        (lambda p: safetensors.numpy.save_file({}, p, {"scarce": "", "x": ""}), "not-a-model-file"),
+        (lambda p: p.symlink_to("/dev/zero"), "not-a-file"),
     ],
 )
 def test_other_files_are_named(make: Callable[[Path], Any], words: str, path: Path) -> None:
     make(path)
     for read in (load, describe):
-        with pytest.raises(StoreError, match=words) as caught:
+        with refused(words, StoreError) as caught:
             read(path)
         assert str(path) in str(caught.value)
 
 
 def test_a_pipe_does_not_hang(path: Path) -> None:
     os.mkfifo(path)
-    with pytest.raises(
-        StoreError, match=r"model\.scarce': not an ordinary file but a device or pipe"
-    ):
+    with refused("not-a-file", StoreError):
         load(path)
 
 
 def test_size_limit(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(holding(1), path)
     monkeypatch.setattr(container, "LARGEST_FILE", 100)
-    with pytest.raises(StoreError, match=r"model\.scarce': [0-9]+ bytes, over the 100"):
+    with refused("model-too-large", StoreError):
         load(path)
 
 
 def test_null_character_in_the_path() -> None:
-    with pytest.raises(StoreError, match="cannot be read"):
+    with refused("unreadable-file", StoreError):
         load("a\0b")
 
 
@@ -585,69 +580,69 @@ ARRAY = ("state", "coef_", "array")
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (put("kind", value="os.system"), r"kind 'os\.system' is not known here \(known: Anything"),
-        (put("kind", value="Anything"), "Anything takes no parameter 'co|'cut"),
-        (put("kind", value=7), "description is not as saved"),
-        (put("format", value=2), r"model format 2 of scarce .*up to 1\. Upgrade scarce: pip inst"),
-        (put("format", value=0), "format 0 was never written"),
-        (put("format", value=True), "format True was never"),
-        (put("format", value="1"), "format '1' was never"),
-        (put("created", value="<script>"), "description is not as saved"),
-        (put("more", value=1), "description is not as saved"),
-        (put("columns", "coef_", value=1), "description is not as saved"),
-        (put("state", "classes_", value=1), "description is not as saved"),
-        (put("certificate", value=[]), "description is not as saved"),
-        (rename("parameters", "__class__"), "takes no parameter '__class__'"),
-        (rename("parameters", "self"), "takes no parameter 'self'"),
-        (rename("parameters", "engine"), "takes no parameter 'engine'"),
-        (rename("state", "__class__"), "'__class__' is no fitted attribute of Threshold"),
-        (rename("state", "__dict__"), "is no fitted attribute"),
-        (rename("state", "_check_loaded"), "is no fitted attribute"),
-        (rename("state", "fit"), "'fit' is no fitted attribute"),
-        (rename("state", "a.b_"), "is no fitted attribute"),
-        (rename("state", ""), "is no fitted attribute"),
-        (put("columns", "n_features_in_", value=5), "not one name for each of 5 columns"),
-        (put("columns", value={"n_features_in_": 5}), "no valid Threshold: coef_ has 2 columns"),
-        (put("columns", "n_features_in_", value=-1), "not a number of columns"),
-        (put("columns", "n_features_in_", value="2"), "not a number of columns"),
-        (put("columns", "feature_names_in_", value=["a", "b"]), "not one name for each of 2"),
-        (put("state", "coef_", value=3), "no valid Threshold: .*no attribute 'shape'"),
-        (put("state", "coef_", value=nested(40)), "nested more than 32 levels"),
-        (put("state", "coef_", value=nested(900)), "nested more than 32 levels|as saved"),
-        (put("state", "coef_", value={}), "an object with 0 keys"),
-        (put("state", "coef_", value={"eval": "1"}), "tag 'eval' is not known"),
-        (put("state", "coef_", value={"float": "1"}), "tag 'float'"),
-        (put("state", "coef_", value={"dict": [[[1], 2]]}), "a list cannot be a key"),
-        (put("state", "coef_", value={"dict": [[1, 2], [1, 3]]}), "a key comes twice"),
-        (put("state", "coef_", value={"dict": [[1]]}), "not a key with a value"),
-        (put("state", "coef_", value={"model": {"kind": "Threshold"}}), "state is missing"),
-        (put("state", "coef_", value={"record": {"name": "int", "fields": {}}}), "'int' is not kn"),
-        (put("state", "coef_", value="\ud800"), "lone surrogate"),
-        (put("state", "recall_", "record", "fields", "value", value="1"), "not of this type"),
-        (put("state", "recall_", "record", "fields", "level", value=7.0), "not a valid Estimate"),
-        (put("state", "recall_", "record", "fields", "dict", value=1), "no field"),
-        (put("state", "recall_", "record", "fields", value={}), "not a valid Estimate"),
-        (put(*ARRAY, "dtype", value="<f4"), r"described as <f4 \[2, 2\], stored as <f8"),
-        (put(*ARRAY, "dtype", value="|O"), "cannot be stored this way"),
-        (put(*ARRAY, "shape", value=[4]), "its axes are not an order"),
-        (put(*ARRAY, "shape", value=[1, 4]), r"described as <f8 \[4, 1\], stored as"),
-        (put(*ARRAY, "shape", value=[-2, -2]), "not a list of up to 32 counts"),
-        (put(*ARRAY, "shape", value=[2**70, 0]), "not a list of up to 32 counts"),
-        (put(*ARRAY, "axes", value=[0, 0]), "its axes are not an order"),
-        (put(*ARRAY, "axes", value=["0", 1]), "its axes are not an order"),
-        (put(*ARRAY, "tensor", value="parameters.costs"), "stored as|claimed twice"),
-        (put(*ARRAY, "tensor", value="absent"), "tensor 'absent' is missing"),
-        (put(*ARRAY, "more", value=1), "cannot be stored this way"),
-        (put(*ARRAY[:2], value={"array": {}}), "without dtype, shape or axes"),
-        (lambda note, tensors: tensors.update(x=np.zeros(1)), "1 tensors belong to nothing"),
-        (lambda note, tensors: tensors.pop("state.coef_"), "tensor 'state.coef_' is missing"),
-        (lambda note, tensors: note["state"].pop("coef_"), "1 tensors belong to nothing"),
+        (put("kind", value="os.system"), "unknown-model"),
+        (put("kind", value="Anything"), "unknown-parameter"),
+        (put("kind", value=7), "damaged-model"),
+        (put("format", value=2), "newer-format"),
+        (put("format", value=0), "damaged-model"),
+        (put("format", value=True), "damaged-model"),
+        (put("format", value="1"), "damaged-model"),
+        (put("created", value="<script>"), "damaged-model"),
+        (put("more", value=1), "damaged-model"),
+        (put("columns", "coef_", value=1), "damaged-model"),
+        (put("state", "classes_", value=1), "damaged-model"),
+        (put("certificate", value=[]), "damaged-model"),
+        (rename("parameters", "__class__"), "unknown-parameter"),
+        (rename("parameters", "self"), "unknown-parameter"),
+        (rename("parameters", "engine"), "unknown-parameter"),
+        (rename("state", "__class__"), "damaged-model"),
+        (rename("state", "__dict__"), "damaged-model"),
+        (rename("state", "_check_loaded"), "damaged-model"),
+        (rename("state", "fit"), "damaged-model"),
+        (rename("state", "a.b_"), "damaged-model"),
+        (rename("state", ""), "damaged-model"),
+        (put("columns", "n_features_in_", value=5), "damaged-model"),
+        (put("columns", value={"n_features_in_": 5}), "invalid-model"),
+        (put("columns", "n_features_in_", value=-1), "damaged-model"),
+        (put("columns", "n_features_in_", value="2"), "damaged-model"),
+        (put("columns", "feature_names_in_", value=["a", "b"]), "damaged-model"),
+        (put("state", "coef_", value=3), "invalid-model"),
+        (put("state", "coef_", value=nested(40)), "damaged-model"),
+        (put("state", "coef_", value=nested(900)), "damaged-model"),
+        (put("state", "coef_", value={}), "damaged-model"),
+        (put("state", "coef_", value={"eval": "1"}), "damaged-model"),
+        (put("state", "coef_", value={"float": "1"}), "damaged-model"),
+        (put("state", "coef_", value={"dict": [[[1], 2]]}), "damaged-model"),
+        (put("state", "coef_", value={"dict": [[1, 2], [1, 3]]}), "damaged-model"),
+        (put("state", "coef_", value={"dict": [[1]]}), "damaged-model"),
+        (put("state", "coef_", value={"model": {"kind": "Threshold"}}), "damaged-model"),
+        (put("state", "coef_", value={"record": {"name": "int", "fields": {}}}), "damaged-model"),
+        (put("state", "coef_", value="\ud800"), "cannot-store"),
+        (put("state", "recall_", "record", "fields", "value", value="1"), "damaged-model"),
+        (put("state", "recall_", "record", "fields", "level", value=7.0), "damaged-model"),
+        (put("state", "recall_", "record", "fields", "dict", value=1), "damaged-model"),
+        (put("state", "recall_", "record", "fields", value={}), "damaged-model"),
+        (put(*ARRAY, "dtype", value="<f4"), "damaged-model"),
+        (put(*ARRAY, "dtype", value="|O"), "damaged-model"),
+        (put(*ARRAY, "shape", value=[4]), "damaged-model"),
+        (put(*ARRAY, "shape", value=[1, 4]), "damaged-model"),
+        (put(*ARRAY, "shape", value=[-2, -2]), "damaged-model"),
+        (put(*ARRAY, "shape", value=[2**70, 0]), "damaged-model"),
+        (put(*ARRAY, "axes", value=[0, 0]), "damaged-model"),
+        (put(*ARRAY, "axes", value=["0", 1]), "damaged-model"),
+        (put(*ARRAY, "tensor", value="parameters.costs"), "damaged-model"),
+        (put(*ARRAY, "tensor", value="absent"), "damaged-model"),
+        (put(*ARRAY, "more", value=1), "damaged-model"),
+        (put(*ARRAY[:2], value={"array": {}}), "damaged-model"),
+        (lambda note, tensors: tensors.update(x=np.zeros(1)), "damaged-model"),
+        (lambda note, tensors: tensors.pop("state.coef_"), "damaged-model"),
+        (lambda note, tensors: note["state"].pop("coef_"), "damaged-model"),
     ],
 )
 def test_forged_descriptions(change: Callable[[Any, Any], Any], words: str, path: Path) -> None:
     save(small(), path)
     edit(path, change)
-    with pytest.raises(StoreError, match=words):
+    with refused(words, StoreError):
         load(path)
 
 
@@ -659,36 +654,36 @@ def listed(dtype: str, shape: list[int], values: list[Any]) -> Any:
 @pytest.mark.parametrize(
     ("node", "words"),
     [
-        (listed("<U999999999", [1], ["a"]), "over the limit"),
-        (listed("<U99999999999", [1], ["a"]), "is no array type"),
-        (listed("<U0", [1], [""]), "is no array type"),
-        (listed("<U-1", [1], ["a"]), "is no array type"),
-        (listed("<U٣", [1], ["a"]), "is no array type"),  # a digit, but not one of ours
-        (listed("f8", [1], [1.0]), "is no array type"),
-        (listed("<U1", [1], ["ab"]), "no text of up to 1"),
-        (listed("<U1", [1], [1]), "no text of up to 1"),
-        (listed("object", [3], ["a"]), "needs 3 values, not 1"),
-        (listed("object", [1], [[1]]), "plain scalars only"),
-        (listed("object", [0, 2**62, 2**62], []), "beyond what numpy allows"),
-        ({"scalar": {"dtype": "|i1", "value": 300}}, "300 does not fit"),
-        ({"scalar": {"dtype": "<f4", "value": 1e300}}, "not a scalar of type '<f4'"),
-        ({"scalar": {"dtype": "<f4", "value": 0.1}}, "not a scalar of type"),
-        ({"scalar": {"dtype": "<f8", "value": "1"}}, "not a scalar of type"),
-        ({"scalar": {"dtype": "|O", "value": 1}}, "not a scalar of type"),
-        ({"scalar": {"dtype": "<f8", "value": 1.0, "x": 1}}, "tag 'scalar'"),
+        (listed("<U999999999", [1], ["a"]), "damaged-model"),
+        (listed("<U99999999999", [1], ["a"]), "damaged-model"),
+        (listed("<U0", [1], [""]), "damaged-model"),
+        (listed("<U-1", [1], ["a"]), "damaged-model"),
+        (listed("<U٣", [1], ["a"]), "damaged-model"),  # a digit, but not one of ours
+        (listed("f8", [1], [1.0]), "damaged-model"),
+        (listed("<U1", [1], ["ab"]), "damaged-model"),
+        (listed("<U1", [1], [1]), "damaged-model"),
+        (listed("object", [3], ["a"]), "damaged-model"),
+        (listed("object", [1], [[1]]), "damaged-model"),
+        (listed("object", [0, 2**62, 2**62], []), "damaged-model"),
+        ({"scalar": {"dtype": "|i1", "value": 300}}, "damaged-model"),
+        ({"scalar": {"dtype": "<f4", "value": 1e300}}, "damaged-model"),
+        ({"scalar": {"dtype": "<f4", "value": 0.1}}, "damaged-model"),
+        ({"scalar": {"dtype": "<f8", "value": "1"}}, "damaged-model"),
+        ({"scalar": {"dtype": "|O", "value": 1}}, "damaged-model"),
+        ({"scalar": {"dtype": "<f8", "value": 1.0, "x": 1}}, "damaged-model"),
     ],
 )
 def test_forged_values(node: Any, words: str, path: Path) -> None:
     save(holding(1), path)
     edit(path, put("state", "value_", value=node))
-    with pytest.raises(StoreError, match=words):
+    with refused(words, StoreError):
         load(path)
 
 
 def test_truth_values_are_zero_or_one(path: Path) -> None:
     save(holding(np.array([True, False])), path)
     edit(path, lambda _, t: t.update({"state.value_": np.array([2, 0], np.uint8).view(bool)}))
-    with pytest.raises(StoreError, match="neither 0 nor 1"):
+    with refused("damaged-model", StoreError):
         load(path)
 
 
@@ -696,7 +691,7 @@ def test_tensor_types_outside_the_list(path: Path) -> None:
     save(holding(1), path)
     text = container._canonical(describe(path))
     path.write_bytes(safetensors.numpy.save({"x": np.zeros(2, np.float16)}, {"scarce": text}))
-    with pytest.raises(StoreError, match="tensor 'x' is of type F16"):
+    with refused("damaged-model", StoreError):
         load(path)
 
 
@@ -704,7 +699,7 @@ def test_checksum(path: Path) -> None:
     save(holding(np.zeros(4)), path)
     content = path.read_bytes()
     path.write_bytes(content[:-1] + b"\x01")
-    with pytest.raises(StoreError, match="damaged: the checksum differs"):
+    with refused("damaged-model", StoreError):
         load(path)
 
 
@@ -722,43 +717,43 @@ NEWER = {"format": 9, "versions": {"scarce": "7.0"}, "unheard": {"of": []}}
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (frame(b"{}", claim=2**63), "damaged, cut short"),
-        (frame(b"{}", claim=2**64 - 1), "damaged, cut short"),
-        (frame(b"{}", claim=2**24 + 1), "damaged, cut short"),
-        (frame(b"{}" + b" " * 2**24), "damaged, cut short"),
-        (frame(b"{}"), "but not one that scarce's save wrote"),
-        (frame(b"[]"), "damaged, cut short"),
-        (frame(b'{"__metadata__":{"scarce":1}}'), "damaged, cut short"),
-        (frame(outer("{}"), data=b"hidden"), "damaged, cut short"),
-        (frame(b"[" * 10**6), "damaged, cut short"),
-        (frame(b'{"__metadata__":{"scarce":"","scarce":""}}'), "a name comes twice"),
+        (frame(b"{}", claim=2**63), "damaged-model"),
+        (frame(b"{}", claim=2**64 - 1), "damaged-model"),
+        (frame(b"{}", claim=2**24 + 1), "damaged-model"),
+        (frame(b"{}" + b" " * 2**24), "damaged-model"),
+        (frame(b"{}"), "not-a-model-file"),
+        (frame(b"[]"), "damaged-model"),
+        (frame(b'{"__metadata__":{"scarce":1}}'), "damaged-model"),
+        (frame(outer("{}"), data=b"hidden"), "damaged-model"),
+        (frame(b"[" * 10**6), "damaged-model"),
+        (frame(b'{"__metadata__":{"scarce":"","scarce":""}}'), "damaged-model"),
         (
             frame(
                 b'{"a":{"dtype":"F64","shape":[4611686018427387904],"data_offsets":[0,8]}}',
                 bytes(8),
             ),
-            "damaged, cut short",
+            "damaged-model",
         ),
         (
             frame(b'{"a":{"dtype":"F64","shape":[4],"data_offsets":[0,8]}}', bytes(8)),
-            "damaged, cut short",
+            "damaged-model",
         ),
-        (frame(outer("")), "description is not as saved"),
-        (frame(outer("[]")), "description is not as saved"),
-        (frame(outer("null")), "description is not as saved"),
-        (frame(outer("{}")), "format None was never"),
-        (frame(outer('{"format":1,"format":1}')), "description is not as saved"),
-        (frame(outer('{"format":1,"x":NaN}')), "description is not as saved"),
-        (frame(outer('{"format":1,"x":1e999}')), "description is not as saved"),
-        (frame(outer('{"format":1,"x":' + "1" * 9999 + "}")), "description is not as saved"),
-        (frame(outer("[" * 10**6)), "description is not as saved"),
-        (frame(outer('{"a":' * 10**5)), "description is not as saved"),
-        (frame(outer(json.dumps(NEWER))), r"model format 9 of scarce 7\.0; this is scarce "),
+        (frame(outer("")), "damaged-model"),
+        (frame(outer("[]")), "damaged-model"),
+        (frame(outer("null")), "damaged-model"),
+        (frame(outer("{}")), "damaged-model"),
+        (frame(outer('{"format":1,"format":1}')), "damaged-model"),
+        (frame(outer('{"format":1,"x":NaN}')), "damaged-model"),
+        (frame(outer('{"format":1,"x":1e999}')), "damaged-model"),
+        (frame(outer('{"format":1,"x":' + "1" * 9999 + "}")), "damaged-model"),
+        (frame(outer("[" * 10**6)), "damaged-model"),
+        (frame(outer('{"a":' * 10**5)), "damaged-model"),
+        (frame(outer(json.dumps(NEWER))), "newer-format"),
     ],
 )
 def test_forged_containers(content: bytes, words: str, path: Path) -> None:
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=words):
+    with refused(words, StoreError):
         load(path)
 
 
@@ -768,7 +763,7 @@ def test_canonical_spelling_only(path: Path) -> None:
     note = describe(path)
     for text in (json.dumps(note), json.dumps(dict(reversed(note.items())), separators=(",", ":"))):
         path.write_bytes(frame(outer(text)))
-        with pytest.raises(StoreError, match="description is not as saved"):
+        with refused("damaged-model", StoreError):
             load(path)
 
 
@@ -795,7 +790,7 @@ def test_a_class_may_refuse_what_it_loads(
 
     save(small(), path)
     monkeypatch.setattr(Threshold, "_check_loaded", refuse)
-    with pytest.raises(StoreError, match=r"no valid Threshold: .*half_width_ is negative"):
+    with refused("invalid-model", StoreError):
         load(path)
 
 

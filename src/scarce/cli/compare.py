@@ -11,7 +11,6 @@ includes 0 is called noise, and then the simpler model will do. Folds and figure
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,7 +45,6 @@ LEANS = (
 COMPARED = ("logistic", "rare", "maxent", "bayes", "auto")
 SEVERAL = ("bayes", "maxent")  # take more than two classes
 WIDENED = ("logistic", "rare", "bayes")  # take categories as columns of 0 and 1
-LEVELS = re.compile("; if [^;]* all the same, pass max_levels=")
 FEATURE_FLAGS = ("--columns", "--drop", "--id", "--categories")
 CONSTANT = "constant"
 MIX = ": it may have learnt at another share of events; see scarce evaluate."
@@ -455,7 +453,7 @@ class OpenedRows:
         from scarce.cli.fit import identifiers
         from scarce.io.source import open_table
 
-        self.source = open_table(data, form)
+        self.source = open_table(data, form, whole=True)
         self.labels, self.form = labels, form
         for option, names in zip(FEATURE_FLAGS, reading, strict=True):
             for name in names:
@@ -476,13 +474,9 @@ class OpenedRows:
         from scarce.cli.fit import open_labelled
 
         if widened not in self.held:
-            try:
-                self.held[widened] = open_labelled(
-                    self.source, self.labels, self.form, indicators=widened, **self.reading
-                )[0]
-            except DataError as error:  # no flag of this verb raises the limit of levels
-                words, cut, _ = LEVELS.sub("\0", str(error)).partition("\0")
-                raise DataError(words + ("." if cut else "")) from None
+            self.held[widened] = open_labelled(
+                self.source, self.labels, self.form, indicators=widened, **self.reading
+            )[0]
         return self.held[widened]
 
     def together(self, judged: OutcomeTable) -> Any:

@@ -127,7 +127,8 @@ def fit(
             )
         refuse_existing(out, force)
         refuse_table_ending(out)
-    source = open_table(data, form)
+    with progress("Reading") as tick:
+        source = open_table(data, form, whole=True, progress=tick)
     source.column(label, "--label")
     if weight is not None:
         source.column(weight, "--weight")
@@ -210,7 +211,9 @@ def fit(
         )
     if chosen == "rare":
         refuse_missing(rows)
-    together = _together(source, table_in["data"], groups, naming, form)
+    # names found in all rows are all different: only those typed can join rows
+    together = _together(source, groups, list(ids) if source.parsed else naming, form)
+    source.release()
     fitted = _fit(chosen, rows, settings, seed, engine_of(threads), together)
     from scarce import save
 
@@ -247,33 +250,9 @@ def open_labelled(
         "missing": missing_values(form.missing),
         **{name: value for name, value in reading.items() if value is not None},
     }
-    plain = source.path is not None and _named_well(source) and not form.only_empty
-    data: Any = source.path if plain else None
-    if data is None:
-        with progress("Reading"):
-            data = source.read()
-    else:
-        arguments |= {
-            "delimiter": form.delimiter,
-            "encoding": form.encoding,
-            "decimal": form.decimal,
-            "header": form.header,
-        }
-    source.refuse_open_quote()
     with progress("Reading") as tick:
-        rows = open_rows(data, indicators=indicators, progress=tick, **arguments)
-    return rows, {"data": data, **arguments}
-
-
-def _named_well(source: Any) -> bool:
-    """Whether a file's name says what is inside, which is what `open_rows` goes by."""
-    from scarce.io.source import format_of
-
-    try:
-        kind, packing = format_of(source.path)
-    except UsageError:
-        return False
-    return source.kind == kind and (packing is None) == (not source.packed)
+        rows = open_rows(source, indicators=indicators, progress=tick, **arguments)
+    return rows, {"data": source, **arguments}
 
 
 def _reopen_with_indicators(rows: Any, opened: dict[str, Any]) -> Any:
@@ -307,14 +286,14 @@ def _count_rows(block: Any, n_classes: int) -> Any:
     return np.bincount(block.y[~np.isnan(block.y)].astype(np.intp), minlength=n_classes)
 
 
-def _together(source: Any, data: Any, groups: str | None, ids: list[str], form: Any) -> Any:
+def _together(source: Any, groups: str | None, ids: list[str], form: Any) -> Any:
     """The group of each row, by --groups and by equal ids; None where every row stands alone."""
     from scarce.cli.sampling_columns import columns_as_written, group_column, rows_together
 
     wanted = [*([groups] if groups else []), *ids]
     if not wanted:
         return None
-    table = data.select(wanted) if source.once else columns_as_written(source, wanted)
+    table = source.read(wanted) if source.once else columns_as_written(source, wanted)
     return rows_together(table, group_column(source, table, groups, form), ids)
 
 

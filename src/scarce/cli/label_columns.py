@@ -70,17 +70,15 @@ def read_labels(
     """
     import pyarrow as pa
 
-    from scarce import DataError, open_rows
+    from scarce import open_rows
+    from scarce.io.locate import Locator, located
 
     if values.type.id in (pa.string().id, pa.large_string().id):
         values = _blank_is_missing(values, form)
     table = pa.table({name: values, "\0none": pa.nulls(len(values), pa.float64())})
     meanings = label_meanings(labels, values.type)
-    try:
-        with _without_warnings():
-            rows = open_rows(table, label=name, columns=["\0none"], **meanings)
-    except DataError as error:
-        raise error.amended("{where}: ", where=where) from None
+    with located(Locator(where)), _without_warnings():
+        rows = open_rows(table, label=name, columns=["\0none"], **meanings)
     y = rows.labels()
     said = describe_labels(name, rows.classes, y, labels)
     if not quiet:
@@ -113,9 +111,9 @@ def _blank_is_missing(values: Any, form: TextForm) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    bare = pc.utf8_trim_whitespace(values)
-    lost = pc.is_in(bare, value_set=pa.array(form.nothing, bare.type))
-    bare = pc.if_else(lost, pa.scalar(None, bare.type), bare)
+    from scarce.io.values import without_blanks
+
+    bare = pc.utf8_trim_whitespace(without_blanks(values, form, trim=True))
     try:
         return bare.cast(pa.int64())
     except pa.ArrowInvalid:

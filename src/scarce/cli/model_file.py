@@ -7,6 +7,7 @@ code books are read as they were in training.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -68,27 +69,30 @@ class LoadedModel:
         name = type(self.model).__name__
         return name if inner is None else f"{name}({type(inner).__name__})"
 
-    def prob(self, table: Any, start: int = 0, *, where: str = "", engine: Any = None) -> Any:
-        """Return the probability of each class for the rows of an Arrow table: (n, K)."""
+    def prob(self, table: Any, start: int = 0, *, find: Any = None, engine: Any = None) -> Any:
+        """Return the probability of each class for the rows of an Arrow table: (n, K).
+
+        `find` is the locator of the table that the rows are from, the first of them row `start`.
+        """
         import numpy as np
 
         from scarce.engine.memory import ArrayRows
+        from scarce.io.locate import located
 
         if table.num_rows == 0:
             return np.empty((0, len(self.classes)))
         try:
-            X, _, _ = self.schema.code(table, start)
-            self._refuse_holes(X, start)
-            if self.watch is not None:
-                self.watch.add(X)
-            rows = ArrayRows(X, schema=self.schema, engine=engine, check=False)
-            return self.model.predict_proba(rows)
-        except DataError as error:
-            raise (error.amended("{where}: ", where=where) if where else error) from None
+            with nullcontext() if find is None else located(find):
+                X, _, _ = self.schema.code(table, start)
+                self._refuse_missing(X, start)
+                if self.watch is not None:
+                    self.watch.add(X)
+                rows = ArrayRows(X, schema=self.schema, engine=engine, check=False)
+                return self.model.predict_proba(rows)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise _no_valid_model(self.path, self.model, error) from error
 
-    def _refuse_holes(self, X: Any, start: int) -> None:
+    def _refuse_missing(self, X: Any, start: int) -> None:
         """Say which values are missing when the model needs them all."""
         import numpy as np
         from sklearn.utils import get_tags
@@ -97,16 +101,16 @@ class LoadedModel:
             return
         row, place = (int(one) for one in np.argwhere(np.isnan(X))[0])
         column = self.schema.columns[place]
-        raise DataError(
-            "Column {column!r}: a value is missing at row {row:,}, and {model} needs them all.",
+        from scarce.io.locate import cell_error
+
+        raise cell_error(
+            "{place}: the value is missing, and {model} needs them all.",
             code="missing-values",
             column=column.source or column.name,
             row=start + row,
             model=self.kind,
-            remedy=(
-                "Fill it in, or fit a model that accepts missing values: scarce fit --model "
-                "maxent (or bayes)."
-            ),
+            remedy="Fill it in, or fit a model that takes missing values: scarce fit --model "
+            "maxent (or bayes).",
         )
 
     def stream(
@@ -138,7 +142,7 @@ class LoadedModel:
                 place = read.column_names.index(name)
                 read = read.set_column(place, name, [source.numbers(part, name, start)])
             try:
-                prob = model.prob(read, start, where=source.where)
+                prob = model.prob(read, start, find=source.find)
             except DataError as error:
                 raise self._with_way_out(error) from None
             yield part.select(list(keep)), prob
@@ -164,20 +168,20 @@ class LoadedModel:
 
     def _with_way_out(self, error: DataError) -> DataError:
         """An unknown level can be read as missing only by a model, and a verb, that knows how."""
-        told, advice, _ = str(error).partition(" Read unknown levels")
-        if not advice:
+        if error.code != "unknown-level":
             return error
+        remedy: str | tuple[str, ...] = error.problem.remedy
         if not self.model.__sklearn_tags__().input_tags.allow_nan:
-            return DataError(
-                f"{told} {self.kind} needs a level that it knows: put one in its place, or fit "
-                "again with rows of it. Models from --model maxent or bayes can take it as missing."
+            remedy = (
+                "{model} needs a level that it knows: put one in its place, or fit again with rows "
+                "of it. Models from --model maxent or bayes can take it as missing."
             )
-        if verb_options() and "unknown" not in verb_options():
-            return DataError(
-                f"{told} Take such levels as missing with scarce predict --unknown missing, and "
-                "judge the column prob that it writes."
+        elif verb_options() and "unknown" not in verb_options():
+            remedy = (
+                "Take such levels as missing with scarce predict --unknown missing, and judge the "
+                "column prob that it writes."
             )
-        return error
+        return error.amended(remedy=remedy, model=self.kind)
 
     def _need(self, source: Any, name: str) -> None:
         try:

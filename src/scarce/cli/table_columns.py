@@ -329,12 +329,9 @@ class _Typing:
 
     def _blanks_out(self, values: Any) -> Any:
         """Text that spells numbers or the like, with null where it spells nothing."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
+        from scarce.io.values import without_blanks
 
-        words = pa.array(self._form.nothing, pa.string())
-        lost = pc.is_in(pc.utf8_trim_whitespace(values), value_set=words)
-        return pc.if_else(lost, pa.scalar(None, pa.string()), values)
+        return without_blanks(values, self._form, trim=True)
 
 
 def _empty_out(values: Any) -> Any:

@@ -37,7 +37,7 @@ import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS before the libraries 
 from threadpoolctl import ThreadpoolController
 
 from scarce.engine.machine import usable_cores
-from scarce.errors import ScarceError, UsageError, WorkerError, suggest
+from scarce.errors import Argument, ScarceError, UsageError, WorkerError, suggest
 
 Engine = None | str | Executor | Any
 Progress = Callable[[int, int], None]
@@ -45,7 +45,11 @@ Progress = Callable[[int, int], None]
 NAMED = ("threads", "processes")
 GUARD = (
     "Other processes import the script again: put what it does under if __name__ == '__main__':, "
-    "or use engine='threads'."
+    "or use {threads}."
+)
+KNOWN = (
+    "Give None, 'threads', 'processes', 'threads:4', a concurrent.futures.Executor or a Dask "
+    "client."
 )
 UNDER_WAY = 4  # tasks handed out ahead, per worker: keeps workers busy, bounds results in memory
 
@@ -194,13 +198,20 @@ def executor_for(engine: Engine) -> Executor | None:
         name, _, count = engine.partition(":")
         if name not in NAMED or (count and not (count.isdigit() and int(count) > 0)):
             raise UsageError(
-                f"engine={engine!r} is not known.{suggest(name, NAMED)} Give None, 'threads', "
-                "'processes', 'threads:4', a concurrent.futures.Executor or a Dask client."
+                "{engine} is not known.{hint}",
+                code="unknown-engine",
+                engine=Argument("engine", engine),
+                hint=suggest(name, NAMED),
+                remedy=KNOWN,
             )
         if name == "processes" and getattr(current_process(), "_inheriting", False):
             raise UsageError(
-                "engine='processes' was asked for while a worker imports the script that is run: "
-                f"the script does its work at import. {GUARD}"
+                "{engine} was asked for while a worker imports the script that is run: the script "
+                "does its work at import.",
+                code="unguarded-script",
+                engine=Argument("engine", "processes"),
+                threads=Argument("engine", "threads"),
+                remedy=GUARD,
             )
         return _pool(name, int(count) if count else usable_cores())
     if hasattr(engine, "get_executor"):  # a Dask client
@@ -210,8 +221,11 @@ def executor_for(engine: Engine) -> Executor | None:
         given: Executor = engine
         return given
     raise UsageError(
-        f"engine={engine!r} ({type(engine).__name__}) cannot run tasks: it has no submit(). Give "
-        "None, 'threads', 'processes', a concurrent.futures.Executor or a Dask client."
+        "{engine} ({kind}) cannot run tasks: it has no submit().",
+        code="unknown-engine",
+        engine=Argument("engine", engine),
+        kind=type(engine).__name__,
+        remedy=KNOWN,
     )
 
 
@@ -359,12 +373,22 @@ def _in_words(error: BaseException, name: str) -> WorkerError:
     said = f"{type(error).__name__} {text}".lower()
     if "pickl" in said or "can't get local object" in said:  # the latter is Python 3.13's
         return WorkerError(
-            f"The work of {name} cannot be sent to another process ({text}). Use engine='threads', "
-            "or define the function at the top of a module instead of inside another function."
+            "The work of {task} cannot be sent to another process ({reason}).",
+            code="cannot-pickle",
+            task=name,
+            reason=text,
+            threads=Argument("engine", "threads"),
+            remedy="Use {threads}, or define the function at the top of a module instead of inside "
+            "another function.",
         )
     return WorkerError(
-        f"Stopped at {name}: {type(error).__name__}: {text or 'no message'}. No partial result was "
-        "kept; with engine=None the traceback leads to the line."
+        "Stopped at {task}: {kind}: {reason}. No partial result was kept.",
+        code="task-failed",
+        task=name,
+        kind=type(error).__name__,
+        reason=text or "no message",
+        here=Argument("engine", None),
+        remedy="With {here} the traceback leads to the line.",
     )
 
 
@@ -372,15 +396,24 @@ def _died(name: str, executor: Executor | None = None) -> WorkerError:
     codes = _exit_codes(executor)
     if 1 in codes and executor not in _proven:
         return WorkerError(
-            f"The workers stopped with exit code 1 before {name} was done, and before any of them "
-            f"finished a task: they print their own message. {GUARD}"
+            "The workers stopped with exit code 1 before {task} was done, and before any of them "
+            "finished a task: they print their own message.",
+            code="unguarded-script",
+            task=name,
+            threads=Argument("engine", "threads"),
+            remedy=GUARD,
         )
     why = "most often: out of memory"
     if codes and -9 not in codes:
         why = f"exit code {min(codes)}; it may have printed a message"
     return WorkerError(
-        f"A worker died before {name} was done ({why}). No partial result was kept. Use fewer "
-        "workers, such as engine='processes:1', or engine='threads'."
+        "A worker died before {task} was done ({why}). No partial result was kept.",
+        code="worker-died",
+        task=name,
+        why=why,
+        fewer=Argument("engine", "processes:1"),
+        threads=Argument("engine", "threads"),
+        remedy="Use fewer workers, such as {fewer}, or {threads}.",
     )
 
 

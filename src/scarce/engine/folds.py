@@ -26,10 +26,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scarce.checks import is_missing
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
-from scarce.errors import DataError
+from scarce.errors import Argument, DataError
 
 Ids = NDArray[np.intp]
 Words = NDArray[np.uint64]
@@ -225,14 +226,19 @@ def given_groups(groups: Any, n_rows: int) -> Ids | None:
     values = np.asarray(groups)
     if values.shape != (n_rows,):
         raise DataError(
-            f"groups has shape {values.shape} for {n_rows:,} rows: give one group per row."
+            "{groups} has shape {shape} for {rows:,} rows.",
+            code="length-mismatch",
+            groups=Argument("groups"),
+            shape=values.shape,
+            rows=n_rows,
+            remedy="Give one group per row.",
         )
     if values.dtype.kind == "f":
         missing = np.isnan(values)
     elif values.dtype.kind in "mM":
         missing = np.isnat(values)
     elif values.dtype == object:
-        missing = np.array([v is None or type(v).__name__ == "NAType" or v != v for v in values])
+        missing = np.array([is_missing(v) for v in values], dtype=bool)
         values = np.array([f"{type(v).__name__} {v}" for v in values])
     else:
         missing = np.zeros(n_rows, dtype=bool)

@@ -11,7 +11,6 @@ import hashlib
 import io
 import shutil
 import tempfile
-import warnings
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +24,7 @@ from scarce.engine.block import Array, Block, block_rows
 from scarce.engine.executors import Engine
 from scarce.engine.machine import CACHE_ENDING, Walks
 from scarce.engine.rows import Rows, Ticket
-from scarce.errors import DataError, DataWarning, UsageError
+from scarce.errors import Argument, DataError, UsageError, listed, warn_user
 from scarce.io.cache import CachedRows, write_cache
 from scarce.io.schema import (
     Column,
@@ -100,7 +99,13 @@ class ArrayRows(Rows):
         if schema is None:
             columns = [f"x{j}" for j in range(k)] if names is None else list(names)
             if len(columns) != k:
-                raise UsageError(f"{len(columns)} names were given for {k} columns.")
+                raise UsageError(
+                    "{names} has {count} names for {columns} columns.",
+                    code="length-mismatch",
+                    names=Argument("names"),
+                    count=len(columns),
+                    columns=k,
+                )
             schema = Schema(tuple(Column(name) for name in columns), classes=tuple(classes))
         self.schema = schema
         self._y = _vector(y, n, "y")
@@ -315,20 +320,25 @@ def warn_if_never_seen(never: Any, schema: Schema, n_rows: int) -> None:
     ]
     empty = list(dict.fromkeys(empty))
     if empty:
-        what = "Column" if len(empty) == 1 else "Columns"
-        warnings.warn(
-            f"{what} {', '.join(map(repr, empty[:8]))}: all {n_rows:,} values are missing. Kept as "
-            f"never seen; leave out with drop={empty[:8]}.",
-            DataWarning,
-            stacklevel=3,
+        warn_user(
+            "{what} {names}: all {rows:,} values are missing. Kept as never seen.",
+            code="all-missing",
+            what="Column" if len(empty) == 1 else "Columns",
+            names=listed([repr(name) for name in empty], most=8),
+            rows=n_rows,
+            columns=tuple(empty),
+            drop=Argument("drop", empty[:8]),
+            remedy="Leave out with {drop}.",
         )
 
 
 def _matrix(X: ArrayLike) -> NDArray[Any]:
     if hasattr(X, "toarray"):
         raise DataError(
-            f"X is a sparse {type(X).__name__}; features here are dense, since a missing value is "
-            "not a zero. Pass X.toarray()."
+            "X is a sparse {kind}; features are dense here, since a missing value is not a zero.",
+            code="sparse-input",
+            kind=type(X).__name__,
+            remedy="Pass X.toarray().",
         )
     matrix = np.asarray(unmasked(X))
     if matrix.dtype.kind in "OUS":
@@ -336,22 +346,36 @@ def _matrix(X: ArrayLike) -> NDArray[Any]:
             matrix = matrix.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise DataError(
-                f"X holds values that are not numbers ({error}). Pass a pandas, polars or Arrow "
-                "table: its text columns become categories."
+                "X holds values that are not numbers ({reason}).",
+                code="not-a-number",
+                reason=str(error),
+                remedy="Pass a pandas, polars or Arrow table: its text columns become categories.",
             ) from error
     if matrix.dtype.kind not in "fiub":
         raise DataError(
-            f"X is of type {matrix.dtype}: features are real numbers. Convert it first."
+            "X is of type {kind}: features are real numbers.",
+            code="column-type",
+            kind=str(matrix.dtype),
+            remedy="Convert it first.",
         )
     if matrix.ndim != 2:
         hint = (
             "X.reshape(-1, 1) for one feature" if matrix.ndim == 1 else "a table of two dimensions"
         )
-        raise DataError(f"X has {matrix.ndim} dimension(s), shape {matrix.shape}. Pass {hint}.")
+        raise DataError(
+            "X must have two dimensions, got {dimensions} (shape {shape}).",
+            code="shape-mismatch",
+            dimensions=matrix.ndim,
+            shape=matrix.shape,
+            remedy=f"Pass {hint}.",
+        )
     if 0 in matrix.shape:
         raise DataError(
-            f"X has {matrix.shape[0]} rows and {matrix.shape[1]} columns: there is nothing to "
-            "learn from. Check the filter or the file that it came from."
+            "X has {rows} rows and {columns} columns.",
+            code="no-rows",
+            rows=matrix.shape[0],
+            columns=matrix.shape[1],
+            remedy="Check the filter or the file that it came from.",
         )
     return matrix
 
@@ -371,7 +395,11 @@ def _vector(values: ArrayLike | None, n_rows: int, name: str) -> Array | None:
     vector = np.ascontiguousarray(unmasked(values), dtype=np.float64)
     if vector.shape != (n_rows,):
         raise DataError(
-            f"{name} has shape {vector.shape}, but X has {n_rows:,} rows: one value per row is "
-            "needed."
+            "{argument} has shape {shape}, but X has {rows:,} rows.",
+            code="length-mismatch",
+            argument=Argument(name),
+            shape=vector.shape,
+            rows=n_rows,
+            remedy="Give one value per row.",
         )
     return vector

@@ -153,7 +153,7 @@ class Rows(ABC):
             except Exception as error:
                 fail(error, self._block_in_words(0))
         if self.n_blocks == 0:
-            raise UsageError("A fold needs at least one row, and there is none.")
+            raise UsageError("A fold needs at least one row.", code="no-rows")
         merging: Merge = getattr(kernel, "merge", add) if merge is None else merge
         results = self.each(kernel, params, engine=engine)
         total = next(results)
@@ -176,14 +176,18 @@ class Rows(ABC):
             first, last = self.starts[index], self.starts[index + 1]
             if len(result) != last - first:
                 raise UsageError(
-                    f"A map needs one result per row: the kernel returned {len(result)} for the "
-                    f"{last - first} rows of block {index}."
+                    "A map needs one result per row: the kernel returned {count} for the {rows} "
+                    "rows of block {block}.",
+                    code="length-mismatch",
+                    count=len(result),
+                    rows=last - first,
+                    block=index,
                 )
             if out is None:
                 out = np.empty((len(self), *result.shape[1:]), dtype=result.dtype)
             out[first:last] = result
         if out is None:
-            raise UsageError("A map needs at least one row, and there is none.")
+            raise UsageError("A map needs at least one row.", code="no-rows")
         return out
 
     def each(self, kernel: Kernel, params: Any = None, *, engine: Engine = None) -> Iterator[Any]:

@@ -25,7 +25,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from scarce.errors import StoreError, UsageError
+from scarce.errors import Argument, StoreError, UsageError
 
 DAY = 86_400.0  # seconds after which a temporary counts as abandoned whoever wrote it
 LONGEST_NAME = (
@@ -142,21 +142,29 @@ def _mode_to_keep(target: Path) -> int | None:
     except FileNotFoundError:
         if not target.parent.is_dir():
             raise StoreError(
-                f"Cannot write {str(target)!r}: the folder {str(target.parent)!r} does not exist. "
-                f"Create it (mkdir -p {str(target.parent)!r}), or give another path."
+                "Cannot write {file!r}: the folder {folder!r} does not exist.",
+                code="no-folder",
+                file=str(target),
+                folder=str(target.parent),
+                remedy="Create it (mkdir -p {folder!r}), or give another path.",
             ) from None
         return None
     except OSError as error:
         raise _refusal(target, error) from error
     if stat.S_ISDIR(seen.st_mode):
         raise StoreError(
-            f"Cannot write {str(target)!r}: it is a folder. "
-            f"Give a file name inside it, such as {str(target / 'model.scarce')!r}."
+            "Cannot write {file!r}: it is a folder.",
+            code="is-folder",
+            file=str(target),
+            inside=str(target / "model.scarce"),
+            remedy="Give a file name inside it, such as {inside!r}.",
         )
     if not stat.S_ISREG(seen.st_mode):
         raise StoreError(
-            f"Cannot write {str(target)!r}: it is a device, pipe or socket, which cannot be "
-            "replaced in one step. Give the path of an ordinary file."
+            "Cannot write {file!r}: it is a device, pipe or socket, not a file.",
+            code="not-a-file",
+            file=str(target),
+            remedy="Give the path of an ordinary file.",
         )
     return stat.S_IMODE(seen.st_mode)
 
@@ -206,8 +214,11 @@ def _linked(temporary: Path, target: Path) -> bool:
 
 def _there_already(target: Path) -> UsageError:
     return UsageError(
-        f"{str(target)!r} exists already and is kept. Give another name, or force=True to replace "
-        "it."
+        "{file!r} exists already and is kept.",
+        code="file-exists",
+        file=str(target),
+        force=Argument("force", True),
+        remedy="Give another name, or replace it with {force}.",
     )
 
 
@@ -225,8 +236,12 @@ def _sync_folder(target: Path) -> None:
         if error.errno in (*NO_FOLDER_SYNC, *FORBIDDEN):
             return
         raise StoreError(
-            f"{str(target)!r} is written, but the disk did not confirm its folder"
-            f" ({error.strerror or error}): it may be gone after a power cut. Write it once more."
+            "{file!r} is written, but the disk did not confirm its folder ({reason}): it may be "
+            "gone after a power cut.",
+            code="not-confirmed",
+            file=str(target),
+            reason=error.strerror or str(error),
+            remedy="Write it once more.",
         ) from error
 
 
@@ -284,4 +299,10 @@ def _refusal(target: Path, error: OSError) -> StoreError:
         why, then = f"the name has {len(target.name)} characters ({reason})", "Give a shorter one."
     else:
         why, then = f"the system answered {reason!r}", "Check the disk, or give another path."
-    return StoreError(f"Cannot write {str(target)!r}: {why}. The old file, if any, is kept. {then}")
+    return StoreError(
+        "Cannot write {file!r}: {why}. The old file, if any, is kept.",
+        code="cannot-write",
+        file=str(target),
+        why=why,
+        remedy=then,
+    )

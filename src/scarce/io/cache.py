@@ -116,8 +116,11 @@ class DamagedCache(DataError):
 def warn_made_anew(path: Path) -> None:
     """Warn that a damaged cache was replaced."""
     warn_user(
-        f"The cache {path} was damaged and has been made anew from the data. If that happens "
-        "again, check the disk, or set SCARCE_CACHE to a folder on another one."
+        "The cache {cache} was damaged and has been made anew from the data.",
+        code="cache-remade",
+        cache=str(path),
+        remedy="If that happens again, check the disk, or set SCARCE_CACHE to a folder on another "
+        "one.",
     )
 
 
@@ -184,7 +187,13 @@ class _Mapped:
 
 
 def _damaged(path: str, why: str) -> DamagedCache:
-    return DamagedCache(f"The cache {path} is damaged ({why}). Delete it; it is made anew.")
+    return DamagedCache(
+        "The cache {cache} is damaged ({why}).",
+        code="damaged-cache",
+        cache=path,
+        why=why,
+        remedy="Delete it; it is made anew.",
+    )
 
 
 @lru_cache(maxsize=4)  # a mapped file keeps its space even when it is deleted

@@ -91,9 +91,10 @@ class Encoder:
     def encode(self, value: Any, place: str, depth: int = 0) -> Node:
         """Return the node of a value; `place` names it in errors and names its tensor."""
         if depth > DEEPEST:
-            raise StoreError(
-                f"{place} is nested more than {DEEPEST} levels deep, or contains itself. "
-                "Keep a flatter value there."
+            raise _unfit(
+                place,
+                f"is nested more than {DEEPEST} levels deep, or contains itself",
+                "Keep a flatter value there.",
             )
         kind = type(value)
         if value is None or kind is bool:
@@ -166,9 +167,11 @@ class Encoder:
             node |= {"dtype": value.dtype.str, "tensor": place}
         elif value.dtype.kind == "U" and value.dtype.itemsize > 0:
             if value.nbytes > LARGEST_TEXT_ARRAY:
-                raise StoreError(
-                    f"{place} is an array of fixed-width text of {value.nbytes} bytes, over the "
-                    f"limit of {LARGEST_TEXT_ARRAY}. Turn it into an object array of str."
+                raise _unfit(
+                    place,
+                    f"is an array of fixed-width text of {value.nbytes} bytes, over the limit of "
+                    f"{LARGEST_TEXT_ARRAY}",
+                    "Turn it into an object array of str.",
                 )
             values = [_check_text(text, place) for text in _listed(plain, place)]
             node |= {"dtype": value.dtype.str, "values": values}
@@ -200,9 +203,10 @@ class Encoder:
         for field in dataclasses.fields(value):
             fields[field.name] = content = getattr(value, field.name)
             if not _fits(content, str(field.type)):
-                raise StoreError(
-                    f"{place}.{field.name} is a {type(content).__qualname__}, where {name} needs "
-                    f"{field.type}. Give it that type in the fit."
+                raise _unfit(
+                    f"{place}.{field.name}",
+                    f"is a {type(content).__qualname__}, where {name} needs {field.type}",
+                    "Give it that type in the fit.",
                 )
         return {"record": {"name": name, "fields": self._named(fields, place, depth)}}
 
@@ -445,10 +449,8 @@ def _fits(value: Any, declared: str) -> bool:
 
 def _check_int(value: int, place: str) -> int:
     if value.bit_length() > LARGEST_INT:
-        raise StoreError(
-            f"{place} is a whole number of {value.bit_length()} bits, over the limit of "
-            f"{LARGEST_INT}. Keep it as text."
-        )
+        what = f"is an integer of {value.bit_length()} bits, over the limit of {LARGEST_INT}"
+        raise _unfit(place, what, "Keep it as text.")
     return value
 
 
@@ -456,20 +458,30 @@ def _check_text(value: str, place: str) -> str:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise StoreError(
-            f"{place} holds text that is not Unicode ({value!a:.40}, a lone surrogate at position "
-            f"{error.start}). Rename it before the fit."
-        ) from error
+        what = f"holds text that is not Unicode ({value!a:.40}, a lone surrogate at {error.start})"
+        raise _unfit(place, what, "Rename it before the fit.") from error
     return value
 
 
 def _unknown(place: str, what: str) -> StoreError:
-    return StoreError(
-        f"{place} is {what}, which a model file cannot hold. It holds None, bool, int, float, str, "
-        "numpy arrays of numbers or text, lists, tuples, dicts, Estimate, FitReport and scarce's "
-        "own estimators: use one of these, such as an int for random_state, a name for a function."
+    return _unfit(
+        place,
+        f"is {what}, which a model file cannot hold",
+        "Use None, bool, int, float, str, numpy arrays of numbers or text, lists, tuples, dicts, "
+        "Estimate, FitReport or scarce's own estimators, such as an int for random_state.",
     )
 
 
+def _unfit(place: str, what: str, remedy: str) -> StoreError:
+    """Return the error for a value that a model file cannot hold."""
+    return StoreError("{place} {what}.", code="cannot-store", place=place, what=what, remedy=remedy)
+
+
 def _damaged(place: str, what: str) -> StoreError:
-    return StoreError(f"damaged or not written by scarce: at {place[:200]}, {what}. Save it again.")
+    return StoreError(
+        "damaged or not written by scarce: at {place}, {what}.",
+        code="damaged-model",
+        place=place[:200],
+        what=what,
+        remedy="Save it again.",
+    )

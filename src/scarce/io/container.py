@@ -46,6 +46,8 @@ KEYS = {"format", "kind", "parameters", "state", "versions", "created", "digest"
 LARGEST_FILE = 2**32
 LARGEST_HEADER = 2**24  # bytes of names and JSON; arrays of numbers are not in it
 AGAIN = "Copy or download it again, or save the model again."
+GIVE = "Give a file that scarce's save wrote."
+FOLDER = ("this is a folder", "Give the model file inside it.")
 
 
 def pack(
@@ -72,8 +74,12 @@ def pack(
     ]:
         if size > limit:
             raise StoreError(
-                f"{what} take {size} bytes; a model file has room for {limit}. Nothing was written."
-                " Keep large lists as numpy arrays of numbers, or fit with fewer features."
+                "{what} take {size} bytes; a model file has room for {limit}. Nothing was written.",
+                code="model-too-large",
+                what=what,
+                size=size,
+                limit=limit,
+                remedy="Keep large lists as numpy arrays of numbers, or fit with fewer features.",
             )
     return content
 
@@ -89,17 +95,17 @@ def unpack(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Arra
     content = _bytes_of(Path(path))
     header = int.from_bytes(content[:8], "little")
     if len(content) < 8 or header > min(LARGEST_HEADER, len(content) - 8):
-        raise StoreError(_what_is_it(content))
+        raise _what_is_it(content)
     try:
         stored: Any = safetensors.deserialize(content)  # type: ignore[no-untyped-call]
         text = _metadata(content[8 : 8 + header])
         tensors = {name: _tensor(name, view) for name, view in stored}
     except safetensors.SafetensorError as error:
-        raise StoreError(f"{_what_is_it(content)} ({error})") from error
+        raise _what_is_it(content) from error
     description = _parse(text)
     described = {key: description[key] for key in description if key not in ("digest", "created")}
     if description["digest"] != _digest(described, tensors):
-        raise StoreError(f"damaged: the checksum differs from the one noted at saving. {AGAIN}")
+        raise _damaged("the checksum differs from the one noted at saving")
     return description, tensors
 
 
@@ -109,32 +115,31 @@ def _bytes_of(path: Path) -> bytes:
         with open(path, "rb", opener=_open_without_waiting) as file:
             seen = os.fstat(file.fileno())
             if not stat.S_ISREG(seen.st_mode):
-                raise StoreError("not an ordinary file but a device or pipe. Give a model file.")
+                raise _unreadable("not-a-file", "it is a device or pipe", GIVE)
             if seen.st_size > LARGEST_FILE:
-                raise StoreError(
-                    f"{seen.st_size} bytes, over the {LARGEST_FILE} that a model file may take. "
-                    "Give a file that scarce's save wrote."
-                )
+                what = f"it has {seen.st_size} bytes, over the {LARGEST_FILE} of a model file"
+                raise _unreadable("model-too-large", what, GIVE)
             content = file.read(seen.st_size + 1)
     except StoreError:  # is a ValueError too
         raise
     except FileNotFoundError:
-        raise StoreError(
-            "there is no such file. Check the path, or save the model first."
+        raise _unreadable(
+            "no-file", "there is no such file", "Check the path, or save the model first."
         ) from None
     except IsADirectoryError:
-        raise StoreError("this is a folder. Give the model file inside it.") from None
+        raise _unreadable("is-folder", *FOLDER) from None
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         if path.is_dir():
-            raise StoreError("this is a folder. Give the model file inside it.") from None
+            raise _unreadable("is-folder", *FOLDER) from None
         if getattr(error, "errno", None) == errno.ELOOP:
-            raise StoreError(
-                "this is a symbolic link that leads back to itself. Give the file itself."
-            ) from None
+            what = "this is a symbolic link that leads back to itself"
+            raise _unreadable("broken-link", what, "Give the file itself.") from None
         reason = getattr(error, "strerror", None) or error
-        raise StoreError(f"it cannot be read ({reason}). Check its permissions.") from error
+        what = f"it cannot be read ({reason})"
+        raise _unreadable("unreadable-file", what, "Check its permissions.") from error
     if len(content) != seen.st_size:
-        raise StoreError("it changed while it was read. Load it again when its writer is done.")
+        what = "it changed while it was read"
+        raise _unreadable("file-changed", what, "Load it again when its writer is done.")
     return content
 
 
@@ -142,24 +147,32 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe would wait for its writer
 
 
-def _what_is_it(content: bytes) -> str:
-    """Say what a file that is no safetensors container looks like, and what to do."""
-    then = "Give a file that scarce's save wrote."
-    if not content:
-        return f"the file is empty. {AGAIN}"
-    if content[:1] == b"\x80" and content[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
-        return (
-            "this is a pickle (or joblib) file, which can run code when it is read; scarce never "
-            "reads one. Load it where it was made and save it with scarce's save."
-        )
-    if content[:4] == b"PK\x03\x04":
-        return f"this is a zip archive (such as .npz), not a model file. {then}"
-    if content[:2] == b"\x1f\x8b":
-        return "this is a gzip file. Unpack it first (gunzip), then load what was in it."
+def _what_is_it(content: bytes) -> StoreError:
+    """Say what a file that is not a safetensors container looks like, and what to do."""
     start = content[:1024].decode("utf-8", "replace").rstrip("\ufffd")  # the cut may split a letter
-    if all(c.isspace() or (c.isprintable() and c != "\ufffd") for c in start) and start:
-        return f"this is a text file ({start[:20]!r} ...), not a model file. {then}"
-    return f"damaged, cut short, or not a model file. {AGAIN}"
+    if not content:
+        return _unreadable("empty-file", "the file is empty", AGAIN)
+    if content[:1] == b"\x80" and content[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        what = "this is a pickle (or joblib) file, which can run code when it is read"
+        then = "Load it where it was made and save it with scarce's save."
+    elif content[:4] == b"PK\x03\x04":
+        what, then = "this is a zip archive (such as .npz), not a model file", GIVE
+    elif content[:2] == b"\x1f\x8b":
+        what, then = "this is a gzip file", "Unpack it first (gunzip), then load what was in it."
+    elif all(c.isspace() or (c.isprintable() and c != "\ufffd") for c in start) and start:
+        what, then = f"this is a text file ({start[:20]!r} ...), not a model file", GIVE
+    else:
+        return _damaged("cut short, or not a model file")
+    return _unreadable("not-a-model-file", what, then)
+
+
+def _unreadable(code: str, what: str, remedy: str) -> StoreError:
+    """Return the error for a file that is not read as a model; its name is put before it later."""
+    return StoreError("{what}.", code=code, what=what, remedy=remedy)
+
+
+def _damaged(what: str) -> StoreError:
+    return StoreError("damaged: {what}.", code="damaged-model", what=what, remedy=AGAIN)
 
 
 def _metadata(header: bytes) -> str:
@@ -167,14 +180,12 @@ def _metadata(header: bytes) -> str:
     try:
         outer = json.loads(header, object_pairs_hook=_without_twins)
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"damaged: its header is not as saved ({error}). {AGAIN}") from error
+        raise _damaged(f"its header is not as saved ({error})") from error
     match outer:
         case {"__metadata__": {"scarce": str(text), **others}} if not others:
             return text
-    raise StoreError(
-        "this is a safetensors file, but not one that scarce's save wrote: its metadata is not a "
-        "'scarce' description alone. Load it with the library that made it."
-    )
+    what = "this is a safetensors file, but not one that scarce's save wrote"
+    raise _unreadable("not-a-model-file", what, "Load it with the library that made it.")
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -187,19 +198,19 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _tensor(name: str, view: dict[str, Any]) -> Array:
     dtype = NUMPY_TYPES.get(view["dtype"])
     if dtype is None:
-        raise StoreError(
-            f"tensor {name[:80]!r} is of type {view['dtype']}; a model file holds "
-            f"{', '.join(NUMPY_TYPES)}. {AGAIN}"
+        known = ", ".join(NUMPY_TYPES)
+        raise _damaged(
+            f"tensor {name[:80]!r} is of type {view['dtype']}; a model file holds {known}"
         )
     try:
         return np.frombuffer(view["data"], dtype=dtype).reshape(view["shape"])
     except (ValueError, OverflowError) as error:
-        raise StoreError(f"damaged: tensor {name[:80]!r} has no valid shape. {AGAIN}") from error
+        raise _damaged(f"tensor {name[:80]!r} has no valid shape") from error
 
 
 def _parse(text: str) -> dict[str, Any]:
     """Return the description; refuse a newer format, and whatever `save` does not write."""
-    damaged = StoreError(f"damaged: its description is not as saved. {AGAIN}")
+    damaged = _damaged("its description is not as saved")
     try:
         description: Any = json.loads(text)
         if isinstance(description, dict):
@@ -231,14 +242,19 @@ def _parse(text: str) -> dict[str, Any]:
 def _check_format(description: dict[str, Any]) -> None:
     number = description.get("format")
     if type(number) is not int or number < 1:
-        raise StoreError(f"damaged: format {number!r:.40} was never written by scarce. {AGAIN}")
+        raise _damaged(f"format {number!r:.40} was never written by scarce")
     if number > FORMAT:
         versions = description.get("versions")
         wrote = versions.get("scarce") if isinstance(versions, dict) else None
         raise StoreError(
-            f"it is in model format {number} of scarce {wrote or 'unknown'!s:.40}; this is scarce "
-            f"{_versions()['scarce']}, which reads formats up to {FORMAT}. "
-            "Upgrade scarce: pip install --upgrade scarce."
+            "it is in model format {format} of scarce {wrote}; this is scarce {own}, which reads "
+            "formats up to {known}.",
+            code="newer-format",
+            format=number,
+            wrote=str(wrote or "unknown")[:40],
+            own=_versions()["scarce"],
+            known=FORMAT,
+            remedy="Upgrade scarce: pip install --upgrade scarce.",
         )
 
 

@@ -8,7 +8,6 @@ text) mean *not labelled*, and NaN in X, or a masked cell, is a missing value.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,15 +16,28 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
+from scarce.checks import is_number
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
 from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows, Ticket, WeightedRows
-from scarce.errors import DataError, DataWarning, UsageError, refuse_word, suggest
-from scarce.io.labels import brief, is_number, label_array
+from scarce.errors import (
+    Argument,
+    DataError,
+    DataWarning,
+    Phrase,
+    Problem,
+    UsageError,
+    listed,
+    refuse_word,
+    suggest,
+)
+from scarce.io.labels import label_array, missing_labels
+from scarce.io.locate import cell_error
 from scarce.io.open import open_rows
 from scarce.io.profile import profile_rows
 from scarce.io.schema import Column, Schema, refuse_level, unmasked_weights
+from scarce.io.values import brief
 
 WEIGHT_KINDS = ("frequency", "survey")
 LEAST_WEIGHT = 1e-150  # total weight below which products of weights are not numbers any more
@@ -49,11 +61,18 @@ def rows_to_fit(
     if isinstance(X, Rows):
         if y is not None or sample_weight is not None:
             raise UsageError(
-                "Rows carry their own labels and weights: name them in open_rows(label=, weight=), "
-                "not in fit."
+                "Rows carry their own labels and weights.",
+                code="argument-conflict",
+                label=Argument("label", ..., call="open_rows"),
+                remedy="Name them in {label}, not in fit.",
             )
         if X.schema.label is None and not X.schema.classes:
-            raise DataError("These rows have no labels. Name them: open_rows(..., label='column').")
+            raise DataError(
+                "These rows have no labels.",
+                code="no-labels",
+                label=Argument("label", "column", call="open_rows"),
+                remedy="Name them: {label}.",
+            )
         estimator.n_features_in_ = X.n_columns
         estimator.feature_names_in_ = np.array(X.names, dtype=object)
         estimator.schema_ = X.schema.to_dict()
@@ -62,12 +81,14 @@ def rows_to_fit(
         return X, np.array(X.classes)
     if y is None:
         raise DataError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None. Pass "
-            "labels; rows that are not labelled are NaN or None in it."
+            "{estimator} requires y to be passed, but the target y is None.",
+            code="no-labels",
+            estimator=type(estimator).__name__,
+            remedy="Pass labels; rows that are not labelled are NaN or None in it.",
         )
     features = validate_data(
         estimator,
-        _holes_as_nan(X),
+        _masked_as_nan(X),
         dtype=dtype,
         ensure_all_finite="allow-nan" if holes else True,
         ensure_min_samples=1,
@@ -128,19 +149,28 @@ def weight_factor(total: float, n_rows: int, kind: str) -> tuple[float, list[str
     refuse_word("weight_kind", kind, WEIGHT_KINDS)
     if n_rows and not LEAST_WEIGHT < total < np.inf:
         raise DataError(
-            f"The weights of {n_rows:,} rows sum to {total:.3g}, beyond what double precision can "
-            "multiply. Divide them by their mean before the fit."
+            "The weights of {rows:,} rows sum to {total:.3g}, beyond what double precision can "
+            "multiply.",
+            code="weight-range",
+            rows=n_rows,
+            total=total,
+            remedy="Divide them by their mean before the fit.",
         )
     if kind == "survey":
         return (n_rows / total if n_rows else 1.0), []
     if total >= 0.5 * n_rows:
         return 1.0, []
-    return 1.0, [
-        f"The weights of {n_rows:,} rows sum to {total:.3g}, and weights are read as counts of "
-        f"rows (weight_kind='frequency'): penalties and intervals are those of {total:.3g} "
-        "observations. "
-        "Pass weight_kind='survey' for weights that only say how much a row stands for."
-    ]
+    remark = Problem(
+        "The weights of {rows:,} rows sum to {total:.3g}, and weights are read as counts of rows "
+        "({frequency}): penalties and intervals are those of {total:.3g} observations.",
+        code="few-counted",
+        rows=n_rows,
+        total=total,
+        frequency=Argument("weight_kind", "frequency"),
+        survey=Argument("weight_kind", "survey"),
+        remedy="Pass {survey} for weights that only say how much a row stands for.",
+    )
+    return 1.0, [remark]
 
 
 def scaled_weights(
@@ -191,8 +221,13 @@ def positive_remark(classes: Any, weight: Any) -> list[str]:
     if len(classes) != 2 or not weight[1] > weight[0]:
         return []
     return [
-        f"The positive class, {classes[1]!s}, is the more frequent one: probabilities are those of "
-        f"{classes[1]!s}, not of {classes[0]!s}."
+        Problem(
+            "The positive class, {positive}, is the more frequent one: probabilities are those of "
+            "{positive}, not of {negative}.",
+            code="frequent-positive",
+            positive=str(classes[1]),
+            negative=str(classes[0]),
+        )
     ]
 
 
@@ -201,9 +236,18 @@ def refuse_categories(rows: Rows, model: str) -> None:
     for column in rows.schema.columns:
         if column.kind == "category":
             raise DataError(
-                f"Column {column.name!r} is a category of {len(column.levels)} levels, and {model} "
-                "models measurements. Turn it into columns of 0 and 1 with open_rows(..., "
-                f"indicators=True), or leave it out with open_rows(..., drop=[{column.name!r}])."
+                "Column {column!r} is a category of {count} levels, and {model} models "
+                "measurements.",
+                code="category-column",
+                column=column.name,
+                count=len(column.levels),
+                model=model,
+                indicators=Argument("indicators", True, call="open_rows"),
+                drop=Argument("drop", [column.name], call="open_rows"),
+                remedy=[
+                    "Turn it into one-hot columns with {indicators}.",
+                    "Leave it out with {drop}.",
+                ],
             )
 
 
@@ -232,7 +276,7 @@ def rows_to_predict(
     ):
         features = validate_data(
             estimator,
-            _holes_as_nan(X),
+            _masked_as_nan(X),
             dtype=dtype,
             ensure_all_finite="allow-nan" if holes else True,
             reset=False,
@@ -244,7 +288,7 @@ def rows_to_predict(
             warnings.simplefilter("ignore", DataWarning)
             return open_rows(X, like=like, unknown=unknown or like.unknown, engine=engine)
     features = validate_data(
-        estimator, _holes_as_nan(X), dtype=dtype, ensure_all_finite="allow-nan", reset=False
+        estimator, _masked_as_nan(X), dtype=dtype, ensure_all_finite="allow-nan", reset=False
     )
     return ArrayRows(_as_coded(features, like), schema=like, engine=engine, check=False)
 
@@ -254,9 +298,14 @@ def _numbers_like(estimator: Any, rows: Rows) -> Schema:
     fitted = getattr(estimator, "feature_names_in_", None)
     if fitted is None and rows.n_columns != estimator.n_features_in_:
         raise DataError(
-            f"These rows have {rows.n_columns} columns, {list(rows.names)[:8]}, but the model was "
-            f"fitted on an array of {estimator.n_features_in_} columns. Open them with the same "
-            "columns: open_rows(..., columns=[...])."
+            "These rows have {count} columns ({names}), but the model was fitted on an array of "
+            "{expected} columns.",
+            code="column-mismatch",
+            count=rows.n_columns,
+            names=listed(rows.names, most=8),
+            expected=estimator.n_features_in_,
+            columns=Argument("columns", ..., call="open_rows"),
+            remedy="Open them with the same columns: {columns}.",
         )
     names = rows.names if fitted is None else fitted
     return Schema(tuple(Column(str(name)) for name in names))
@@ -274,22 +323,30 @@ def _as_coded(X: NDArray[Any], like: Schema) -> NDArray[Any]:
             (codes == codes) & ~np.isin(codes, np.arange(max(1, len(column.levels))))
         )
         if len(wrong):
-            raise DataError(
-                f"Column {column.name!r} is a category, and an array gives its levels by their "
-                f"positions 0 to {len(column.levels) - 1}: {codes[wrong[0]]:g} at row "
-                f"{wrong[0]:,} is none. Pass a table with named columns, or open_rows(table)."
+            raise cell_error(
+                "{place}: {value:g} is not a level of this category. An array gives levels by "
+                "their positions, 0 to {last}.",
+                code="unknown-level",
+                column=column.name,
+                row=int(wrong[0]),
+                value=float(codes[wrong[0]]),
+                last=len(column.levels) - 1,
+                remedy="Pass a table with named columns, or open_rows(table).",
             )
     return X
 
 
-def _holes_as_nan(X: Any) -> Any:
+def _masked_as_nan(X: Any) -> Any:
     """Masked cells as NaN; dates, whose missing value would become a large number, refused."""
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(np.float64), np.nan)
     if getattr(getattr(X, "dtype", None), "kind", "-") in "mM":
         raise DataError(
-            f"X holds dates or durations ({X.dtype}). Turn them into numbers first, such as days "
-            "since a day of your choice, with NaN where they are missing."
+            "X holds dates or durations ({kind}).",
+            code="column-type",
+            kind=str(X.dtype),
+            remedy="Turn them into numbers first, such as days since a day of your choice, with "
+            "NaN where they are missing.",
         )
     return X
 
@@ -307,20 +364,26 @@ def label_codes(y: Any, n_rows: int) -> tuple[NDArray[np.float64], NDArray[Any]]
     labels = column_or_1d(label_array(y), warn=True)
     if len(labels) != n_rows:
         raise DataError(
-            f"X has {n_rows} rows and y has {len(labels)}: inconsistent numbers of samples. Pass "
-            "one label per row, NaN where there is none."
+            "X has {rows} rows and y has {count}: inconsistent numbers of samples.",
+            code="length-mismatch",
+            rows=n_rows,
+            count=len(labels),
+            remedy="Pass one label per row, NaN where there is none.",
         )
-    missing = _missing(labels)
+    missing = missing_labels(labels)
     known = labels[~missing]
     if len(known) == 0:
         raise DataError(
-            f"None of the {n_rows:,} rows is labelled: y is missing throughout. Label some rows of "
-            "each class."
+            "None of the {rows:,} rows is labelled: y is missing throughout.",
+            code="no-labels",
+            rows=n_rows,
+            remedy="Label some rows of each class.",
         )
     if known.dtype.kind == "f" and np.isinf(known).any():
         raise DataError(
-            "Input y contains infinity or a value too large for dtype('float64'). Labels are "
-            "classes; rows that are not labelled are NaN."
+            "Input y contains infinity or a value too large for dtype('float64').",
+            code="infinite-labels",
+            remedy="Labels are classes; rows that are not labelled are NaN.",
         )
     if known.dtype == object:
         kinds = {type(value) for value in known}
@@ -328,7 +391,12 @@ def label_codes(y: Any, n_rows: int) -> tuple[NDArray[np.float64], NDArray[Any]]
             known = np.array(known.tolist())
             if known.dtype.kind in "US" and len(kinds) > 1:
                 names = sorted(kind.__name__ for kind in kinds)
-                raise DataError(f"y mixes {' and '.join(names)}: give labels of one type.")
+                raise DataError(
+                    "y mixes {types}.",
+                    code="mixed-types",
+                    types=listed(names),
+                    remedy="Give labels of one type.",
+                )
     check_classification_targets(known)
     classes, positions = np.unique(known, return_inverse=True)
     codes = np.full(n_rows, np.nan)
@@ -336,24 +404,8 @@ def label_codes(y: Any, n_rows: int) -> tuple[NDArray[np.float64], NDArray[Any]]
     return codes, classes
 
 
-def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    if labels.dtype.kind == "f":
-        return np.asarray(np.isnan(labels))
-    if labels.dtype.kind in "mM":
-        return np.asarray(np.isnat(labels))
-    if labels.dtype == object:
-        # NaN is the one value that differs from itself; pandas.NA answers neither yes nor no.
-        return np.array(
-            [
-                value is None or type(value).__name__ == "NAType" or value != value
-                for value in labels
-            ],
-            dtype=bool,
-        )
-    return np.zeros(len(labels), dtype=bool)
-
-
-REMEDY = "Open the rows with open_rows(..., like=Schema.from_dict(model.schema_))."
+LIKE = Phrase("open_rows(..., like=Schema.from_dict(model.schema_))")
+REMEDY = "Open the rows with {like}."
 UNKNOWN = -1.0  # in place of a code: a level that the model's code book does not have
 
 
@@ -459,10 +511,16 @@ class _Book:
     def _of_numbers(self, values: Array, row: int) -> Array:
         """Return the codes of numbers among levels that are numbers."""
         if not all(isinstance(level, (int, float)) for level in self.levels):
-            raise DataError(
-                f"Column {self.name!r} holds the number {values[0]:g} at row {row:,}, but the "
-                "model was fitted on a category with levels such as "
-                f"{brief(self.levels[0])}. {REMEDY}"
+            raise cell_error(
+                "{place}: the number {value:g}, but the model was fitted on a category with levels "
+                "such as {level}.",
+                code="column-kind",
+                column=self.name,
+                row=row,
+                value=float(values[0]),
+                level=brief(self.levels[0]),
+                like=LIKE,
+                remedy=REMEDY,
             )
         levels = np.array([float(level) for level in self.given])
         order = np.argsort(levels)
@@ -539,9 +597,13 @@ def _as_numbers(column: Column, here: Column | None, given: Schema) -> Array | N
     if not all(isinstance(level, (int, float)) for level in here.levels):
         word = next(level for level in here.levels if not isinstance(level, (int, float)))
         raise DataError(
-            f"Column {column.name!r} is a category here, with levels such as {brief(word)}, and a "
-            "number in the rows that the model was fitted on. Mend the column, or name what means "
-            f"missing in it with open_rows(..., missing=[{brief(word)}])."
+            "Column {column!r} is a category here, with levels such as {level}, and a number in "
+            "the rows that the model was fitted on.",
+            code="column-kind",
+            column=column.name,
+            level=brief(word),
+            missing=Argument("missing", [word], call="open_rows"),
+            remedy="Correct the column, or name what means missing in it with {missing}.",
         )
     return np.array([float(level) for level in here.levels])
 
@@ -567,9 +629,13 @@ def _book(
 
 
 def _absent(name: str, given: Schema) -> DataError:
-    names: Sequence[str] = given.sources
-    listed = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
     return DataError(
-        f"These rows have no column {name!r}, which the model was fitted on.{suggest(name, names)} "
-        f"They have {listed}. {REMEDY}"
+        "These rows have no column {column!r}, which the model was fitted on.{hint} They have "
+        "{names}.",
+        code="unknown-column",
+        column=name,
+        hint=suggest(name, given.sources),
+        names=listed([repr(one) for one in given.sources], most=8),
+        like=LIKE,
+        remedy=REMEDY,
     )

@@ -2,20 +2,21 @@
 
     positive / negative / **not labelled**          not labelled is a missing value, never 0 or -1
 
-0 and 1 speak for themselves, and so do three or more classes. Everything else has two readings, and
-the error names both and the argument that settles it. Does not read files: see schema.py.
+0 and 1 are clear, and so are three or more classes. Everything else has two readings: the error
+names both, and the argument that settles it. Does not read files: see schema.py.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.errors import DataError, DataWarning, suggest
+from scarce.checks import is_missing, is_number
+from scarce.errors import Argument, DataError, listed, suggest, warn_user
+from scarce.io.values import brief
 
 MOST_CLASSES = 1000
 
@@ -50,20 +51,37 @@ def label_array(y: Any) -> NDArray[Any]:
         empty = np.frompyfunc(lambda value: isinstance(value, str) and not value, 1, 1)(labels)
         empty = np.asarray(empty, dtype=bool)
         if empty.any():
-            warn_of_empty("y", int(empty.sum()))
+            _warn_of_empty("y", int(empty.sum()))
             labels = labels.astype(object)
             labels[empty] = None
     return labels
 
 
-def warn_of_empty(name: str, count: int) -> None:
-    """Say that empty text was read as not labelled."""
-    many = "s are" if count > 1 else " is"
-    warnings.warn(
-        f"{name}: {count:,} label{many} empty text and taken as not labelled. If it is a class, "
-        "write a word in its place.",
-        DataWarning,
-        stacklevel=3,
+def missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which labels of an array are missing: None, NaN, NA or NaT.
+
+    Examples
+    --------
+    >>> missing_labels(np.array(["spam", None], dtype=object))
+    array([False,  True])
+    """
+    if labels.dtype.kind == "f":
+        return np.asarray(np.isnan(labels))
+    if labels.dtype.kind in "mM":
+        return np.asarray(np.isnat(labels))
+    if labels.dtype == object:
+        return np.array([is_missing(value) for value in labels], dtype=bool)
+    return np.zeros(len(labels), dtype=bool)
+
+
+def _warn_of_empty(name: str, count: int) -> None:
+    warn_user(
+        "{name}: {count:,} label{are} empty text, read as not labelled.",
+        code="empty-labels",
+        name=name,
+        count=count,
+        are="s are" if count > 1 else " is",
+        remedy="If it is a class, write a word in its place.",
     )
 
 
@@ -99,16 +117,22 @@ def read_labels(
     ((0, 1), ((), (1,)), (0,))
     """
     apart = _listed(unlabelled)
-    seen = {_tidy(value) for value in values if value is not None and value == value}
+    seen = {_tidy(value) for value in values if not is_missing(value)}
     seen -= set(apart)
     if "" in seen:
-        warn_of_empty(f"Column {name!r}", values[""] if isinstance(values, Mapping) else 1)
+        _warn_of_empty(f"Column {name!r}", values[""] if isinstance(values, Mapping) else 1)
         seen.remove("")
     shown = _in_words(seen)
     if len(seen) > MOST_CLASSES or any(isinstance(v, float) and not v.is_integer() for v in seen):
         raise DataError(
-            f"Column {name!r} holds {len(seen):,} different values (such as {shown}): that is a "
-            "measurement, not a class. Name the column with the classes in label=."
+            "Column {column!r} holds {count:,} different values (such as {values}): that is a "
+            "measurement, not a class.",
+            code="label-type",
+            column=name,
+            count=len(seen),
+            values=shown,
+            label=Argument("label"),
+            remedy="Name the column with the classes in {label}.",
         )
     if classes is not None:
         named = tuple(_tidy(value) for value in classes)
@@ -120,25 +144,41 @@ def read_labels(
     if positive is None:
         yes = tuple(sorted(seen - set(no), key=_order))
         if len(yes) != 1:
-            raise DataError(
-                f"Column {name!r} holds {shown}. With negative={negative!r} alone the event is not "
-                "clear: pass positive= too."
+            raise unclear_labels(
+                name,
+                shown,
+                "With {negative} alone the event is not clear: pass {positive} too.",
+                negative=Argument("negative", negative),
+                positive=Argument("positive"),
             )
     rest = tuple(sorted(seen - set(yes) - set(no), key=_order))
     if rest and not seen & set(yes) and rest != (0,):
-        near = suggest(str(yes[0]), [str(value) for value in rest])
         raise DataError(
-            f"Column {name!r} holds no {yes[0]!r} (from positive=); it holds {shown}.{near} If "
-            "this file has no positive, name the values it has with negative= or unlabelled=."
+            "Column {column!r} holds no {value!r} (from {positive}); it holds {values}.{hint}",
+            code="no-positives",
+            column=name,
+            value=yes[0],
+            positive=Argument("positive"),
+            values=shown,
+            hint=suggest(str(yes[0]), [str(value) for value in rest]),
+            negative=Argument("negative"),
+            unlabelled=Argument("unlabelled"),
+            remedy="If this file has no positive, name the values it has with {negative} or "
+            "{unlabelled}.",
         )
     if negative is None and len(rest) == 1 and rest[0] != -1:
         no, rest = rest, ()
     if rest:
         if -1 in rest:
             raise _two_readings(name, seen)
-        raise DataError(
-            f"Column {name!r} holds {shown}. Besides positive={positive!r}, say which values mean "
-            f"negative (negative=[...]) and which mean not labelled (unlabelled=[...])."
+        raise unclear_labels(
+            name,
+            shown,
+            "Besides {positive}, say which values mean negative ({negative}) and which mean not "
+            "labelled ({unlabelled}).",
+            positive=Argument("positive", positive),
+            negative=Argument("negative", ...),
+            unlabelled=Argument("unlabelled", ...),
         )
     no = tuple(value for value in no if value not in apart)
     if not no:
@@ -161,8 +201,12 @@ def _classes_by_themselves(
     """Classes when neither positive= nor negative= was given."""
     if not seen:
         raise DataError(
-            f"Column {name!r} holds no label: every row is unlabelled. Check label= and "
-            "unlabelled=, or leave label= out for data without labels."
+            "Column {column!r} holds no label: every row is unlabelled.",
+            code="no-labels",
+            column=name,
+            label=Argument("label"),
+            unlabelled=Argument("unlabelled"),
+            remedy="Check {label} and {unlabelled}; leave {label} out for data without labels.",
         )
     if seen == {1}:
         return _with_other(1, (1,), apart)
@@ -172,38 +216,73 @@ def _classes_by_themselves(
         raise _two_readings(name, seen)
     if len(seen) == 1:
         alone = next(iter(seen))
-        raise DataError(
-            f"Column {name!r} holds {shown} and nothing else. Say what it is: positive={alone!r} "
-            f"if it is the event, negative={alone!r} if it is not."
+        raise unclear_labels(
+            name,
+            f"{shown} and nothing else",
+            "Say what it is: {positive} if it is the event, {negative} if it is not.",
+            positive=Argument("positive", alone),
+            negative=Argument("negative", alone),
         )
     if len(seen) <= 2:
         one, other = sorted(seen, key=_order)
-        raise DataError(
-            f"Column {name!r} holds {shown}. Say which one is the event: positive={one!r} or "
-            f"positive={other!r}."
+        raise unclear_labels(
+            name,
+            shown,
+            "Say which one is the event: {one} or {other}.",
+            one=Argument("positive", one),
+            other=Argument("positive", other),
         )
     ordered = tuple(sorted(seen, key=_order))
     return ordered, tuple((value,) for value in ordered), apart
 
 
+def unclear_labels(name: str, shown: str, remedy: str, **fields: Any) -> DataError:
+    """Return the error for labels with two readings; the remedy names the argument that settles it.
+
+    Examples
+    --------
+    >>> print(unclear_labels("y", "-1 and 1", "Pass {one}.", one=Argument("negative", -1)))
+    Column 'y' holds -1 and 1. Pass negative=-1.
+    """
+    return DataError(
+        "Column {column!r} holds {values}.",
+        code="unclear-labels",
+        column=name,
+        values=shown,
+        remedy=remedy,
+        **fields,
+    )
+
+
 def _two_readings(name: str, seen: set[Any]) -> DataError:
     if len(seen) == 2:
-        return DataError(
-            f"Column {name!r} holds {_in_words(seen)}. If -1 means negative, pass negative=-1; if "
-            "it "
-            'means "not labelled", pass unlabelled=-1.'
+        return unclear_labels(
+            name,
+            _in_words(seen),
+            'If -1 means negative, pass {negative}; if it means "not labelled", pass {unlabelled}.',
+            negative=Argument("negative", -1),
+            unlabelled=Argument("unlabelled", -1),
         )
-    return DataError(
-        f"Column {name!r} holds {_in_words(seen)}. If -1 is a class like the others, pass classes="
-        f'{sorted(seen, key=_order)}; if it means "not labelled", pass unlabelled=-1.'
+    return unclear_labels(
+        name,
+        _in_words(seen),
+        "If -1 is a class like the others, pass {classes}; if it means not labelled, pass "
+        "{unlabelled}.",
+        classes=Argument("classes", sorted(seen, key=_order)),
+        unlabelled=Argument("unlabelled", -1),
     )
 
 
 def _refuse_strays(name: str, strays: set[Any], argument: str) -> None:
     if strays:
         raise DataError(
-            f"Column {name!r} also holds {_in_words(strays)}, which {argument}= does not name. Add "
-            "it there, or pass unlabelled= if it means not labelled."
+            "Column {column!r} also holds {values}, which {argument} does not name.",
+            code="unknown-label",
+            column=name,
+            values=_in_words(strays),
+            argument=Argument(argument),
+            unlabelled=Argument("unlabelled"),
+            remedy="Add it there, or pass {unlabelled} if it means not labelled.",
         )
 
 
@@ -223,32 +302,10 @@ def _tidy(value: Any) -> Any:
     return value
 
 
-def brief(value: Any) -> str:
-    """Return a value as a message can show it: a broken file may hold one of a thousand letters.
-
-    Examples
-    --------
-    >>> brief("Ulm"), brief("x" * 99)
-    ("'Ulm'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
-    """
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:40] + "..."
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is an int or a float, and not true or false."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _order(value: Any) -> tuple[str, Any]:
     return ("" if is_number(value) else "text", value)
 
 
 def _in_words(values: Iterable[Any]) -> str:
-    ordered = sorted(values, key=_order)
-    words = [brief(value) for value in ordered[:6]]
-    if len(ordered) > 6:
-        return ", ".join(words) + f" and {len(ordered) - 6:,} more"
-    return (
-        " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "nothing"
-    )
+    ordered = [brief(value) for value in sorted(values, key=_order)]
+    return listed(ordered, most=6) or "nothing"

@@ -1,9 +1,13 @@
 """open_rows: one door for every source of rows.
 
-    source -> schema (columns, code books, classes) -> rows that fold and map
+    array | table | file | pipe -> schema (columns, code books, classes) -> rows that fold and map
 
 Reads the schema first, then the label and category columns once, to fix classes and code books.
-What the data leave open is never guessed: the error says which argument settles it.
+What the data leave open is never guessed: the error says which argument settles it. Text is parsed
+once, into memory or into the cache, because parsing costs more than a fit; Parquet and Arrow can be
+decoded on every pass by whoever needs them. An estimate that needs one pass folds a text or a pipe
+of any length while it passes by (`streamed_rows`). Blocks are those of the same table in memory,
+so results have the same bits.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +24,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from scarce.engine.block import Array, Block, block_rows
+from scarce.checks import refuse_length
+from scarce.engine.block import Block, block_rows
 from scarce.engine.executors import Engine, executor_for, in_order
 from scarce.engine.machine import Report, Walks, cache_folder
 from scarce.engine.memory import ArrayRows, TableRows, decode, unmasked, warn_if_never_seen
 from scarce.engine.rows import Kernel, Merge, Rows, Ticket, add
-from scarce.errors import DataError, UsageError, refuse_word
+from scarce.errors import Argument, DataError, UsageError, listed, refuse_word, warn_user
 from scarce.io.cache import (
     CachedRows,
     DamagedCache,
@@ -34,6 +39,8 @@ from scarce.io.cache import (
     write_cache,
 )
 from scarce.io.labels import read_labels
+from scarce.io.locate import Locator, located
+from scarce.io.parts import PartedRows, PartedSource, open_files
 from scarce.io.schema import (
     Column,
     Reading,
@@ -43,18 +50,15 @@ from scarce.io.schema import (
     distinct,
     pick_columns,
 )
-from scarce.io.source import (
-    Part,
-    PartedSource,
-    TextSource,
-    file_source,
-    last_change,
-    read_part,
-    stamp,
-)
-from scarce.io.text import TextForm
+from scarce.io.source import TableSource, last_change
+from scarce.io.text import TextForm, delimiter_of, no_rows, padded_columns
 
 IN_MEMORY_BYTES = 256 * 2**20
+HELD_ROWS = 262_144  # up to here a table is held: estimates keep as many rows one by one
+MOST_WORDS = 1000
+
+Cache = bool | str | os.PathLike[str] | None
+Parts = Iterable[pa.Table]
 
 
 def open_rows(
@@ -86,8 +90,9 @@ def open_rows(
 
     Parameters
     ----------
-    source : array, table, path, list of paths or folder
-        NumPy; pandas, polars, Arrow; CSV and TSV (also .gz, .zst), Parquet, Arrow IPC.
+    source : array, table, path, list of paths, folder, or TableSource
+        NumPy; pandas, polars, Arrow; CSV and TSV (also .gz, .zst), Parquet, Arrow IPC; or what
+        `scarce.io.source.open_table` opened, which says itself how text is written.
     label : str or array-like, optional
         The column with labels, or the labels themselves for a source in memory. Missing values
         (NaN, None, null, empty) mean *not labelled*.
@@ -110,7 +115,7 @@ def open_rows(
     max_levels : int, optional
         Most levels that a category may have; by default 1,000, and 100 with `indicators`.
     indicators : bool, str or sequence of str
-        Turn categories into columns of 0 and 1, one for each level but the most frequent one, named
+        Turn categories into one-hot columns, one for each level but the most frequent one, named
         such as ``city=Ulm``: all of them (True), or those named. Where the category is missing, all
         of its columns are.
     like : Schema, optional
@@ -178,31 +183,38 @@ def open_rows(
     )
     if like is not None and asked.indicators:
         raise UsageError(
-            "like= settles which categories become columns of 0 and 1, as the model was fitted. "
-            "Leave indicators= out."
+            "{like} settles which categories become one-hot columns.",
+            code="argument-conflict",
+            like=Argument("like"),
+            indicators=Argument("indicators"),
+            remedy="Leave {indicators} out.",
         )
     if isinstance(source, Rows):
         given = any(one is not None for one in (label, weight, columns, drop, like, cache, engine))
         if given or hidden or asked.categories or asked.indicators:
             raise UsageError(
-                "These rows are open already: how they are read was settled then. Open their "
-                "source anew, or pass engine= to fold and map."
+                "These rows are open already: how they are read was settled then.",
+                code="rows-open",
+                engine=Argument("engine"),
+                remedy="Open their source anew, or pass {engine} to fold and map.",
             )
         return source
+    if isinstance(source, TableSource):
+        return _open_files(source, asked, cache, engine, progress)
     if isinstance(source, (str, os.PathLike)) or (
         isinstance(source, (list, tuple))
         and source
         and all(isinstance(one, (str, os.PathLike)) for one in source)
     ):
-        return _open_files(
-            file_source(source, TextForm(delimiter, encoding, decimal, header, hidden)),
-            asked,
-            cache,
-            engine,
-            progress,
-        )
+        form = TextForm(delimiter, encoding, decimal, header, hidden)
+        return _open_files(open_files(source, form), asked, cache, engine, progress)
     if cache:
-        raise UsageError("cache= is for files; the rows given are in memory already. Leave it out.")
+        raise UsageError(
+            "{cache} is for files; the rows given are in memory already.",
+            code="argument-conflict",
+            cache=Argument("cache"),
+            remedy="Leave it out.",
+        )
     table = _as_table(source)
     if table is None:
         return _open_array(source, asked, engine)
@@ -210,99 +222,152 @@ def open_rows(
 
 
 def _open_files(
-    source: PartedSource | TextSource,
+    source: PartedSource | TableSource,
     asked: Reading,
-    cache: Any,
+    cache: Cache,
     engine: Engine,
     progress: Report | None,
 ) -> Rows:
     for name, value in (("label", asked.label), ("weight", asked.weight)):
         if value is not None and not isinstance(value, str):
             raise UsageError(
-                f"{name}= must be a column's name for files, not {type(value).__name__}."
+                "{argument} must be a column's name for files, got {kind}.",
+                code="needs-column-name",
+                argument=Argument(name),
+                kind=type(value).__name__,
             )
-    if isinstance(source, TextSource):
-        return _open_text(source, asked, cache, engine, progress)
+    if isinstance(source, TableSource):
+        if source.path is not None and source.kind in ("parquet", "arrow"):
+            source = PartedSource([source.path], source.kind)
+        else:
+            return _open_source(source, asked, cache, engine, progress)
     walks = Walks(progress, 0 if progress is None else source.n_rows)
 
     def tables(names: Sequence[str]) -> Iterator[pa.Table]:
         return walks.over(source.tables(names), left=1)
 
-    schema = asked.schema_of(source.arrow_schema, tables)
-    rows = PartedRows(source, schema, engine=engine)
-    if len(rows) == 0:
-        raise _no_rows(source.where)
-    if cache:
-        copy = _Copy(source.paths, rows.fingerprint, schema, cache)
-        return copy.rows(rows.blocks, rows.blocks, engine, walks)
-    if 8 * len(rows) * rows.n_columns <= IN_MEMORY_BYTES:
-        return decode(rows, walks=walks)
+    find = Locator(source.where)
+    with located(find):
+        schema = asked.schema_of(source.arrow_schema, tables)
+        rows = PartedRows(source, schema, engine=engine)
+        if len(rows) == 0:
+            raise no_rows(source.where)
+        if cache:
+            copy = _Copy(source.paths, rows.fingerprint, schema, cache)
+            return copy.rows(rows.blocks, rows.blocks, engine, walks)
+        if 8 * len(rows) * rows.n_columns <= IN_MEMORY_BYTES:
+            return decode(rows, walks=walks)
     walks.end()
     return rows
 
 
-def _open_text(
-    source: TextSource, asked: Reading, cache: Any, engine: Engine, progress: Report | None
+def _open_source(
+    source: TableSource, asked: Reading, cache: Cache, engine: Engine, progress: Report | None
 ) -> Rows:
-    mark = stamp([source.path])
-    asked.look_at_levels, asked.decimal = source.refuse_damage, source.form.decimal
-    asked.padded = source.padded
-    walks = Walks(progress, source.path.stat().st_size)
-    if source.small:
-        walks.begin(left=0)
-        table = source.read(walks.at)
-        if table.num_rows == 0:
-            raise _no_rows(source.where)
+    """Open text or a pipe: parsed at once where it is small, else into the cache."""
+    asked.find, asked.decimal = source.find, source.form.decimal
+    if source.is_text and not source.small:
+        return _open_large_text(source, asked, cache, engine, progress)
+    paths = [] if source.path is None else [source.path]
+    mark = source.stamp() if paths else ""
+    walks = Walks(progress, source.size or 0)
+    walks.begin(left=0)
+    table = source.table(walks.at)
+    _look_at_names(source, asked)
+    if table.num_rows == 0:
+        raise no_rows(source.where, header=source.is_text and source.form.header)
+    with located(source.find):
         schema = asked.schema_of(table.schema, lambda names: [table.select(names)])
         rows = TableRows(table, schema, engine=engine, fingerprint=mark)
-        if cache:
-            copy = _Copy([source.path], mark, schema, cache)
-            return copy.rows(rows.blocks, lambda: TableRows(source.read(), schema).blocks(), engine)
+        if cache and paths:
+            copy = _Copy(paths, mark, schema, cache)
+            return copy.rows(rows.blocks, lambda: TableRows(table, schema).blocks(), engine)
         return decode(rows)
+
+
+def _open_large_text(
+    source: TableSource, asked: Reading, cache: Cache, engine: Engine, progress: Report | None
+) -> Rows:
     if cache is False:
         raise UsageError(
-            f"{source.where} is too large to hold in memory and cache=False forbids a decoded "
-            "copy. Leave cache= out, name a folder for it, or convert the file to Parquet."
+            "{file} is too large to hold in memory, and {cache} forbids a decoded copy.",
+            code="too-large",
+            file=source.where,
+            cache=Argument("cache", False),
+            folder=Argument("cache"),
+            remedy="Leave {folder} out, name a folder for it, or convert the file to Parquet.",
         )
+    assert source.path is not None
+    assert source.size is not None
+    _look_at_names(source, asked)
+    walks = Walks(progress, source.size)
+
+    def walk(names: Sequence[str], report: Callable[[int], None] | None) -> Iterator[pa.Table]:
+        counted = [n for n in names if _counted(source.types[n])]
+        tell = None if report is None else (lambda done, _: report(done))
+        return source.tables(names, numbers=counted, progress=tell)
 
     def tables(names: Sequence[str]) -> Iterator[pa.Table]:
         walks.begin(left=1)
-        return source.tables(names, walks.at)
-
-    schema = asked.schema_of(source.arrow_schema, tables)
+        return walk(names, walks.at)
 
     def blocks() -> Iterator[Block]:
         walks.begin(left=0)
         block = None
-        for block in _even_blocks(source.tables(schema.needed, walks.at), schema):
+        for block in even_blocks(walk(schema.needed, walks.at), schema):
             yield block
         if block is None:
-            raise _no_rows(source.where)
+            raise no_rows(source.where, header=source.form.header)
 
-    def quietly() -> Iterator[Block]:
-        return _even_blocks(source.tables(schema.needed), schema)
-
-    found = _Copy([source.path], mark, schema, cache or True).rows(blocks, quietly, engine)
+    with located(source.find):
+        schema = asked.schema_of(source.schema, tables)
+        copy = _Copy([source.path], source.stamp(), schema, cache or True)
+        found = copy.rows(blocks, lambda: even_blocks(walk(schema.needed, None), schema), engine)
     walks.end()  # where the cache was there already
     return found
 
 
-def _even_blocks(tables: Iterable[pa.Table], schema: Schema) -> Iterator[Block]:
-    """Cut a stream of tables into the blocks that the same table in memory would have."""
-    size = block_rows(len(schema.columns))
-    start = index = 0
-    held: list[pa.Table] = []
-    n_held = 0
-    for table in tables:
-        held.append(table)
-        n_held += table.num_rows
-        while n_held >= size:
-            whole = pa.concat_tables(held)
-            yield Block(*schema.code(whole.slice(0, size), start), start, index)
-            held, n_held = [whole.slice(size)], n_held - size
-            start, index = start + size, index + 1
-    if n_held:
-        yield Block(*schema.code(pa.concat_tables(held), start), start, index)
+def _counted(kind: pa.DataType) -> bool:
+    """Whether a column of text is read as float64: whole numbers, and what was empty so far."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_null(kind))
+
+
+def _look_at_names(source: TableSource, asked: Reading) -> None:
+    """Note columns of codes; warn of a column without a name, and of a header of numbers."""
+    if not source.is_text:
+        return
+    names, form = source.names, source.form
+    mark = delimiter_of(form, source.kind)
+    asked.padded = padded_columns(source.head, mark, form.encoding, names, form.header)
+    if not form.header:
+        return
+    if names.count("") == 1:
+        warn_user(
+            "{file}: column {number} has no name.",
+            code="nameless-column",
+            file=source.where,
+            number=names.index("") + 1,
+            drop=Argument("drop", [""]),
+            remedy="If it is a row number that was written along, leave it out with {drop}.",
+        )
+    if all(_is_measurement(name) for name in names):
+        warn_user(
+            "{file}: all column names are numbers, such as {value!r}.",
+            code="header-of-numbers",
+            file=source.where,
+            value=names[0],
+            header=Argument("header", False),
+            remedy="If the file has no header, pass {header}.",
+        )
+
+
+def _is_measurement(name: str) -> bool:
+    """Whether a name looks like a value: a number, and not a mere position such as 0 or 12."""
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return not (name.isdigit() and int(name) < 10_000)
 
 
 @dataclass(frozen=True)
@@ -312,7 +377,7 @@ class _Copy:
     paths: Sequence[Path]
     mark: str
     schema: Schema
-    cache: Any
+    cache: Cache
 
     def rows(
         self,
@@ -328,8 +393,11 @@ class _Copy:
         def remake() -> None:
             if last_change(self.paths) != changed:
                 raise DataError(
-                    f"The cache {path} is damaged, and {self.paths[0]} has changed since it was "
-                    "opened. Open it again."
+                    "The cache {cache} is damaged, and {file} has changed since it was opened.",
+                    code="damaged-cache",
+                    cache=str(path),
+                    file=str(self.paths[0]),
+                    remedy="Open it again.",
                 )
             write_cache(path, again(), self.schema)
 
@@ -355,7 +423,9 @@ class _Copy:
     def _folder(self) -> Path:
         if self.cache is True:
             return cache_folder()
-        return self.paths[0].parent if self.cache == "beside" else Path(self.cache)
+        if self.cache == "beside" or isinstance(self.cache, bool) or self.cache is None:
+            return self.paths[0].parent
+        return Path(self.cache)
 
     def _write(
         self, path: Path, blocks: Callable[[], Iterator[Block]], walks: Walks | None
@@ -380,14 +450,18 @@ class _Copy:
 
 def _open_table(table: pa.Table, asked: Reading, engine: Engine) -> Rows:
     if table.num_rows == 0 or table.num_columns == 0:
-        raise _no_rows("The table")
+        raise no_rows("The table")
     for name in ("label", "weight"):
         value = getattr(asked, name)
         if value is not None and not isinstance(value, str):
             if name in table.column_names:
                 raise DataError(
-                    f"The table has a column {name!r} already and {name}= gives other values. Pass "
-                    f"{name}='{name}' to use the column, or rename it."
+                    "The table has a column {column!r} already, and {argument} gives other values.",
+                    code="argument-conflict",
+                    column=name,
+                    argument=Argument(name),
+                    own=Argument(name, name),
+                    remedy="Pass {own} to use the column, or rename it.",
                 )
             table = table.append_column(name, _arrow_vector(value, table.num_rows, name))
             setattr(asked, name, name)
@@ -404,10 +478,7 @@ def _open_table(table: pa.Table, asked: Reading, engine: Engine) -> Rows:
 def _open_array(source: Any, asked: Reading, engine: Engine) -> Rows:
     for name in ("columns", "drop", "categories", "indicators"):
         if getattr(asked, name) not in (None, (), True, False):
-            raise UsageError(
-                f"{name}= names columns, and an array has none. Pass a pandas, polars or Arrow "
-                "table."
-            )
+            raise _no_names(name)
     rows = ArrayRows(source, engine=engine, check=False)
     X: Any = unmasked(source)
     y = weight = None
@@ -420,16 +491,18 @@ def _open_array(source: Any, asked: Reading, engine: Engine) -> Rows:
     if asked.like is not None:
         if len(asked.like.columns) != rows.n_columns:
             raise DataError(
-                f"The array has {rows.n_columns} columns, but like= has {len(asked.like.columns)}: "
-                f"{list(asked.like.names)}. Pass the same columns in the same order."
+                "The array has {count} columns, but {like} has {expected}: {names}.",
+                code="column-mismatch",
+                count=rows.n_columns,
+                like=Argument("like"),
+                expected=len(asked.like.columns),
+                names=listed(asked.like.names),
+                remedy="Pass the same columns in the same order.",
             )
         schema = replace(asked.like, label=None, weight=None)
     if asked.label is not None:
         if isinstance(asked.label, str):
-            raise UsageError(
-                f"label={asked.label!r} names a column, and an array has none. Pass the labels "
-                "themselves: label=y."
-            )
+            raise _no_names("label", asked.label)
         values = pa.chunked_array([_arrow_vector(asked.label, len(rows), "label")])
         schema = replace(schema, label="label")
         if asked.like is None:
@@ -439,12 +512,21 @@ def _open_array(source: Any, asked: Reading, engine: Engine) -> Rows:
         y = schema.code_labels(values)
     if asked.weight is not None:
         if isinstance(asked.weight, str):
-            raise UsageError(
-                f"weight={asked.weight!r} names a column, and an array has none. Pass the weights "
-                "themselves."
-            )
+            raise _no_names("weight", asked.weight)
         weight = asked.weight
     return ArrayRows(X, y, weight=weight, schema=schema, engine=engine)
+
+
+def _no_names(name: str, value: str | None = None) -> UsageError:
+    """Return the error for an argument that names columns of an array, which has no names."""
+    return UsageError(
+        "{argument} names columns, and an array has no names.",
+        code="needs-table",
+        argument=Argument(name) if value is None else Argument(name, value),
+        remedy="Pass a pandas, polars or Arrow table."
+        if value is None
+        else "Pass the values themselves, one per row.",
+    )
 
 
 def _arrow_vector(values: Any, n_rows: int, name: str) -> pa.Array:
@@ -457,14 +539,15 @@ def _arrow_vector(values: Any, n_rows: int, name: str) -> pa.Array:
             vector = pa.array(plain_values, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise DataError(
-                f"{name}= mixes types ({error}). Give one kind of value: all text, or all numbers."
+                "{argument} mixes types ({reason}).",
+                code="mixed-types",
+                argument=Argument(name),
+                reason=str(error),
+                remedy="Give one kind of value: all text, or all numbers.",
             ) from error
     if isinstance(vector, pa.ChunkedArray):
         vector = pa.concat_arrays(vector.chunks)
-    if len(vector) != n_rows:
-        raise DataError(
-            f"{name}= has {len(vector):,} values for {n_rows:,} rows: one value per row is needed."
-        )
+    refuse_length(vector, n_rows, name)
     return vector
 
 
@@ -484,8 +567,10 @@ def _as_table(source: Any) -> pa.Table | None:
                 return pa.Table.from_pandas(source, preserve_index=False)
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
                 raise DataError(
-                    f"The table mixes types within a column ({error.args[-1]}). Give each column "
-                    "one kind of value, or leave it out before."
+                    "The table mixes types within a column ({reason}).",
+                    code="mixed-types",
+                    reason=str(error.args[-1]),
+                    remedy="Give each column one kind of value, or leave it out before.",
                 ) from error
     if hasattr(source, "__arrow_c_stream__"):
         return pa.table(source)
@@ -500,55 +585,7 @@ def _listed(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple, set, np.ndarray)) else (value,)
 
 
-def _no_rows(where: str) -> DataError:
-    return DataError(
-        f"{where} has no rows: there is nothing to learn from. Check the filter or the file that "
-        "it came from."
-    )
-
-
-class PartedRows(Rows):
-    """Rows of Parquet or Arrow files that are decoded anew on every pass, by whoever needs them.
-
-    For data passed over more than once the decoded cache is several times faster: see
-    `open_rows(..., cache=True)`.
-    """
-
-    def __init__(self, source: PartedSource, schema: Schema, *, engine: Engine = None) -> None:
-        self.schema = schema
-        self.engine = engine
-        self._kind = source.kind
-        self._parts = source.parts(len(schema.columns))
-        self.starts = tuple(accumulate((part.rows for part in self._parts), initial=0))
-        self._fingerprint = stamp(source.paths)
-
-    @property
-    def fingerprint(self) -> str:
-        """Names the data in reports and model files."""
-        return self._fingerprint
-
-    def ticket(self, index: int) -> Ticket:
-        """Return where block `index` lies and what its columns mean."""
-        return _PartTicket(self._parts[index], self._kind, self.schema, self.starts[index], index)
-
-
-@dataclass(frozen=True)
-class _PartTicket:
-    part: Part
-    kind: str
-    schema: Schema
-    start: int
-    index: int
-
-    def open(self) -> Block:
-        table = read_part(self.part, self.kind, self.schema.needed)
-        return Block(*self.schema.code(table, self.start), self.start, self.index)
-
-
-HELD_ROWS = 262_144  # up to here a table is held: estimates keep as many rows one by one
-MOST_WORDS = 1000
-
-Parts = Iterable[pa.Table]
+# --- rows that pass by once -----------------------------------------------------------------------
 
 
 def streamed_rows(
@@ -621,7 +658,7 @@ def streamed_rows(
     held, ended = _first_parts(walk, wanted, held_rows if again or not categories else None)
     n_held = sum(part.num_rows for part in held)
     if n_held == 0:
-        raise DataError(f"{where} has no rows: there is nothing to count. Check where it was made.")
+        raise no_rows(where)
     if ended:
         table = pa.concat_tables(held, promote_options="permissive")
         if label is not None and _plain((), asked) and not distinct([table], [label])[label]:
@@ -654,8 +691,12 @@ def streamed_rows(
     words = [one.name for one in schema.columns if one.kind == "category" and not one.levels]
     if words:
         raise DataError(
-            f"Column {words[0]!r} of {where} holds words, and numbers are needed. Name a column of "
-            "numbers, or pass the words that mean missing with missing=[...]."
+            "Column {column!r} of {file} holds words, where numbers are needed.",
+            code="text-column",
+            column=words[0],
+            file=where,
+            missing=Argument("missing", ...),
+            remedy="Name a column of numbers, or pass the words that mean missing with {missing}.",
         )
     return StreamedRows(schema, held, _selected(walk, wanted), again_wanted, fingerprint)
 
@@ -700,8 +741,10 @@ class StreamedRows(Rows):
     def ticket(self, index: int) -> Ticket:
         """Refuse: a stream cannot be entered in the middle."""
         raise UsageError(
-            f"Block {index} was asked for by its number, and these rows pass by once from their "
-            "beginning: use fold or map, or open a file with open_rows."
+            "Block {index} was asked for by its number, and these rows pass by once.",
+            code="rows-pass-once",
+            index=index,
+            remedy="Use fold or map, or open a file with open_rows.",
         )
 
     def blocks(self) -> Iterator[Block]:
@@ -711,8 +754,9 @@ class StreamedRows(Rows):
         if parts is None:
             if self._again is None:
                 raise UsageError(
-                    "These rows came through a pipe and have passed by: they cannot be walked "
-                    "again. Write them to a file and open that."
+                    "These rows came through a pipe and have passed by.",
+                    code="read-twice",
+                    remedy="Write them to a file and open that.",
                 )
             parts = iter(self._again())
         starts = [0]
@@ -762,27 +806,29 @@ def even_blocks(parts: Parts, schema: Schema) -> Iterator[Block]:
     size = block_rows(len(schema.columns))
     X = np.empty((size, len(schema.columns)))
     y = None if schema.label is None else np.empty(size)
+    weight = None if schema.weight is None else np.empty(size)
     start = filled = index = 0
+
+    def block() -> Block:
+        # Views, even of the whole: what a kernel returns of them is copied, as scratch memory is.
+        labels = None if y is None else y[:filled]
+        return Block(X[:filled], labels, None if weight is None else weight[:filled], start, index)
+
     for part in parts:
         at = 0
         while at < part.num_rows:
             taken = min(size - filled, part.num_rows - at)
             place = slice(filled, filled + taken)
-            found, labels, _ = schema.code(part.slice(at, taken), start + filled)
-            X[place] = found
-            if y is not None and labels is not None:
-                y[place] = labels
+            found = schema.code(part.slice(at, taken), start + filled)
+            for held, values in zip((X, y, weight), found, strict=True):
+                if held is not None and values is not None:
+                    held[place] = values
             filled, at = filled + taken, at + taken
             if filled == size:
-                yield _block(X, y, filled, start, index)
+                yield block()
                 start, index, filled = start + size, index + 1, 0
     if filled:
-        yield _block(X, y, filled, start, index)
-
-
-def _block(X: Array, y: Array | None, rows: int, start: int, index: int) -> Block:
-    # Views, even of the whole: what a kernel returns of them is copied, as scratch memory is.
-    return Block(X[:rows], None if y is None else y[:rows], None, start, index)
+        yield block()
 
 
 def _run(block: Block, kernel: Kernel, params: Any) -> Any:
@@ -849,7 +895,12 @@ def _book(name: str, levels: Iterable[Any]) -> tuple[Any, ...]:
     ordered = tuple(sorted(levels, key=str))
     if len(ordered) > MOST_WORDS:
         raise DataError(
-            f"Column {name!r} holds {len(ordered):,} different values (such as {ordered[0]!r}): "
-            "too many for a handful of words. Name the column with the words."
+            "Column {column!r} holds {count:,} different values (such as {first!r}): too many for "
+            "a handful of words.",
+            code="too-many-levels",
+            column=name,
+            count=len(ordered),
+            first=ordered[0],
+            remedy="Name the column with the words.",
         )
     return ordered

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
-from scarce.errors import DataError, UsageError
+from scarce.errors import Argument, DataError, Problem, UsageError, listed
 from scarce.io.schema import Column, Schema
 from scarce.results import short
 
@@ -67,6 +67,8 @@ CODES = re.compile(  # names of columns of codes
     re.I,
 )
 FEW_CODES = 20  # different whole numbers of places that are likely to be codes
+
+READ_SO = "If that means missing, read it so: {missing}."
 
 _NINES = [float("9" * d) for d in range(2, 8)]
 _EIGHTS = [float("8" * d) for d in range(3, 6)]
@@ -152,7 +154,11 @@ class ColumnProfile:
             and min(self.rows, self.sampled) >= 0
         )
         if not sound:
-            raise DataError("The profile of the columns is damaged. Fit the model again.")
+            raise DataError(
+                "The profile of the columns is damaged.",
+                code="damaged-model",
+                remedy="Fit the model again.",
+            )
 
     def __len__(self) -> int:
         return len(self.low)
@@ -192,7 +198,7 @@ class ColumnRemark:
 
     column: str
     kind: str
-    text: str
+    text: Problem
 
     def __str__(self) -> str:
         return self.text
@@ -398,12 +404,13 @@ def profile_of(found: Sketch, columns: Sequence[Column]) -> ColumnProfile:
     )
 
 
-def _first(remarks: list[str], what: str) -> list[str]:
+def _first(remarks: list[Problem], what: str) -> list[Problem]:
     """Return the first few of many remarks, and how many more there are."""
     if len(remarks) <= MOST_REMARKS:
         return remarks
     more = len(remarks) - MOST_REMARKS
-    return [*remarks[:MOST_REMARKS], f"{more:,} more columns {what}."]
+    many = Problem("{count:,} more columns {what}.", code="more-columns", count=more, what=what)
+    return [*remarks[:MOST_REMARKS], many]
 
 
 def _runs(ordered: Array, seen: NDArray[Any]) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
@@ -428,7 +435,7 @@ def _stand_ins(
     values: Array,
     counts: NDArray[np.intp],
     shares: Array,
-) -> list[str]:
+) -> list[Problem]:
     """Name values that occur often and lie outside the rest: they may stand for "missing"."""
     often = (shares >= CODE_SHARE) & (counts >= CODE_COUNT)
     begins = np.searchsorted(column, np.arange(len(columns) + 1))
@@ -441,9 +448,18 @@ def _stand_ins(
         for value in found:
             share = float(shares[first:last][values[first:last] == value][0])
             remarks.append(
-                f"Column {about.name!r}: {_percent(share)} of its values are {_plain(value)}, far "
-                f"from all others ({short(rest[0])} to {short(rest[1])}), and are taken for "
-                f"measurements. {_read_so(value)}"
+                Problem(
+                    "Column {column!r}: {share} of its values are {value}, far from all others "
+                    "({low} to {high}), and are taken for measurements.",
+                    code="stand-in-value",
+                    column=about.name,
+                    share=_percent(share),
+                    value=_plain(value),
+                    low=short(rest[0]),
+                    high=short(rest[1]),
+                    missing=_missing_argument(value),
+                    remedy=READ_SO,
+                )
             )
     return remarks
 
@@ -482,7 +498,7 @@ def _outside_the_rest(
     return [], (np.nan, np.nan)
 
 
-def _leaks(found: Sketch, columns: Sequence[Column]) -> list[str]:
+def _leaks(found: Sketch, columns: Sequence[Column]) -> list[Problem]:
     """Name columns that alone tell two classes apart, where enough rows show it."""
     if len(found.counts) < 2 or len(columns) == 0:
         return []
@@ -496,9 +512,16 @@ def _leaks(found: Sketch, columns: Sequence[Column]) -> list[str]:
             name = columns[j].name
             left_out = columns[j].source or name
             remarks.append(
-                f"Column {name!r} alone nearly decides the label: {how} (AUC {auc:.4f}). If its "
-                "value is known only after the outcome, the model is of no use on new rows: leave "
-                f"it out with drop=[{left_out!r}]."
+                Problem(
+                    "Column {column!r} alone nearly decides the label: {how} (AUC {auc:.4f}).",
+                    code="leak",
+                    column=name,
+                    how=how,
+                    auc=auc,
+                    drop=Argument("drop", [left_out]),
+                    remedy="If its value is known only after the outcome, the model is of no use "
+                    "on new rows: leave it out with {drop}.",
+                )
             )
     return remarks
 
@@ -614,12 +637,18 @@ def doubtful_columns(
     if places and not all(found):
         bare = {name.lower(): name for j, name in numbers if profile.distinct[j] > MOST_COUNTED}
         found = [[bare[axis]] if axis in bare else [] for axis in ("x", "y")]
-    remarks = []
+    remarks: list[str] = []
     if all(found):
         names = [name for part in found for name in part]
         remarks.append(
-            f"Columns {_listed(names)} look like coordinates and become predictors: the model then "
-            f"knows these places, and no others. To leave them out, pass drop={names}."
+            Problem(
+                "Columns {names} look like coordinates and become predictors: the model then knows "
+                "these places, and no others.",
+                code="coordinates",
+                names=listed([repr(name) for name in names], most=8),
+                drop=Argument("drop", names),
+                remedy="To leave them out, pass {drop}.",
+            )
         )
     codes = [
         name
@@ -631,19 +660,15 @@ def doubtful_columns(
     ]
     if codes:
         remarks.append(
-            f"The few whole numbers of {_listed(codes)} are taken for amounts. If they are codes, "
-            f"such as land cover classes, pass categorical={codes}."
+            Problem(
+                "The few whole numbers of {names} are taken for amounts.",
+                code="codes-as-numbers",
+                names=listed([repr(name) for name in codes], most=8),
+                categorical=Argument("categorical", codes),
+                remedy="If they are codes, such as land cover classes, pass {categorical}.",
+            )
         )
     return remarks
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Write names in a row, the first eight of many."""
-    shown = [repr(name) for name in names[:8]]
-    if len(names) > 8:
-        shown.append(f"{len(names) - 8} more")
-    *first, last = shown
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 # --- comparison -----------------------------------------------------------------------------------
@@ -671,8 +696,11 @@ def compare_profiles(
     """
     if not len(trained) == len(new) == len(columns):
         raise DataError(
-            f"The profile of training has {len(trained)} columns and the new rows have {len(new)}. "
-            "Give the columns that the model was fitted on."
+            "The profile of training has {expected} columns and the new rows have {count}.",
+            code="column-mismatch",
+            expected=len(trained),
+            count=len(new),
+            remedy="Give the columns that the model was fitted on.",
         )
     if new.rows == 0 or trained.rows == 0:
         return []
@@ -743,12 +771,22 @@ def _missing(trained: ColumnProfile, new: ColumnProfile, j: int, name: str) -> C
     if _chance_more(round(before * n), n, round(now * m), m) > CHANCE:
         return None
     if now == 1.0:
-        told = f"all {m:,} values are missing ({_percent(before)} in training)."
-        return ColumnRemark(name, "missing", f"Column {name!r}: {told}")
+        return _remark(
+            name,
+            "missing",
+            "all {rows:,} values are missing ({before} in training).",
+            rows=m,
+            before=_percent(before),
+        )
     if now < 2 * before + 0.05 and 1 - now > (1 - before) / 2:
         return None
-    told = f"{_percent(now)} of the values are missing, and {_percent(before)} in training."
-    return ColumnRemark(name, "more missing", f"Column {name!r}: {told}")
+    return _remark(
+        name,
+        "more missing",
+        "{now} of the values are missing, and {before} in training.",
+        now=_percent(now),
+        before=_percent(before),
+    )
 
 
 def _one_level(
@@ -766,8 +804,14 @@ def _one_level(
             level, share = columns[at].levels[1], trained.share_of(at, 1.0) or FREQUENT
     if not _hardly_all(new, j, share, trained):
         return None
-    told = f"all {new.rows:,} rows are {level} ({_percent(share)} in training)."
-    return ColumnRemark(str(source), "constant", f"Column {str(source)!r}: {told}")
+    return _remark(
+        str(source),
+        "constant",
+        "all {rows:,} rows are {value} ({before} in training).",
+        rows=new.rows,
+        value=str(level),
+        before=_percent(share),
+    )
 
 
 def _hardly_all(new: ColumnProfile, j: int, share: float, trained: ColumnProfile) -> bool:
@@ -793,10 +837,16 @@ def _values_of(
     inside = trained.share_within(j, low, high)
     if low == high and trained.low[j] < trained.high[j] and _hardly_all(new, j, inside, trained):
         value = _plain(low) if measured else str(column.levels[int(low)])
-        told = f"all {new.rows:,} values are {value}{_training(trained, j, column)}."
-        if low in STAND_INS and measured and not trained.low[j] <= low <= trained.high[j]:
-            told += f" {_read_so(low)}"
-        return ColumnRemark(name, "constant", f"Column {name!r}: {told}")
+        coded = low in STAND_INS and measured and not trained.low[j] <= low <= trained.high[j]
+        return _remark(
+            name,
+            "constant",
+            "all {rows:,} values are {value}{training}.",
+            missing_value=low if coded else None,
+            rows=new.rows,
+            value=value,
+            training=_training(trained, j, column),
+        )
     if not measured:
         return None
     found = _new_value(trained, new, j, name) or _outside(trained, new, j, name)
@@ -804,11 +854,16 @@ def _values_of(
         return found
     spread = float(trained.quantiles[j, -3] - trained.quantiles[j, 2])
     if 0 < high - low < spread / NARROW and _hardly_all(new, j, inside, trained):
-        told = (
-            f"the values vary {short(spread / (high - low))} times less than in training (here "
-            f"{short(low)} to {short(high)}{_training(trained, j, column)}). Check the units."
+        return _remark(
+            name,
+            "narrow",
+            "the values vary {times} times less than in training (here {low} to {high}{training}). "
+            "Check the units.",
+            times=short(spread / (high - low)),
+            low=short(low),
+            high=short(high),
+            training=_training(trained, j, column),
         )
-        return ColumnRemark(name, "narrow", f"Column {name!r}: {told}")
     return None
 
 
@@ -842,13 +897,17 @@ def _new_value(
         if share < least or _chance_more(before, n, count, m) > CHANCE:
             continue
         had = "none" if apart else f"less than {_percent(FREQUENT)}"
-        told = (
-            f"{_percent(share)} of the values are {_plain(value)}, and {had} in training "
-            f"({short(low)} to {short(high)})."
+        return _remark(
+            name,
+            "new value",
+            "{share} of the values are {value}, and {before} in training ({low} to {high}).",
+            missing_value=value if usual else None,
+            share=_percent(share),
+            value=_plain(value),
+            before=had,
+            low=short(low),
+            high=short(high),
         )
-        if usual:
-            told += f" {_read_so(value)}"
-        return ColumnRemark(name, "new value", f"Column {name!r}: {told}")
     return None
 
 
@@ -866,12 +925,29 @@ def _outside(trained: ColumnProfile, new: ColumnProfile, j: int, name: str) -> C
     if share < OUTSIDE or count < 1 or _chance_outside(n, m, count) > CHANCE:
         return None
     most = "all" if share == 1.0 else f"{_percent(share)} or more of the"
-    told = (
-        f"{most} values lie outside the range of training ({short(low)} to {short(high)}; here "
-        f"{short(float(new.low[j]))} to {short(float(new.high[j]))}). Check the units, or fit to "
-        "rows of this kind."
+    return _remark(
+        name,
+        "outside",
+        "{most} values lie outside the range of training ({low} to {high}; here {least} to "
+        "{greatest}). Check the units, or fit to rows of this kind.",
+        most=most,
+        low=short(low),
+        high=short(high),
+        least=short(float(new.low[j])),
+        greatest=short(float(new.high[j])),
     )
-    return ColumnRemark(name, "outside", f"Column {name!r}: {told}")
+
+
+def _remark(
+    name: str, kind: str, text: str, *, missing_value: float | None = None, **fields: object
+) -> ColumnRemark:
+    """Return the remark on a column; a value that may mean missing is named with its remedy."""
+    remedy: tuple[str, ...] = ()
+    if missing_value is not None:
+        remedy, fields["missing"] = (READ_SO,), _missing_argument(missing_value)
+    code = f"column-{kind.replace(' ', '-')}"
+    problem = Problem("Column {column!r}: " + text, code=code, remedy=remedy, column=name, **fields)
+    return ColumnRemark(name, kind, problem)
 
 
 def _chance_outside(n: int, m: int, count: int) -> float:
@@ -923,8 +999,9 @@ def _plain(value: float) -> str:
     return f"{value:.0f}" if value == np.floor(value) and abs(value) < 1e15 else f"{value:.15g}"
 
 
-def _read_so(value: float) -> str:
-    return f"If that means missing, read it so: open_rows(..., missing=[{_plain(value)}])."
+def _missing_argument(value: float) -> Argument:
+    whole = value == np.floor(value) and abs(value) < 1e15
+    return Argument("missing", [int(value) if whole else value], call="open_rows")
 
 
 def compare_columns(model: Any, X: Any) -> list[ColumnRemark]:
@@ -970,9 +1047,12 @@ def compare_columns(model: Any, X: Any) -> list[ColumnRemark]:
         held = getattr(held, "estimator_", None)
     if held is None:
         raise UsageError(
-            f"This {type(model).__name__} has no profile of the columns it was fitted on (it comes "
-            "from partial_fit, from an estimator of another library, or from a file of an earlier "
-            "version). Fit it again with fit()."
+            "This {model} has no profile of the columns it was fitted on: it comes from "
+            "partial_fit, from an estimator of another library, or from a file of an earlier "
+            "version.",
+            code="no-profile",
+            model=type(model).__name__,
+            remedy="Fit it again with fit().",
         )
     rows = rows_to_predict(held, X, engine=getattr(held, "engine", None))
     columns = columns_of(held)

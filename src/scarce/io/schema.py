@@ -2,18 +2,19 @@
 
     number    -> float64, NaN where missing
     category  -> position in the code book (sorted levels of the whole data set), NaN where missing
-    indicator -> 1 at its level, 0 at the other levels of its source, NaN where that is missing
+    indicator -> one-hot: 1 at its level, 0 at the other levels of its source, NaN where missing
     label     -> position in the class list, NaN where *not labelled*
 
-The code book is a property of the data, not of the block that happened to be read first, so that
-codes are stable across blocks, engines and files. Which label values mean what is never guessed
-where two readings exist: the error names both, and the argument that settles it.
+The code book is a property of the data, not of the block that happened to be read first: codes are
+the same across blocks, engines and files. `Reading` is how the caller wants the columns read; only
+the label and the category columns are walked, once, to fix classes and code books. Of one-hot
+columns the most frequent level has none (the first in order where several are): a row of zeros
+means that level, and coefficients of the others compare with it. Which label values mean what is
+never guessed where two readings exist: the error names both, and the argument that settles it.
 """
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,11 +25,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scarce.engine.block import PIECE_ROWS, Array
-from scarce.errors import DataError, DataWarning, suggest, warn_user
-from scarce.io.labels import brief, read_labels
-from scarce.io.values import floats, nothing, numbers, plain, value_set
+from scarce.errors import Argument, DataError, Phrase, listed, suggest, warn_user
+from scarce.io.labels import read_labels
+from scarce.io.locate import Locator, cell_error
+from scarce.io.values import (
+    brief,
+    floats,
+    missing_mask,
+    numbers,
+    plain,
+    refuse_mixed,
+    value_set,
+)
 
 MOST_LEVELS = 1000
+MOST_INDICATORS = 100  # levels of a category that becomes one-hot columns
+WIDEST = 5000  # one-hot columns altogether: rows are dense, 8 bytes a cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +120,7 @@ class Schema:
 
     @property
     def indicators(self) -> dict[str, tuple[Any, ...]]:
-        """The levels of each category that became columns of 0 and 1; first the one without one.
+        """The levels of each category that became one-hot columns; first the one without a column.
 
         Examples
         --------
@@ -162,7 +174,7 @@ class Schema:
         book = value_set(levels, values.type)
         codes = pc.index_in(values, value_set=book, skip_nulls=True)
         if self.unknown == "error" and codes.null_count > values.null_count:
-            strangers = pc.and_(pc.is_null(codes), pc.invert(nothing(values, self.missing)))
+            strangers = pc.and_(pc.is_null(codes), pc.invert(missing_mask(values, self.missing)))
             first = pc.index(strangers, True).as_py()
             if first >= 0:
                 raise refuse_level(name, values[first].as_py(), start + first, levels)
@@ -187,14 +199,21 @@ class Schema:
         if len(code_of):
             y[found] = code_of[position[found].astype(np.intp)]
         stray = np.flatnonzero(
-            ~found & (floats(nothing(values, self.unlabelled).cast(pa.int8())) == 0)
+            ~found & (floats(missing_mask(values, self.unlabelled).cast(pa.int8())) == 0)
         )
         if len(stray):
             first = int(stray[0])
-            raise DataError(
-                f"Column {self.label!r}: {brief(values[first].as_py())} at row {start + first:,} "
-                f"is none of the classes {list(self.classes)}. Name it with positive=, negative= "
-                "or unlabelled=."
+            raise cell_error(
+                "{place}: the label {value} is none of the classes {classes}.",
+                code="unknown-label",
+                column=str(self.label),
+                row=start + first,
+                value=brief(values[first].as_py()),
+                classes=listed([brief(one) for one in self.classes], "or"),
+                positive=Argument("positive"),
+                negative=Argument("negative"),
+                unlabelled=Argument("unlabelled"),
+                remedy="Name it with {positive}, {negative} or {unlabelled}.",
             )
         return y
 
@@ -259,17 +278,9 @@ def pick_columns(
     >>> pick_columns(["id", "age", "fraud"], label="fraud", weight=None, columns=None, drop=["id"])
     ['age']
     """
-    doubled = sorted({name for name in names if list(names).count(name) > 1})
-    if doubled and not doubled[0]:
-        raise DataError(
-            f"{list(names).count('')} columns have no name: a column is known by its name. Name "
-            "them in the first line of the file, or in the table."
-        )
-    if doubled:
-        raise DataError(
-            f"Column name {doubled[0]!r} appears {list(names).count(doubled[0])} times: a column "
-            "is known by its name. Rename the columns in the file."
-        )
+    doubled = next((name for name in names if list(names).count(name) > 1), None)
+    if doubled is not None:
+        raise duplicate_column(doubled, list(names).count(doubled))
     for what, asked in (
         ("label", [label] if label is not None else []),
         ("weight", [weight] if weight is not None else []),
@@ -282,20 +293,40 @@ def pick_columns(
     chosen = [name for name in (columns if columns is not None else names) if name not in apart]
     if not chosen:
         raise DataError(
-            f"No feature column is left of the {len(names)} columns once label, weight and dropped "
-            "ones are taken out. Check columns= and drop=."
+            "No feature column is left of the {count} columns once label, weight and dropped ones "
+            "are taken out.",
+            code="no-features",
+            count=len(names),
+            columns=Argument("columns"),
+            drop=Argument("drop"),
+            remedy="Check {columns} and {drop}.",
         )
     return chosen
+
+
+def duplicate_column(name: str, count: int, where: str = "The table") -> DataError:
+    """Return the error for a name, or for no name, that several columns have."""
+    return DataError(
+        "{file} has {count} columns with {what}, and columns are known by their names.",
+        code="duplicate-column",
+        file=where,
+        column=name,
+        count=count,
+        what=f"the name {name!r}" if name else "no name",
+        remedy="Rename all but one." if name else "Name them in the first line.",
+    )
 
 
 def refuse_absent(name: str, names: Sequence[str], what: str) -> None:
     """Refuse a name that no column has, with the nearest one and the argument it came from."""
     if name not in names:
-        near = suggest(str(name), names)
-        listed = ", ".join(repr(known) for known in names[:12])
         raise DataError(
-            f"There is no column {name!r} (from {what}=).{near} The columns are: {listed}"
-            f"{', ...' if len(names) > 12 else ''}."
+            "There is no column {column!r} (from {argument}).{hint} The columns are: {names}.",
+            code="unknown-column",
+            column=name,
+            argument=Argument(what),
+            hint=suggest(str(name), names),
+            names=listed([repr(known) for known in names]),
         )
 
 
@@ -309,14 +340,24 @@ def column_kind(name: str, kind: pa.DataType, *, as_category: bool) -> str:
         return "category"
     if number or pa.types.is_boolean(inner) or pa.types.is_null(inner):
         return "number"
+    drop = Argument("drop", [name])
     if pa.types.is_binary(inner) or pa.types.is_large_binary(inner):
         raise DataError(
-            f"Column {name!r} holds bytes that are not UTF-8 text. Pass the file's encoding, such "
-            f"as encoding='latin-1', or leave the column out with drop=[{name!r}]."
+            "Column {column!r} holds bytes that are not UTF-8 text.",
+            code="wrong-encoding",
+            column=name,
+            encoding=Argument("encoding", "latin-1"),
+            drop=drop,
+            remedy="Pass the file's encoding, such as {encoding}, or leave the column out with "
+            "{drop}.",
         )
     raise DataError(
-        f"Column {name!r} is of type {kind}: features are numbers, true/false or categories. Leave "
-        f"it out with drop=[{name!r}], or turn it into a number first."
+        "Column {column!r} is of type {kind}: features are numbers, true/false or categories.",
+        code="column-type",
+        column=name,
+        kind=str(kind),
+        drop=drop,
+        remedy="Leave it out with {drop}, or turn it into a number first.",
     )
 
 
@@ -325,15 +366,19 @@ def check_label_type(name: str, kind: pa.DataType) -> None:
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_nested(inner) or pa.types.is_temporal(inner) or pa.types.is_binary(inner):
         raise DataError(
-            f"Column {name!r} is of type {kind}: labels are numbers, true/false or text. Name the "
-            "column with the classes in label=."
+            "Column {column!r} is of type {kind}: labels are numbers, true/false or text.",
+            code="label-type",
+            column=name,
+            kind=str(kind),
+            label=Argument("label"),
+            remedy="Name the column with the classes in {label}.",
         )
 
 
 def code_book(
     name: str, values: Iterable[Any], most: int = MOST_LEVELS, *, indicators: bool = False
 ) -> tuple[Any, ...]:
-    """Return the sorted levels of a category, refusing what is no category.
+    """Return the sorted levels of a category, refusing too many of them.
 
     Examples
     --------
@@ -342,13 +387,23 @@ def code_book(
     """
     levels = sorted({value for value in values if value is not None})
     if len(levels) > most:
-        what = f"{len(levels) - 1:,} columns of 0 and 1" if indicators else "a category"
-        wanted = "they are wanted" if indicators else "it is a category"
         raise DataError(
-            f"Column {name!r} holds {len(levels):,} different values (such as {brief(levels[0])} "
-            f"and {brief(levels[-1])}): too many for {what}. Leave it out with drop=[{name!r}], "
-            "and where rows of one value belong together (a patient, a card) pass its values to "
-            f"fit as groups; if {wanted} all the same, pass max_levels={len(levels)}."
+            "Column {column!r} holds {count:,} different values (such as {first} and {last}): too "
+            "many for {what}.",
+            code="too-many-levels",
+            column=name,
+            count=len(levels),
+            first=brief(levels[0]),
+            last=brief(levels[-1]),
+            what=f"{len(levels) - 1:,} one-hot columns" if indicators else "a category",
+            groups=Phrase("its values to fit(..., groups=...)", f"--groups {name}"),
+            drop=Argument("drop", [name]),
+            max_levels=Argument("max_levels", len(levels)),
+            remedy=[
+                "Where rows of one value belong together (a patient, a card), pass {groups}.",
+                "Leave it out with {drop}.",
+                "Pass {max_levels} if it is a category all the same.",
+            ],
         )
     return tuple(levels)
 
@@ -371,20 +426,28 @@ def refuse_infinities(
         return
     column = int(np.flatnonzero(infinite.any(axis=0))[0])
     rows = np.flatnonzero(infinite[:, column])
-    raise DataError(
-        f"Column {names[column]!r}: {len(rows):,} infinite value{'s' if len(rows) > 1 else ''} "
-        f"(first at row {start + int(rows[0]):,}). Replace them, or read them as missing with "
-        'open_rows(..., missing="inf").'
+    raise cell_error(
+        "{place}: an infinite value ({count:,} in this part of the column).",
+        code="infinite-values",
+        column=names[column],
+        row=start + int(rows[0]),
+        count=len(rows),
+        missing=Argument("missing", "inf", call="open_rows"),
+        remedy="Replace it, or read infinities as missing with {missing}.",
     )
 
 
-def refuse_level(name: str, value: Any, row: int, levels: Sequence[Any]) -> DataError:
+def refuse_level(name: str, value: object, row: int, levels: Sequence[Any]) -> DataError:
     """Return the error for a level that the code book does not have."""
-    known = ", ".join(brief(level) for level in levels[:8])
-    return DataError(
-        f"Column {name!r}: {brief(value)} at row {row:,} is not in the code book "
-        f"({known}{', ...' if len(levels) > 8 else ''}). Read unknown levels as missing with "
-        "open_rows(..., unknown='missing')."
+    return cell_error(
+        "{place}: the level {value} is not in the code book ({known}).",
+        code="unknown-level",
+        column=name,
+        row=row,
+        value=brief(value),
+        known=listed([brief(level) for level in levels], most=8),
+        unknown=Argument("unknown", "missing", call="open_rows"),
+        remedy="Read unknown levels as missing with {unknown}.",
     )
 
 
@@ -401,8 +464,12 @@ def unmasked_weights(weight: Any, name: str = "sample_weight") -> Any:
     hidden = np.flatnonzero(np.ma.getmaskarray(weight))
     if len(hidden):
         raise DataError(
-            f"{name} is masked at row {int(hidden[0]):,} ({len(hidden):,} such rows): a weight is "
-            f"a known number. Use 0 for a row that should not count: {name}.filled(0)."
+            "{argument} is masked at row {row:,} ({count:,} such rows): a weight must be known.",
+            code="masked-weight",
+            argument=Argument(name),
+            row=int(hidden[0]),
+            count=len(hidden),
+            remedy="Use 0 for a row that should not count: {argument}.filled(0).",
         )
     return weight.data
 
@@ -411,27 +478,27 @@ def check_weights(weight: Array, name: str = "weight", start: int = 0) -> None:
     """Refuse weights that are missing, infinite or negative."""
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
-        first = int(bad[0])
-        value = weight[first]
-        seen = "a missing value" if np.isnan(value) else repr(float(value))
-        raise DataError(
-            f"Weight {name!r}: {seen} at row {start + first:,}. A weight is a finite number >= 0; "
-            "use 0 for a row that should not count."
+        value = float(weight[bad[0]])
+        raise cell_error(
+            "{place}: the weight is {seen}. A weight must be finite and not negative.",
+            code="weight-range",
+            column=name,
+            row=start + int(bad[0]),
+            value=value,
+            seen="missing" if np.isnan(value) else f"{value:g}",
+            remedy="Use 0 for a row that should not count.",
         )
 
 
-MOST_INDICATORS = 100  # levels of a category that becomes columns of 0 and 1
-FEW_WORDS = 0.02  # of the cells: fewer are worth a word, in a column of numbers otherwise
-WIDEST = 5000  # columns of 0 and 1 altogether: rows are dense, 8 bytes a cell
+# --- one-hot columns ------------------------------------------------------------------------------
 
 
 def indicator_columns(
     name: str, levels: Sequence[Any], counts: Mapping[Any, int]
 ) -> tuple[Column, ...]:
-    """Return the columns of 0 and 1 for a category: one per level but the most frequent one.
+    """Return the one-hot columns of a category: one per level but the most frequent one.
 
-    A category of one level, or of none, has nothing to tell apart: it gives no column, and that is
-    said.
+    A category of one level, or of none, gives no column, with a warning.
 
     Examples
     --------
@@ -441,12 +508,13 @@ def indicator_columns(
     n=3 (2, 3)
     """
     if len(levels) < 2:
-        seen = f"holds the one level {brief(levels[0])}" if levels else "holds no value"
-        warnings.warn(
-            f"Column {name!r} {seen}: it tells no rows apart and gives no column of 0 and 1. Leave "
-            f"it out with drop=[{name!r}].",
-            DataWarning,
-            stacklevel=6,
+        warn_user(
+            "Column {column!r} holds {seen}: it tells no rows apart and gives no one-hot column.",
+            code="one-level",
+            column=name,
+            seen=f"the one level {brief(levels[0])}" if levels else "no value",
+            drop=Argument("drop", [name]),
+            remedy="Leave it out with {drop}.",
         )
         return ()
     reference = max(levels, key=lambda level: counts[level])  # the first of equal ones
@@ -458,113 +526,47 @@ def indicator_columns(
 
 
 def refuse_crowds(columns: Sequence[Column]) -> None:
-    """Refuse columns of 0 and 1 that share a name with another column, or are too many to hold."""
+    """Refuse one-hot columns that share a name with another column, or are too many to hold."""
     by_name: dict[str, Column] = {}
     for column in columns:
         other = by_name.setdefault(column.name, column)
         if other is not column:
             made = other if column.source is None else column
             raise DataError(
-                f"Two columns would be named {column.name!r}: one that is there and one of 0 and 1 "
-                f"for a level of {made.source!r}. Rename the column in the file, or leave one out "
-                f"with drop=[{made.source!r}]."
+                "Two columns would be named {column!r}: one that is there, and a one-hot column of "
+                "{source!r}.",
+                code="duplicate-column",
+                column=column.name,
+                source=made.source,
+                drop=Argument("drop", [made.source]),
+                remedy="Rename the column in the file, or leave one out with {drop}.",
             )
     sources = [column.source for column in columns if column.source is not None]
     if len(sources) > WIDEST:
         largest = max(dict.fromkeys(sources), key=sources.count)
         raise DataError(
-            f"Categories would become {len(sources):,} columns of 0 and 1, of which {largest!r} "
-            f"gives {sources.count(largest):,}: more than {WIDEST:,} are not held. Leave some out, "
-            f"such as drop=[{largest!r}], or name the few that matter in indicators=[...]."
+            "Categories would become {count:,} one-hot columns, {share:,} of them from {column!r}: "
+            "more than {most:,} are not held.",
+            code="too-many-levels",
+            count=len(sources),
+            share=sources.count(largest),
+            column=largest,
+            most=WIDEST,
+            drop=Argument("drop", [largest]),
+            indicators=Argument("indicators", ...),
+            remedy=[
+                "Leave some out, such as {drop}.",
+                "Name the few that matter with {indicators}.",
+            ],
         )
-
-
-_THOUSANDS = re.compile(r"[-+]?\d{1,3}([.,' \u2019\u00a0\u202f]\d{3})+([.,]\d+)?")
-_BESIDE = " \t\u00a0\u202f%$\u20ac\u00a3"  # what may stand around a number
-_ADVICE = {
-    "comma": "with a decimal comma. Pass decimal=','",
-    "point": "with a decimal point. Pass decimal='.'",
-    "thousands": "with separators of thousands. Take them out in the file",
-    "either": "with a decimal comma or a separator of thousands. Pass decimal=',' for the one, or "
-    "take the other out in the file",
-    "beside": "with a sign beside it. Take the sign out in the file",
-}
-
-
-def refuse_mixed(
-    name: str, counts: Mapping[Any, int], first_row: Callable[[Any], int], decimal: str = "."
-) -> None:
-    """Refuse a text column that should have been numbers: a stray word, or another spelling.
-
-    `counts` is how often each value occurs. `first_row` finds the row of a value; it is called only
-    for the message. `decimal` is the point with which text was read. Where half of the values are
-    words the column is a category; if nearly all of its rows hold numbers, that is said.
-    """
-    words = sorted(level for level in counts if isinstance(level, str))
-    ways = {word: way for word in words if (way := _written(word, decimal)) is not None}
-    strays = [word for word in words if word not in ways and not _is_number(word, decimal)]
-    if not strays and not ways:
-        return
-    rows, odd = (sum(counts[word] for word in some) for some in (words, strays))
-    category = f"if the column is a category, pass categories=[{name!r}]."
-    mixed = 2 * len(strays) < len(words)
-    if strays and (mixed or odd <= FEW_WORDS * rows):
-        seen = (
-            f"Column {name!r}: {brief(strays[0])} at row {first_row(strays[0]):,} is not a number "
-            f"({odd:,} such cell{'s' if odd != 1 else ''}), while {rows - odd:,} of {rows:,} are."
-        )
-        advice = f"If it means missing, pass missing=[{brief(strays[0])}]; {category}"
-        if mixed:
-            raise DataError(f"{seen} {advice}")
-        warn_user(f"{seen} The column is read as a category of {len(words)} levels. {advice}")
-    if strays:
-        return  # words, as a category has them
-    for way, advice in _ADVICE.items():  # 1,234 may be either: other words tell
-        word = next((word for word in ways if ways[word] == way), None)
-        if word is not None:
-            raise DataError(
-                f"Column {name!r}: {brief(word)} at row {first_row(word):,} is a number written "
-                f"another way, {advice}; {category}"
-            )
-
-
-def _written(word: str, decimal: str) -> str | None:
-    """Return in which other way a number is written, None for plain numbers and for words.
-
-    Examples
-    --------
-    >>> [_written(word, ".") for word in ("1.5", "1,5", "1,234", "1,234.5", "5 %", "red")]
-    [None, 'comma', 'either', 'thousands', 'beside', None]
-    """
-    if _is_number(word, decimal):
-        return None
-    bare = word.strip(_BESIDE)
-    if _is_number(bare, decimal):
-        return "beside"
-    grouped = _THOUSANDS.fullmatch(bare) is not None
-    if decimal == "." and re.fullmatch(r"[-+]?\d*,\d+", bare):
-        return "either" if grouped else "comma"
-    if decimal != "." and not grouped and _is_number(bare, "."):
-        return "point"
-    return "thousands" if grouped else None
-
-
-def _is_number(word: str, decimal: str) -> bool:
-    if decimal != ".":
-        if "." in word:
-            return False
-        word = word.replace(decimal, ".")
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return "_" not in word  # 1_000 is a number to Python alone
 
 
 def _in_a_name(level: Any) -> str:
     """Write 2.0 as 2: streamed text gives whole numbers as floats, and names must not tell."""
     return str(int(level)) if isinstance(level, float) and level.is_integer() else str(level)
 
+
+# --- how the caller wants the columns read --------------------------------------------------------
 
 Walk = Callable[[Sequence[str]], Iterable[pa.Table]]
 
@@ -586,7 +588,7 @@ class Reading:
     indicators: bool | tuple[str, ...]
     like: Schema | None
     decimal: str = "."
-    look_at_levels: Callable[[Sequence[Any], str], None] = lambda levels, name: None
+    find: Locator | None = None
     padded: Mapping[str, str] = field(default_factory=dict)
 
     def schema_of(self, arrow: pa.Schema, tables: Walk) -> Schema:
@@ -598,17 +600,17 @@ class Reading:
         )
         if self.label is not None:
             check_label_type(self.label, arrow.field(self.label).type)
-        listed: tuple[str, ...] = () if isinstance(self.indicators, bool) else self.indicators
-        for what, names in (("categories", self.categories), ("indicators", listed)):
+        hot: tuple[str, ...] = () if isinstance(self.indicators, bool) else self.indicators
+        for what, names in (("categories", self.categories), ("indicators", hot)):
             for name in names:
                 refuse_absent(name, arrow.names, what)
-        by_hand = {*self.categories, *listed}
+        by_hand = {*self.categories, *hot}
         kinds = {
             name: column_kind(name, arrow.field(name).type, as_category=name in by_hand)
             for name in chosen
         }
         coded = [name for name, kind in kinds.items() if kind == "category"]
-        spread = set(coded if self.indicators is True else listed)
+        spread = set(coded if self.indicators is True else hot)
         wanted = [*coded, *([self.label] if self.label is not None else [])]
         counts = distinct(tables(wanted), wanted) if wanted else {}
         columns: list[Column] = []
@@ -618,10 +620,9 @@ class Reading:
                 self._say_if_padded(name)
                 continue
             levels = [level for level in counts[name] if level not in ("", *self.missing)]
-            self.look_at_levels(levels, name)
             if name not in by_hand:
                 seen = {level: counts[name][level] for level in levels}
-                refuse_mixed(name, seen, _row_finder(name, tables), self.decimal)
+                refuse_mixed(name, seen, _row_finder(name, tables), self.decimal, self.find)
             most = MOST_INDICATORS if name in spread else MOST_LEVELS
             most = most if self.max_levels is None else self.max_levels
             book = code_book(name, levels, most, indicators=name in spread)
@@ -632,8 +633,11 @@ class Reading:
         refuse_crowds(columns)
         if not columns:
             raise DataError(
-                f"No feature column is left: {', '.join(map(repr, chosen[:8]))} hold one level "
-                "each, which tells no rows apart. Keep a column that differs between rows."
+                "No feature column is left: {names} hold one level each, which tells no rows "
+                "apart.",
+                code="no-features",
+                names=listed([repr(name) for name in chosen], most=8),
+                remedy="Keep a column that differs between rows.",
             )
         meaning: tuple[Any, ...] = ((), (), ())
         if self.label is not None:
@@ -653,11 +657,16 @@ class Reading:
     def _say_if_padded(self, name: str) -> None:
         """Warn that a column of codes, such as 00501, is read as numbers."""
         if name in self.padded:
-            code = self.padded[name]
             warn_user(
-                f"Column {name!r} holds values such as {code!r}, with leading zeros, and is read "
-                f"as numbers ({float(code):g}). If they are codes, pass categories=[{name!r}], or "
-                f"leave them out with drop=[{name!r}]."
+                "Column {column!r} holds values such as {value!r}, with leading zeros, and is read "
+                "as numbers ({number:g}).",
+                code="leading-zeros",
+                column=name,
+                value=self.padded[name],
+                number=float(self.padded[name]),
+                categories=Argument("categories", [name]),
+                drop=Argument("drop", [name]),
+                remedy="If they are codes, pass {categories}, or leave them out with {drop}.",
             )
 
     def _schema_like(self, arrow: pa.Schema, like: Schema) -> Schema:

@@ -1,7 +1,7 @@
 """How do rows leave: whole or not at all into a file, one after the other into a pipe?
 
-Text is written without needless quotes, so that what came as 007 goes as 007, and missing values
-are empty. On a terminal, text that could act on it is shown as escapes. A file appears under its
+Text is written without needless quotes, so what came as 007 goes as 007, and missing values are
+empty. On a terminal, text that could act on it is shown as escapes. A file appears under its
 name when its last row is written (see atomic.py); what exists is not replaced unasked. A reader
 that goes away ends the writing.
 """
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from scarce.errors import DataError, UsageError, printable, refuse_word
+from scarce.errors import Argument, DataError, UsageError, printable, refuse_word
 from scarce.io.atomic import whole_file
 from scarce.io.source import FORMATS, TEXT, format_of
 from scarce.io.text import TextForm
@@ -44,31 +44,48 @@ def refuse_existing(path: str | os.PathLike[str] | None, force: bool) -> None:
     >>> refuse_existing(__file__, force=False)
     Traceback (most recent call last):
     ...
-    scarce.errors.UsageError: ... exists already. Add --force to replace it, or give another name.
+    scarce.errors.UsageError: ... exists already. Replace it with force=True, or give another name.
     """
     if path is None or os.fspath(path) == "-":
         return
     target = Path(path)
     if target.is_dir():
-        raise UsageError(f"{str(target)!r} is a folder. Give the name of a file in it.")
+        raise UsageError(
+            "{file!r} is a folder.",
+            code="is-folder",
+            file=str(target),
+            remedy="Give the name of a file in it.",
+        )
     if target.exists() and not force:
         raise UsageError(
-            f"{str(target)!r} exists already. Add --force to replace it, or give another name."
+            "{file!r} exists already.",
+            code="file-exists",
+            file=str(target),
+            force=Argument("force", True),
+            remedy="Replace it with {force}, or give another name.",
         )
+    folder = str(target.parent)
     if not target.parent.is_dir():
         raise UsageError(
-            f"There is no folder {str(target.parent)!r} to write {target.name!r} into. Create it "
-            f"first: mkdir -p {shlex.quote(str(target.parent))}"
+            "There is no folder {folder!r} to write {file!r} into.",
+            code="no-folder",
+            folder=folder,
+            file=target.name,
+            quoted=shlex.quote(folder),
+            remedy="Create it first: mkdir -p {quoted}",
         )
     if not os.access(target.parent, os.W_OK | os.X_OK):  # said now, not after the work
         raise UsageError(
-            f"The folder {str(target.parent)!r} cannot be written into, so that {target.name!r} "
-            "cannot go there. Give a name in another folder, or change its permissions."
+            "The folder {folder!r} is not writable, so {file!r} cannot go there.",
+            code="cannot-write",
+            folder=folder,
+            file=target.name,
+            remedy="Give a name in another folder, or change its permissions.",
         )
 
 
 def sink_format(path: str | os.PathLike[str] | None, to: str | None) -> tuple[str, str | None]:
-    """Return the format and packing that rows are to be written in."""
+    """Return the format and compression that rows are to be written in."""
     if to is not None:
         refuse_word("to", to, FORMATS)
     if path is None or os.fspath(path) == "-":
@@ -127,12 +144,21 @@ def write_tables(
     kind, packing = sink_format(path, to)
     if path is None or os.fspath(path) == "-":
         if sys.stdout is None:
-            raise UsageError("Standard output is closed. Name a file for the rows with --out.")
+            raise UsageError(
+                "Standard output is closed.",
+                code="no-output",
+                out=Argument("out", ...),
+                remedy="Name a file for the rows with {out}.",
+            )
         stream = getattr(sys.stdout, "buffer", sys.stdout)
         if sys.stdout.isatty():
             if kind not in TEXT:
                 raise UsageError(
-                    f"Standard output is a terminal, and {kind} is no text. Name a file with --out."
+                    "Standard output is a terminal, and {kind} is not text.",
+                    code="binary-to-terminal",
+                    kind=kind,
+                    out=Argument("out", ...),
+                    remedy="Name a file with {out}.",
                 )
             stream = _ForReader(stream)
         with _writer(stream, kind, form, formula_safe, piped=True) as write:
@@ -300,8 +326,11 @@ def _spelled(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         return column.cast(pa.string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise DataError(
-            f"Column {name!r} holds {column.type}, which a text file cannot hold. Write "
-            "Parquet or Arrow instead, or name the columns to hand on."
+            "Column {column!r} holds {kind}, which a text file cannot hold.",
+            code="column-type",
+            column=name,
+            kind=str(column.type),
+            remedy="Write Parquet or Arrow instead, or name the columns to hand on.",
         ) from error
 
 

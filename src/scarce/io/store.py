@@ -32,18 +32,18 @@ import importlib
 import inspect
 import os
 import warnings
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from scarce.errors import ScarceError, StoreError, WorkerError
+from scarce.errors import ScarceError, StoreError, WorkerError, listed
 from scarce.io.atomic import write_bytes
 from scarce.io.codec import Decoder, Encoder, Parts
 from scarce.io.container import AGAIN, SECTIONS, pack, unpack
 from scarce.results import FitReport
 
+UPGRADE = "If a newer scarce wrote it, upgrade: pip install --upgrade scarce."
 REGISTRY: dict[str, str] = {
     "GaussianBayes": "scarce.gaussian.classifier",
     "MaxentClassifier": "scarce.maxent.classifier",
@@ -104,8 +104,11 @@ def save(
         _try_out(Decoder(dict(encoder.tensors), _put_together).decode_model(description))
     except _Invalid as error:
         raise StoreError(
-            f"This {type(model).__name__} cannot be saved: {error.reason}. {_how_it_ended(model)}"
-            "Nothing was written."
+            "This {kind} cannot be saved: {reason}. Nothing was written.",
+            code="cannot-save",
+            kind=type(model).__name__,
+            reason=error.reason,
+            remedy=_how_it_ended(model),
         ) from error
     state = description["state"]
     for section, names in SECTIONS.items():
@@ -148,12 +151,16 @@ def load(path: str | os.PathLike[str]) -> Any:
         model = decoder.decode_model(node)
         if decoder.tensors:
             raise StoreError(
-                f"damaged or not written by scarce: {len(decoder.tensors)} tensors belong to "
-                f"nothing (first: {min(decoder.tensors)[:80]!r}). {AGAIN}"
+                "damaged or not written by scarce: {count} tensors belong to nothing (first: "
+                "{first!r}).",
+                code="damaged-model",
+                count=len(decoder.tensors),
+                first=min(decoder.tensors)[:80],
+                remedy=AGAIN,
             )
         _try_out(model)
     except StoreError as error:
-        raise StoreError(f"{os.fspath(path)!r}: {error}") from error.__cause__
+        raise _of_file(path, error) from error.__cause__
     return model
 
 
@@ -178,17 +185,24 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         return unpack(path)[0]
     except StoreError as error:
-        raise StoreError(f"{os.fspath(path)!r}: {error}") from error.__cause__
+        raise _of_file(path, error) from error.__cause__
+
+
+def _of_file(path: str | os.PathLike[str], error: StoreError) -> StoreError:
+    """Return an error with the file's name before its sentence."""
+    return StoreError(error.problem.amended("{file!r}: ", file=os.fspath(path)))
 
 
 def _take_apart(model: Any, place: str) -> Parts:
     kind = type(model).__name__
     if kind not in REGISTRY or type(model) is not _class_of(kind):
-        at = f"{place} is" if place else "This is"
         raise StoreError(
-            f"{at} a {type(model).__module__}.{type(model).__qualname__}, which has no place in a "
-            f"model file: these have one: {_listed(REGISTRY)}. Save one of them, or keep the code "
-            "and the data that fit yours."
+            "{place} is a {kind}, which a model file cannot hold. It can hold: {known}.",
+            code="unknown-model",
+            place=place or "This",
+            kind=f"{type(model).__module__}.{type(model).__qualname__}",
+            known=listed(sorted(REGISTRY)),
+            remedy="Save one of them, or keep the code and the data that fit yours.",
         )
     runtime = _runtime_params(type(model))
     parameters = model.get_params(deep=False).items()
@@ -200,23 +214,33 @@ def _take_apart(model: Any, place: str) -> Parts:
 def _put_together(kind: str, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
     if kind not in REGISTRY:
         raise StoreError(
-            f"kind {kind[:80]!r} is not known here (known: {_listed(REGISTRY)}). If a newer scarce "
-            "wrote it, upgrade: pip install --upgrade scarce."
+            "kind {kind!r} is not known here (known: {known}).",
+            code="unknown-model",
+            kind=kind[:80],
+            known=listed(sorted(REGISTRY)),
+            remedy=UPGRADE,
         )
     cls = _class_of(kind)
     accepted = set(inspect.signature(cls).parameters) - _runtime_params(cls)
     for name in parameters:
         if name not in accepted:
             raise StoreError(
-                f"{kind} takes no parameter {name[:80]!r} to be loaded ({_listed(accepted)}). If a "
-                "newer scarce wrote it, upgrade: pip install --upgrade scarce."
+                "{kind} takes no parameter {name!r} to be loaded ({known}).",
+                code="unknown-parameter",
+                kind=kind,
+                name=name[:80],
+                known=listed(sorted(accepted)) or "none",
+                remedy=UPGRADE,
             )
     for name in state:
         own = inspect.getattr_static(cls, name, None)
         if not _is_fitted_name(name) or callable(own) or hasattr(own, "__set__"):
             raise StoreError(
-                f"damaged or not written by scarce: {name[:80]!r} is no fitted attribute of {kind}."
-                f" {AGAIN}"
+                "damaged or not written by scarce: {name!r} is not a fitted attribute of {kind}.",
+                code="damaged-model",
+                name=name[:80],
+                kind=kind,
+                remedy=AGAIN,
             )
     _check_columns(state)
     try:
@@ -236,7 +260,13 @@ class _Invalid(StoreError):
     """Parts that do not make a valid estimator."""
 
     def __init__(self, kind: str, reason: str) -> None:
-        super().__init__(f"what it holds is no valid {kind}: {reason}. {AGAIN}")
+        super().__init__(
+            "what it holds is not a valid {kind}: {reason}.",
+            code="invalid-model",
+            kind=kind,
+            reason=reason,
+            remedy=AGAIN,
+        )
         self.reason = reason
 
 
@@ -287,10 +317,10 @@ def _how_it_ended(model: Any) -> str:
     """Say that a fit failed, where that is why a model cannot be saved."""
     report = getattr(model, "report_", None)
     if not isinstance(report, FitReport) or (report.converged and np.isfinite(report.objective)):
-        return "Fit it again. "
+        return "Fit it again."
     return (
-        f"Its fit failed ({str(report).partition(chr(10))[0]}): look for extreme values in the "
-        "columns, and fit it again. "
+        f"Its fit failed ({str(report).splitlines()[0]}): look for extreme values in the "
+        "columns, and fit it again."
     )
 
 
@@ -310,22 +340,18 @@ def _is_fitted_name(name: str) -> bool:
 def _check_columns(state: dict[str, Any]) -> None:
     """Check what every estimator says about its columns in the same way."""
     count, names = state.get("n_features_in_"), state.get("feature_names_in_")
+    profile, wrong = state.get("column_profile_"), ""
     if not isinstance(state.get("report_"), (FitReport, type(None))):
-        raise StoreError("report_ is not the report of a fit. Fit it again.")
-    if count is not None and (not isinstance(count, (int, np.integer)) or count < 0):
-        raise StoreError(f"n_features_in_ is {count!r:.40}, not a number of columns. Fit it again.")
-    profile = state.get("column_profile_")
-    if profile is not None and (
+        wrong = "report_ is not the report of a fit"
+    elif count is not None and (not isinstance(count, (int, np.integer)) or count < 0):
+        wrong = f"n_features_in_ is {count!r:.40}, not a number of columns"
+    elif profile is not None and (
         type(profile).__name__ != "ColumnProfile" or (count is not None and len(profile) != count)
     ):
-        raise StoreError(f"column_profile_ does not describe {count} columns. Fit it again.")
-    if names is not None:
+        wrong = f"column_profile_ does not describe {count} columns"
+    elif names is not None:
         text = isinstance(names, np.ndarray) and all(isinstance(n, str) for n in names.flat)
         if not text or names.ndim != 1 or (count is not None and len(names) != count):
-            raise StoreError(
-                f"feature_names_in_ is not one name for each of {count} columns. Fit it again."
-            )
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)) or "none"
+            wrong = f"feature_names_in_ is not one name for each of {count} columns"
+    if wrong:
+        raise StoreError("{wrong}.", code="damaged-model", wrong=wrong, remedy="Fit it again.")

@@ -1,9 +1,11 @@
-"""Rows in text: CSV and TSV, plain or compressed, parsed once.
+"""How is a text file written, and how is Arrow told so?
 
-Text can only be read from its beginning, and parsing it costs more than every fit: it is parsed
-into memory or into the cache (see cache.py), never once per pass. A text file says nothing about
-itself, so what looks wrong (another delimiter, no header, a row number written along, an open
-quote) is said.
+A text file says nothing about itself. `TextForm` is what its owner says of it (delimiter, encoding,
+decimal point, header, words for missing values); here and nowhere else it becomes settings of
+Arrow's parser. The first bytes give away what a parser would complain about far from the cause: a
+workbook, UTF-16, a web page, another delimiter. What Arrow says of a bad file is put into words
+that its owner can act on. Does not open files: see source.py. Does not guess an encoding among
+those of one byte a letter: bytes alone cannot tell them apart.
 """
 
 from __future__ import annotations
@@ -11,22 +13,38 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
-import errno
 import io
-import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, BinaryIO
+from types import TracebackType
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from scarce.errors import DataError, UsageError, suggest
+from scarce.errors import Argument, DataError, Problem, UsageError, suggest
+from scarce.io.locate import at
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1252", "cp437", "shift_jis", "gb18030")
 NOTHING = ("", "NA", "N/A", "#N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>")
+PADDED = re.compile(r"0\d+")  # a code, such as 007; numbers are not written so
+PADDED_BYTES = 2**16  # of the beginning, in which codes are looked for
+
+_FOREIGN = {
+    b"PK\x03\x04": ("a workbook or a ZIP archive", "Save the sheet as CSV, or unpack the archive."),
+    b"\xd0\xcf\x11\xe0": ("an old workbook", "Save the sheet as CSV."),
+}
+_WIDE_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_CONVERSION = re.compile(  # with one core Arrow names the row of its block, too
+    r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to (\w+): invalid value '(.*)", re.S
+)
+_NUMBERS = ("int64", "double")  # what Arrow calls numbers in that sentence
 
 
 @dataclass(frozen=True)
@@ -36,7 +54,7 @@ class TextForm:
     Parameters
     ----------
     delimiter : str, optional
-        A comma by default, a tabulator for .tsv and .tab.
+        A comma by default, a tab for .tsv and .tab.
     encoding : str
         Such as "utf-8" or "latin-1".
     decimal : str
@@ -72,184 +90,23 @@ class TextForm:
             mark = getattr(self, name)
             if mark is not None and (len(mark) != 1 or mark in '\r\n\0"' or not mark.isascii()):
                 raise UsageError(
-                    f"{name}={mark!r} is not one character that can stand within a line. Pass "
-                    f"{name}= with one, such as {name}=','."
+                    "{mark} must be one ASCII character, and no quote or line end.",
+                    code="text-mark",
+                    mark=Argument(name, mark),
                 )
         try:
             "a,1".encode(self.encoding).decode(self.encoding)  # base64 is a codec, but of no text
         except (LookupError, ValueError):
             raise UsageError(
-                f"encoding={self.encoding!r} is not known."
-                f"{suggest(self.encoding, ENCODINGS)} Pass encoding= with a name such as 'utf-8', "
-                "'latin-1', 'cp1252' or 'utf-16'."
+                "{encoding} is not a known text encoding.{hint}",
+                code="unknown-encoding",
+                encoding=Argument("encoding", self.encoding),
+                hint=suggest(self.encoding, ENCODINGS),
+                remedy="Common ones are utf-8, latin-1, cp1252 and utf-16.",
             ) from None
 
 
-HEAD_BYTES = 2**16
-PADDED = re.compile(r"0\d+")  # a code, such as 007; numbers are not written so
-
-_FOREIGN = {
-    b"\x1f\x8b": "is packed by gzip and its name does not say so. Let the name end in .csv.gz.",
-    b"\x28\xb5\x2f\xfd": "is packed by zstd and its name does not say so. Let it end in .csv.zst.",
-    b"PK\x03\x04": "is a workbook or a ZIP archive, not text. Save the sheet as CSV, or unpack it.",
-    b"\xd0\xcf\x11\xe0": "is an old workbook, not text. Save the sheet as CSV.",
-}
-_WIDE_MARKS = {
-    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
-
-
-def look_at_head(
-    where: str,
-    head: bytes,
-    *,
-    whole: bool,
-    encoding: str = "utf-8",
-    delimiter: str | None = None,
-    usual: str = ",",
-    header: bool = True,
-) -> None:
-    r"""Refuse a text file whose beginning shows that it cannot be read as it was asked for.
-
-    Parameters
-    ----------
-    where : str
-        Name of the file, for messages.
-    head : bytes
-        Its first bytes, unpacked.
-    whole : bool
-        Whether these are all of them.
-    encoding : str
-    delimiter : str or None
-        As asked for; None where `usual` was taken.
-    usual : str
-        The delimiter by the file's ending.
-    header : bool
-        Whether the first line names the columns.
-
-    Examples
-    --------
-    >>> look_at_head("a.csv", "a,b\n1,2\n".encode("utf-16"), whole=True)
-    Traceback (most recent call last):
-    ...
-    scarce.errors.DataError: a.csv is UTF-16 text, not utf-8. Pass encoding='utf-16'.
-    """
-    for begin, words in _FOREIGN.items():
-        if head.startswith(begin):
-            raise DataError(f"{where} {words}")
-    asked = codecs.lookup(encoding).name
-    wide = _wide(head)
-    if wide is not None and asked[:6] != wide[:6]:
-        raise DataError(
-            f"{where} is {wide[:6].upper()} text, not {encoding}. Pass encoding={wide!r}."
-        )
-    if asked[:6] not in ("utf-16", "utf-32"):
-        refuse_nul(where, head)
-    if head.startswith(codecs.BOM_UTF8) and asked not in ("utf-8", "utf-8-sig"):
-        raise DataError(
-            f"{where} begins with the mark of UTF-8 text, and encoding={encoding!r} was asked for. "
-            "Pass encoding='utf-8'."
-        )
-    try:
-        text = _text(head, encoding)
-    except UnicodeError as error:
-        right = f"Pass encoding={wide!r}." if wide else "Leave encoding= out, or pass its own."
-        raise DataError(f"{where} is not {encoding} text ({error}). {right}") from error
-    lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
-    if not lines:
-        if whole:
-            raise DataError(f"{where} holds no table, only blank. Check how it was written.")
-        return
-    _look_at_first(where, lines[0])
-    if delimiter is None and usual not in lines[0]:
-        _refuse_other_delimiter(where, lines, usual)
-    if header and whole and len(lines) == 1:
-        raise DataError(
-            f"{where} has no rows: its one line is taken for the names of the columns. Check the "
-            "filter that it came from; if the line holds values, pass header=False."
-        )
-
-
-def padded_columns(
-    head: bytes, delimiter: str, encoding: str, names: Sequence[str], header: bool
-) -> dict[str, str]:
-    r"""Return the columns in whose first rows a number begins with 0, and the first such value.
-
-    Examples
-    --------
-    >>> padded_columns(b"zip,share\n00501,0.5\n10001,0\n", ",", "utf-8", ["zip", "share"], True)
-    {'zip': '00501'}
-    """
-    found: dict[str, str] = {}
-    lines = io.StringIO(_text(head, encoding), newline="")
-    with contextlib.suppress(csv.Error):  # which the parser will say better
-        for number, row in enumerate(csv.reader(lines, delimiter=delimiter)):
-            if len(row) == len(names) and (number > 0 or not header):
-                for name, value in zip(names, row, strict=True):
-                    if PADDED.fullmatch(value):
-                        found.setdefault(name, value)
-    return found
-
-
-def refuse_nul(where: str, content: bytes) -> None:
-    """Refuse bytes of value 0, which text never holds."""
-    place = content.find(0)
-    if place >= 0:
-        line = content.count(b"\n", 0, place) + 1
-        raise DataError(
-            f"{where} holds bytes of value 0 (NUL), the first on line {line:,}: it is damaged, or "
-            "no text. Copy or write it again."
-        )
-
-
-def _wide(head: bytes) -> str | None:
-    """Tell text of two or four bytes a letter, by its mark or by the zeros of plain letters."""
-    for mark, name in _WIDE_MARKS.items():
-        if head.startswith(mark):
-            return name
-    first, second = head[::2], head[1::2]
-    few, many = len(head) // 20, len(head) * 2 // 5
-    if second.count(0) > many and first.count(0) <= few:
-        return "utf-16-le"
-    if first.count(0) > many and second.count(0) <= few:
-        return "utf-16-be"
-    return None
-
-
-def _text(head: bytes, encoding: str) -> str:
-    # Not to the end: the last letter may be cut in two.
-    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-    return decoder.decode(head).removeprefix("\ufeff")
-
-
-def _look_at_first(where: str, first: str) -> None:
-    if first.lower().lstrip().startswith(("<!doctype", "<html", "<?xml")):
-        raise DataError(
-            f"{where} is a web page or XML, not a table: it begins with {first[:20]!r}. Download "
-            "the file itself, or save the table as CSV."
-        )
-    mark = re.fullmatch(r"sep=(.)", first.strip(), flags=re.IGNORECASE)
-    if mark:
-        raise DataError(
-            f"{where} begins with {first.strip()!r}, a note for a spreadsheet. Delete that line, "
-            f"and pass delimiter={mark[1]!r}."
-        )
-
-
-def _refuse_other_delimiter(where: str, lines: list[str], usual: str) -> None:
-    other = next((mark for mark in ";\t|," if mark != usual and mark in lines[0]), None)
-    if other is None:
-        return
-    # In a language with decimal commas spreadsheets write semicolons.
-    commas = other != "," and any(re.search(r"\d,\d", line) for line in lines[1:100])
-    also = " and, for its decimal commas, decimal=','" if commas else ""
-    raise DataError(
-        f"{where} has one column, named {lines[0][:60]!r}: its values look separated by {other!r}. "
-        f"Pass delimiter={other!r}{also}."
-    )
+# --- settings of Arrow's parser -------------------------------------------------------------------
 
 
 def read_options(form: TextForm, **more: Any) -> pacsv.ReadOptions:
@@ -259,24 +116,14 @@ def read_options(form: TextForm, **more: Any) -> pacsv.ReadOptions:
     )
 
 
+def delimiter_of(form: TextForm, kind: str) -> str:
+    """Return what separates values: as asked for, else by the format, "csv" or "tsv"."""
+    return form.delimiter or ("\t" if kind == "tsv" else ",")
+
+
 def parse_options(form: TextForm, kind: str) -> pacsv.ParseOptions:
     """Delimiter and quotes."""
-    mark = form.delimiter or ("\t" if kind == "tsv" else ",")
-    return pacsv.ParseOptions(delimiter=mark, newlines_in_values=True)
-
-
-def whole_lines(head: bytes, encoding: str) -> bytes:
-    """Return the beginning of a text without its last line, which was cut off somewhere.
-
-    Examples
-    --------
-    >>> whole_lines("a\\n1\\n2".encode("utf-16"), "utf-16").decode("utf-16")
-    'a\\n1\\n'
-    """
-    if codecs.lookup(encoding).name[:6] not in ("utf-16", "utf-32"):  # a letter is a byte or more
-        return head[: head.rfind(b"\n") + 1] or head
-    text = codecs.getincrementaldecoder(encoding)().decode(head)
-    return text[: text.rfind("\n") + 1].encode(encoding) or head
+    return pacsv.ParseOptions(delimiter=delimiter_of(form, kind), newlines_in_values=True)
 
 
 def convert_options(
@@ -305,10 +152,221 @@ def convert_options(
     )
 
 
-SCANNED_BYTES = 2**28  # read again to find the line of a mistake: some five seconds
+def whole_lines(head: bytes, encoding: str) -> bytes:
+    """Return the beginning of a text without its last line, which was cut off somewhere.
+
+    Examples
+    --------
+    >>> whole_lines("a\\n1\\n2".encode("utf-16"), "utf-16").decode("utf-16")
+    'a\\n1\\n'
+    """
+    if codecs.lookup(encoding).name[:6] not in ("utf-16", "utf-32"):  # a letter is a byte or more
+        return head[: head.rfind(b"\n") + 1] or head
+    text = codecs.getincrementaldecoder(encoding)().decode(head)
+    return text[: text.rfind("\n") + 1].encode(encoding) or head
 
 
-class said_well:
+# --- the first bytes ------------------------------------------------------------------------------
+
+
+def look_at_head(
+    where: str,
+    head: bytes,
+    *,
+    whole: bool,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    usual: str = ",",
+) -> None:
+    r"""Refuse a text file whose beginning shows that it cannot be read as it was asked for.
+
+    Parameters
+    ----------
+    where : str
+        Name of the file, for messages.
+    head : bytes
+        Its first bytes, decompressed.
+    whole : bool
+        Whether these are all of them.
+    encoding : str
+    delimiter : str or None
+        As asked for; None where `usual` was taken.
+    usual : str
+        The delimiter by the file's ending.
+
+    Examples
+    --------
+    >>> look_at_head("a.csv", "a,b\n1,2\n".encode("utf-16"), whole=True)
+    Traceback (most recent call last):
+    ...
+    scarce.errors.DataError: a.csv is UTF-16 text, not utf-8. Pass encoding='utf-16'.
+    """
+    for begin, (what, remedy) in _FOREIGN.items():
+        if head.startswith(begin):
+            raise DataError(
+                "{file} is {what}, not text.",
+                code="foreign-format",
+                file=where,
+                what=what,
+                remedy=remedy,
+            )
+    asked = codecs.lookup(encoding).name
+    wide = _wide(head)
+    if wide is not None and asked[:6] != wide[:6]:
+        raise _wrong_encoding(where, encoding, f"{wide[:6].upper()} text", wide)
+    if asked[:6] not in ("utf-16", "utf-32"):
+        refuse_nul(where, head)
+    if head.startswith(codecs.BOM_UTF8) and asked not in ("utf-8", "utf-8-sig"):
+        raise _wrong_encoding(where, encoding, "UTF-8 text by its first bytes", "utf-8")
+    try:
+        text = _text(head, encoding)
+    except UnicodeError as error:
+        raise DataError(
+            "{file} is not {encoding} text ({reason}).",
+            code="wrong-encoding",
+            file=where,
+            encoding=encoding,
+            reason=str(error),
+            argument=Argument("encoding", wide or ...),
+            remedy="Pass {argument}." if wide else "Leave the encoding out, or pass {argument}.",
+        ) from error
+    lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
+    if not lines:
+        if whole:
+            raise _empty(where, "only blanks")
+        return
+    _refuse_markup(where, lines[0])
+    if delimiter is None and usual not in lines[0]:
+        _refuse_other_delimiter(where, lines, usual)
+
+
+def padded_columns(
+    head: bytes, delimiter: str, encoding: str, names: Sequence[str], header: bool
+) -> dict[str, str]:
+    r"""Return the columns in whose first rows a number begins with 0, and the first such value.
+
+    Examples
+    --------
+    >>> padded_columns(b"zip,share\n00501,0.5\n10001,0\n", ",", "utf-8", ["zip", "share"], True)
+    {'zip': '00501'}
+    """
+    found: dict[str, str] = {}
+    lines = io.StringIO(_text(head[:PADDED_BYTES], encoding), newline="")
+    with contextlib.suppress(csv.Error):  # which the parser will say better
+        for number, row in enumerate(csv.reader(lines, delimiter=delimiter)):
+            if len(row) == len(names) and (number > 0 or not header):
+                for name, value in zip(names, row, strict=True):
+                    if PADDED.fullmatch(value):
+                        found.setdefault(name, value)
+    return found
+
+
+def refuse_nul(where: str, content: bytes) -> None:
+    """Refuse bytes of value 0, which text never holds."""
+    place = content.find(0)
+    if place >= 0:
+        raise nul_bytes(where, content.count(b"\n", 0, place) + 1)
+
+
+def nul_bytes(where: str, line: int) -> DataError:
+    """Return the error for a text with bytes of value 0, the first of them in this line."""
+    return DataError(
+        "{file} holds bytes of value 0 (NUL), the first in line {line:,}: it is damaged, or not "
+        "text.",
+        code="nul-bytes",
+        file=where,
+        line=line,
+        remedy="Copy or write it again.",
+    )
+
+
+def _wide(head: bytes) -> str | None:
+    """Tell text of two or four bytes a letter, by its mark or by the zeros of plain letters."""
+    for mark, name in _WIDE_MARKS.items():
+        if head.startswith(mark):
+            return name
+    first, second = head[::2], head[1::2]
+    few, many = len(head) // 20, len(head) * 2 // 5
+    if second.count(0) > many and first.count(0) <= few:
+        return "utf-16-le"
+    if first.count(0) > many and second.count(0) <= few:
+        return "utf-16-be"
+    return None
+
+
+def _text(head: bytes, encoding: str) -> str:
+    # Not to the end: the last letter may be cut in two.
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    return decoder.decode(head).removeprefix("\ufeff")
+
+
+def _wrong_encoding(where: str, asked: str, what: str, right: str) -> DataError:
+    return DataError(
+        "{file} is {what}, not {asked}.",
+        code="wrong-encoding",
+        file=where,
+        what=what,
+        asked=asked,
+        encoding=Argument("encoding", right),
+        remedy="Pass {encoding}.",
+    )
+
+
+def _empty(where: str, what: str) -> DataError:
+    return DataError(
+        "{file} holds no table: {what}.",
+        code="empty-file",
+        file=where,
+        what=what,
+        remedy="Check how it was written.",
+    )
+
+
+def _refuse_markup(where: str, first: str) -> None:
+    if first.lower().lstrip().startswith(("<!doctype", "<html", "<?xml")):
+        raise DataError(
+            "{file} is a web page or XML, not a table: it begins with {value!r}.",
+            code="foreign-format",
+            file=where,
+            value=first[:20],
+            remedy="Download the file itself, or save the table as CSV.",
+        )
+    mark = re.fullmatch(r"sep=(.)", first.strip(), flags=re.IGNORECASE)
+    if mark:
+        raise DataError(
+            "{file} begins with {value!r}, a note for a spreadsheet.",
+            code="spreadsheet-note",
+            file=where,
+            value=first.strip(),
+            delimiter=Argument("delimiter", mark[1]),
+            remedy="Delete that line and pass {delimiter}.",
+        )
+
+
+def _refuse_other_delimiter(where: str, lines: list[str], usual: str) -> None:
+    other = next((mark for mark in ";\t|," if mark != usual and mark in lines[0]), None)
+    if other is None:
+        return
+    # In a language with decimal commas spreadsheets write semicolons.
+    commas = other != "," and any(re.search(r"\d,\d", line) for line in lines[1:100])
+    raise DataError(
+        "{file} has one column, named {value!r}: its values look separated by {mark!r}.",
+        code="wrong-delimiter",
+        file=where,
+        value=lines[0][:60],
+        mark=other,
+        delimiter=Argument("delimiter", other),
+        decimal=Argument("decimal", ","),
+        remedy="Pass {delimiter} and, for its decimal commas, {decimal}."
+        if commas
+        else "Pass {delimiter}.",
+    )
+
+
+# --- what Arrow says ------------------------------------------------------------------------------
+
+
+class explained:
     """Turn what Arrow says of a bad file into what its owner can act on.
 
     Parameters
@@ -316,11 +374,11 @@ class said_well:
     where : str
         Name of the file.
     encoding : str
-        As asked for.
+        Of text, as asked for.
     ragged : callable, optional
-        Finds the line with too many or too few values and says it: see `ragged_line`.
-    names : sequence of str
-        The columns, where they are known.
+        Finds the line with too many or too few values: see `Locator.ragged`.
+    names : callable, optional
+        Returns the columns, where they are known.
     """
 
     def __init__(
@@ -328,8 +386,8 @@ class said_well:
         where: str,
         encoding: str = "",
         *,
-        ragged: Callable[[], str | None] | None = None,
-        names: Sequence[str] = (),
+        ragged: Callable[[], Problem | None] | None = None,
+        names: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self.where = where
         self.encoding = encoding
@@ -339,126 +397,108 @@ class said_well:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if isinstance(error, UnicodeEncodeError):  # of the file's name, not of its content
             return
         if isinstance(error, (pa.ArrowException, OSError, UnicodeError)):
-            raise DataError(self._words(str(error))) from error
+            raise self._in_words(str(error)) from error
 
-    def _words(self, text: str) -> str:
+    def _in_words(self, text: str) -> DataError:
         first = text.splitlines()[0] if text else "no reason given"
-        if len(first) > 120:
-            first = first[:120] + " ..."
+        first = first if len(first) <= 120 else first[:120] + " ..."
         low = text.lower()
+        found = _CONVERSION.search(text)
         if "expected" in low and "columns, got" in low:
-            found = self.ragged() if self.ragged is not None else None
-            return (
-                f"{self.where} is ragged: {found or first}. Every line needs as many values as the "
-                "header; check for a missing or an unquoted delimiter."
-            )
+            return self._ragged(first)
         if "straddling" in low:
-            return (
-                f"{self.where} has a line of over a megabyte, which is not a row of a table. Check "
-                "the line ends and the delimiter, or an unclosed quote."
-            )
-        if "utf8" in low or "utf-8" in low or "codec" in low or "decode" in low:
-            return (
-                f"{self.where} is not {self.encoding or 'UTF-8'} text ({first}). Pass its "
-                "encoding, such as encoding='latin-1'."
+            return DataError(
+                "{file} has a line of over a megabyte, too long for a row of a table.",
+                code="long-line",
+                file=self.where,
+                remedy="Check the line ends and the delimiter, and look for an unclosed quote.",
             )
         if "empty csv" in low:
-            return f"{self.where} holds no table: {first}. Check how it was written."
-        if "conversion error" in low:
-            return (
-                f"{self.where}: {self._named(first)}. If the value means missing, pass missing="
-                "[...]; if the column is a category, pass categories=[...]."
-            )
-        if self.encoding:
-            return (
-                f"{self.where} cannot be read ({first}). It may be cut short or damaged: copy or "
-                "write it again."
-            )
-        return (
-            f"{self.where} cannot be read (pyarrow {pa.__version__}: {first}). It may be cut short "
-            "or damaged, or in a form that this pyarrow cannot read: copy or write it again, or "
-            "upgrade pyarrow."
+            return no_rows(self.where, header=True)  # one line without an end; blanks are known
+        if found is not None:
+            return self._misfit(int(found[1]), found[2], found[3])
+        if "utf8" in low or "utf-8" in low or "codec" in low or "decode" in low:
+            return not_encoded(self.where, self.encoding or "UTF-8", first)
+        return DataError(
+            "{file} cannot be read ({reason}). It may be cut short or damaged{other}.",
+            code="unreadable-file",
+            file=self.where,
+            reason=first if self.encoding else f"pyarrow {pa.__version__}: {first}",
+            other="" if self.encoding else ", or in a form that this pyarrow cannot read",
+            remedy="Copy or write it again."
+            if self.encoding
+            else "Copy or write it again, or upgrade pyarrow.",
         )
 
-    def _named(self, text: str) -> str:
-        """Put a column's name where Arrow gives its number."""
-        found = re.search(r"In CSV column #(\d+)(?:: Row #\d+)?", text)
-        if found is None or int(found[1]) >= len(self.names):
-            return text
-        return text.replace(found[0], f"column {self.names[int(found[1])]!r}")
+    def _ragged(self, first: str) -> DataError:
+        found = self.ragged() if self.ragged is not None else None
+        return DataError(
+            "{file} is ragged: {seen}.",
+            code="ragged-line",
+            file=self.where,
+            seen=found or first,
+            line=None if found is None else found.fields["line"],
+            remedy="Every line needs as many values as the header; check for a missing or an "
+            "unquoted delimiter.",
+        )
+
+    def _misfit(self, column: int, kind: str, rest: str) -> DataError:
+        """Say which value does not fit the type of its column."""
+        names = self.names()
+        name = names[column] if column < len(names) else f"#{column}"
+        value = rest.split("'. ")[0].rstrip("'")
+        if kind in _NUMBERS:
+            from scarce.io.values import not_a_number
+
+            return not_a_number(name, value, file=self.where)
+        return DataError(
+            "{place}: {value!r} does not fit, the rows before it are of type {kind}.",
+            code="type-mismatch",
+            place=at(name, None, self.where),
+            file=self.where,
+            column=name,
+            value=value[:60],
+            kind=kind,
+            missing=Argument("missing", [value]),
+            categories=Argument("categories", [name]),
+            remedy=[
+                "If it means missing, pass {missing}.",
+                "If the column is a category, pass {categories}.",
+            ],
+        )
 
 
-def no_such_file(path: Path, hint: str = "") -> DataError:
-    """Say that a file is not there, or which symbolic link leads nowhere; `hint` names another."""
-    if not path.is_symlink():
-        return DataError(f"There is no file {path}.{hint} Check the path.")
-    try:
-        path.stat()
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            return DataError(
-                f"{path} is a symbolic link that leads back to itself. Give the file itself."
-            )
+def no_rows(where: str, *, header: bool = False) -> DataError:
+    """Return the error for a table without rows; with a header, its one line may be values."""
+    remedy = ["Check the filter or the file that it came from."]
+    if header:
+        remedy.append("If its one line holds values and not names, pass {header}.")
     return DataError(
-        f"{path} is a symbolic link to {os.readlink(path)}, which is not there. Give the file "
-        "itself."
+        "{file} has no rows.",
+        code="no-rows",
+        file=where,
+        header=Argument("header", False),
+        remedy=remedy,
     )
 
 
-def with_names(schema: pa.Schema, where: str) -> pa.Schema:
-    """Return the schema of a binary file, or refuse what nobody writes: bits were lost.
-
-    Names that are no text, and decimal numbers with more places behind the point than digits.
-    """
-    try:
-        schema.names  # noqa: B018 - read for its error
-    except UnicodeError:
-        raise DataError(
-            f"{where} cannot be read (the name of a column is no text). It is damaged: copy or "
-            "write it again."
-        ) from None
-    for name, kind in zip(schema.names, schema.types, strict=True):
-        if pa.types.is_decimal(kind) and not 0 <= kind.scale <= kind.precision:
-            raise DataError(
-                f"{where} cannot be read (column {name!r} is {kind}, which has fewer digits than "
-                "places). It is damaged: copy or write it again."
-            )
-    return schema
-
-
-def ragged_line(
-    file: BinaryIO, delimiter: str, encoding: str = "utf-8", most: int = SCANNED_BYTES
-) -> str | None:
-    r"""Find the first line that has another number of values than the first, and say it.
-
-    Examples
-    --------
-    >>> ragged_line(io.BytesIO(b"a,b\n1,2\n\n1,2,3\n"), ",")
-    "line 4 has 3 values ('1,2,3') and the first has 2"
-    """
-    text = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
-    expected = line = walked = 0
-    try:
-        rows = csv.reader(text, delimiter=delimiter)
-        for row in rows:
-            begin, line = line + 1, rows.line_num
-            walked += sum(map(len, row)) + len(row)
-            if row and not expected:
-                expected = len(row)
-            elif row and len(row) != expected:
-                shown = delimiter.join(row)
-                shown = shown if len(shown) <= 60 else shown[:60] + "..."
-                values = "1 value" if len(row) == 1 else f"{len(row):,} values"
-                last = ", the last one empty," if len(row) > expected and not row[-1] else ""
-                return f"line {begin:,} has {values} ({shown!r}){last} and the first has {expected}"
-            if walked > most:
-                return None
-    except (csv.Error, UnicodeError):  # no better than Arrow, then
-        return None
-    finally:
-        text.detach()
-    return None
+def not_encoded(where: str, encoding: str, reason: str) -> DataError:
+    """Return the error for text that is not in the encoding asked for."""
+    return DataError(
+        "{file} is not {asked} text ({reason}).",
+        code="wrong-encoding",
+        file=where,
+        asked=encoding,
+        reason=reason,
+        encoding=Argument("encoding", "latin-1"),
+        remedy="Pass its encoding, such as {encoding}.",
+    )
