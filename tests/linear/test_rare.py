@@ -608,7 +608,7 @@ def test_refusals_of_data(rng):
         model.fit(np.where(np.isnan(bad), np.inf, bad), y)
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         model.fit(csr_array(X), y)
-    with refused("one-class", DataError, present="1.0"):
+    with refused("one-class", DataError, classes="1.0"):
         model.fit(X, np.ones(60))
     with refused("too-many-classes", DataError, count=3):
         model.fit(X, np.arange(60) % 3)

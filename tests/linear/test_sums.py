@@ -183,7 +183,7 @@ def test_rows_of_weight_zero_may_hold_anything():
 
 @pytest.mark.parametrize(("y", "weight"), [([0, 0, 0], None), ([0, 1, 0], [1.0, 0.0, 1.0])])
 def test_one_class_is_refused_by_name(y, weight):
-    with refused("one-class", DataError, present="0"):
+    with refused("one-class", DataError, classes="0"):
         summarise_columns(rows_of(np.ones((3, 1)), y, weight))
 
 

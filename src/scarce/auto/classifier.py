@@ -41,7 +41,7 @@ from scarce.auto.trees import TreeEnsemble
 from scarce.checks import NONE, Constraint, Number, Word, check_parameters, refuse_one_class
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine, Progress
-from scarce.engine.folds import deal_folds, row_groups
+from scarce.engine.folds import deal_folds, mix_bits, row_groups
 from scarce.engine.rows import Rows
 from scarce.errors import (
     Argument,
@@ -759,26 +759,21 @@ def own_orders(X: Array, y: Array, weight: Array | None) -> tuple[Ids, Ids]:
     ranks = [np.unique(column, return_inverse=True)[1].ravel() for column in X.T]
     vary = np.fmax.reduce(X, axis=0) > np.fmin.reduce(X, axis=0)
     columns: list[int] = np.flatnonzero(vary).tolist()
-    cells = {j: _mixed(ranks[j].astype(np.uint64) + np.uint64(1)) for j in columns}
+    cells = {j: mix_bits(ranks[j].astype(np.uint64) + np.uint64(1)) for j in columns}
     event = np.where(y == 1, np.uint64(0x9E3779B97F4A7C15), np.uint64(0))
-    rows = _mixed(event)
+    rows = mix_bits(event)
     words: dict[int, Words] = {}
     for _ in range(2):
-        words = {j: _mixed(_mixed(cells[j] ^ rows).sum(dtype=np.uint64)) for j in columns}
-        rows = _mixed(event)
+        words = {
+            j: mix_bits(mix_bits(cells[j] ^ rows).sum(keepdims=True, dtype=np.uint64))
+            for j in columns
+        }
+        rows = mix_bits(event)
         for j in columns:
-            rows = np.add(rows, _mixed(np.add(cells[j], words[j])))
+            rows = np.add(rows, mix_bits(np.add(cells[j], words[j])))
     order = np.lexsort([np.ones(len(y)) if weight is None else weight, rows])
     named = np.array([words[j][0] for j in columns], dtype=np.uint64)
     return order, np.array(columns, dtype=np.intp)[np.argsort(named, kind="stable")]
-
-
-def _mixed(word: NDArray[Any] | np.uint64) -> Words:
-    """Mix the bits of each word (the finaliser of SplitMix64)."""
-    word = np.atleast_1d(np.asarray(word, dtype=np.uint64))
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(word ^ (word >> np.uint64(31)))
 
 
 def given_folds(cv: int | Sequence[Split], n_rows: int) -> Ids | None:

@@ -251,7 +251,7 @@ def row_words(block: Block, params: tuple[Any, ...]) -> Words:
     """Kernel: two hashes of each row, of its exact values and of its standardised ones."""
     mean, scale, books, seed = params
     words = np.empty((len(block), 2), dtype=np.uint64)
-    start = _mixed(np.full(1, seed, dtype=np.uint64))
+    start = mix_bits(np.full(1, seed, dtype=np.uint64))
     for piece in block.pieces():
         exact = np.zeros(len(piece), dtype=np.uint64)
         order = np.zeros(len(piece), dtype=np.uint64)
@@ -269,7 +269,7 @@ def row_words(block: Block, params: tuple[Any, ...]) -> Words:
 
 def _exact_word(column: Array, missing: NDArray[np.bool_], position: int) -> Words:
     bits = np.where(missing, _MISSING, column.view(np.uint64))
-    return _mixed(bits + np.uint64((2 * position + 1) * 0xD1342543DE82EF95 % 2**64))
+    return mix_bits(bits + np.uint64((2 * position + 1) * 0xD1342543DE82EF95 % 2**64))
 
 
 def _order_word(
@@ -286,11 +286,11 @@ def _order_word(
         with np.errstate(over="ignore", invalid="ignore"):
             steps = np.rint(np.clip((column - mean) / scale, -1e12, 1e12) * STEPS)
         word = np.where(missing, 0.0, steps).astype(np.int64).view(np.uint64)
-    return _mixed(np.where(missing, _MISSING, word) ^ start)
+    return mix_bits(np.where(missing, _MISSING, word) ^ start)
 
 
-def _mixed(word: Words) -> Words:
-    """Scatter the bits of each word (the finaliser of SplitMix64)."""
+def mix_bits(word: Words) -> Words:
+    """Mix the bits of each word (the finaliser of SplitMix64)."""
     word = word ^ (word >> np.uint64(30))
     word = word * np.uint64(0xBF58476D1CE4E5B9)
     word = word ^ (word >> np.uint64(27))

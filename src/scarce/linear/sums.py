@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from scarce.checks import refuse_one_class
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows, Ticket
@@ -179,15 +180,7 @@ def summarise_columns(
             column=rows.names[int(np.flatnonzero(~np.isfinite(second))[0])],
             remedy="Divide it, or take its logarithm.",
         )
-    if len(rows.classes) != 2 or not (weight > 0).all():
-        present = [str(c) for c, w in zip(rows.classes, weight, strict=False) if w > 0]
-        raise DataError(
-            "Labelled rows of two classes are needed, but only one class has a weight above 0: "
-            "{present}.",
-            code="one-class",
-            present=", ".join(present) or "none",
-            remedy="Label rows of the other class too.",
-        )
+    refuse_one_class(rows.classes, weight[: len(rows.classes)])
     total = weight.sum()
     mean = first / total
     if (second < TINY**2 * total).any():
