@@ -873,7 +873,7 @@ def test_fewer_rows_than_asked_for(folder: Path, week: Week):
         ((*BASE, "--n", "5", "--id", "score"), 2, "[same-column]"),
         ((*BASE, "--n", "5", "--explore", "0.5"), 2, "--policy"),
         (("--score", "score", "--label", "week", *BASE[4:], "--n", "5"), 3, "[two-classes-needed]"),
-        ((*BASE, "--plan", "--width", "3"), 2, "[width-range]"),
+        ((*BASE, "--plan", "--width", "3"), 2, "[number-range]"),
     ],
 )
 def test_what_cannot_work_is_said_in_flags(

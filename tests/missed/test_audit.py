@@ -156,7 +156,7 @@ def test_the_record_prints_and_turns_into_an_estimate_and_json():
         ([1, 0], [0.1, 0.1], 9, {"level": 90}, UsageError, "level-range"),
         ([1, 0], [1.0, 1.0], 9, {"level": 90}, UsageError, "level-range"),
         ([1, 0], [0.1, 0.1], 9, {"extra": "mode"}, UsageError, "unknown-word"),
-        ([1, 0], [0.1, 0.1], 9, {"extra": 0.5}, UsageError, "extra-range"),
+        ([1, 0], [0.1, 0.1], 9, {"extra": 0.5}, UsageError, "number-range"),
     ],
 )
 def test_what_cannot_work_is_refused(label, probability, frame, options, error, code):
@@ -169,8 +169,8 @@ def test_what_cannot_work_is_refused(label, probability, frame, options, error, 
     [
         ([1.0, -2.0], 1.0, "weight-range"),
         ([1.0, np.inf], 1.0, "weight-range"),
-        ([1.0], 0.0, "extra-range"),
-        ([1.0], np.inf, "extra-range"),
+        ([1.0], 0.0, "number-range"),
+        ([1.0], np.inf, "number-range"),
     ],
 )
 def test_weights_must_be_weights(weights, extra, code):

@@ -782,7 +782,7 @@ def test_uncertainty_in_money_is_the_value_of_the_answer(rng):
     with refused("costs-for-cost", UsageError):
         choose_labels(prob, policy="uncertainty", n=5, by="cost")
     for explore in (-0.1, 1.5, "yes"):
-        with refused("explore-range", UsageError):
+        with refused("number-range", UsageError):
             choose_labels(prob, policy="uncertainty", n=5, explore=explore)
     with refused("explore-policy", UsageError):
         choose_labels(prob, policy="random", n=5, explore=0.5)

@@ -325,7 +325,7 @@ def test_what_is_not_identified_has_an_infinite_error():
 def test_a_mixture_that_cannot_be_used_is_refused():
     with refused("not-a-mixture", UsageError):
         unlabelled_information(SimpleNamespace())
-    with refused("prob-range", UsageError, argument="positive_share_"):
+    with refused("number-range", UsageError, argument="positive_share_"):
         unlabelled_information(KnownMixture(math.nan, "", [], "", []))
     with refused("family-parameters", UsageError):
         unlabelled_information(KnownMixture(0.1, "gamma", [1.0], "normal", [1.0, 2.0]))
@@ -443,19 +443,19 @@ def test_label_value_refuses_what_it_cannot_rank():
 @pytest.mark.parametrize(
     ("options", "error", "code"),
     [
-        ({"n_rows": -5}, UsageError, "not-finite"),
-        ({"n_rows": 0}, UsageError, "not-finite"),
-        ({"n_rows": math.nan}, UsageError, "not-finite"),
-        ({"n_rows": math.inf}, UsageError, "not-finite"),
-        ({"n_rows": "x"}, UsageError, "not-finite"),
+        ({"n_rows": -5}, UsageError, "number-range"),
+        ({"n_rows": 0}, UsageError, "number-range"),
+        ({"n_rows": math.nan}, UsageError, "number-range"),
+        ({"n_rows": math.inf}, UsageError, "number-range"),
+        ({"n_rows": "x"}, UsageError, "number-range"),
         ({"threshold": None}, UsageError, "threshold-value"),
         ({"threshold": "x"}, UsageError, "threshold-value"),
         ({"threshold": [1, 2]}, UsageError, "threshold-value"),
         ({"threshold": math.nan}, UsageError, "threshold-value"),
         ({"threshold": 99.0}, DataError, "recall-zero"),
-        ({"labelled_from": "x"}, UsageError, "not-finite"),
-        ({"labelled_from": math.nan}, UsageError, "not-finite"),
-        ({"labelled_from": True}, UsageError, "not-finite"),
+        ({"labelled_from": "x"}, UsageError, "number-range"),
+        ({"labelled_from": math.nan}, UsageError, "number-range"),
+        ({"labelled_from": True}, UsageError, "number-range"),
         ({"scores": ["a"]}, DataError, "not-a-number"),
         ({"scores": [1.0, math.inf]}, DataError, "not-finite"),
         ({"edges": ["a"]}, UsageError, "edges-value"),

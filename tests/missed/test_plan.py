@@ -193,7 +193,7 @@ def test_how_many_are_needed_is_read_off_in_the_logarithm():
     assert plan.needed(0.85) == 25
     assert plan.needed(0.39) == np.inf
     for wrong in (0.0, 1.0, -0.2, 30):
-        with refused("width-range", UsageError):
+        with refused("number-range", UsageError):
             plan.needed(wrong)
 
 
@@ -312,7 +312,7 @@ def test_a_plan_refuses_in_words(trial, options, code):
 
 def test_widths_that_are_none_are_refused():
     for wrong in ("x", None, True, [0.1]):
-        with refused("width-range", UsageError):
+        with refused("number-range", UsageError):
             by_hand([0.9, 0.8, 0.6, 0.4]).needed(wrong)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammainccinv, gammaincinv
 
-from scarce.checks import column, is_number, read_labels, read_level, whole_number
+from scarce.checks import Number, column, read_labels, read_level, read_number, whole_number
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word
 from scarce.results import Estimate, short, to_plain
@@ -105,7 +105,7 @@ def gamma_limits(weights: ArrayLike, *, extra: float, level: float = 0.9) -> tup
             value=float(weight[bad[0]]),
             row=int(bad[0]),
         )
-    extra = _unseen_weight(extra, least=0.0)
+    extra = read_number(extra, "extra", Number(0, open_low=True))
     miss = (1 - read_level(level)) / 2
     total, squares = math.fsum(weight), math.fsum(weight**2)
     low = squares / total * float(gammaincinv(total**2 / squares, miss)) if len(weight) else 0.0
@@ -278,21 +278,7 @@ def _extra(extra: str | float, chance: Array, frame: int) -> tuple[float, str]:
             return math.nan, ASSUMES[extra]
         mean, heaviest = frame / len(chance), float(1.0 / chance.min())
         return mean if extra == "mean" else heaviest, ASSUMES[extra]
-    return _unseen_weight(extra, least=1.0), ASSUMES["given"]
-
-
-def _unseen_weight(extra: float, least: float) -> float:
-    if not is_number(extra) or not least <= extra < math.inf or extra <= 0:
-        raise UsageError(
-            "{argument} must be a finite number {least}, got {value!r}: it is the number of rows "
-            "that an event not found would stand for.",
-            code="extra-range",
-            argument=Argument("extra"),
-            least=f">= {least:g}" if least else "above 0",
-            value=extra,
-            remedy="Give rows / rows checked, for example.",
-        )
-    return float(extra)
+    return read_number(extra, "extra", Number(1)), ASSUMES["given"]
 
 
 def _probability(values: ArrayLike, name: str) -> Array:

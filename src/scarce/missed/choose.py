@@ -25,10 +25,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
 from scarce.checks import (
+    Number,
     column,
     is_missing,
-    is_number,
     read_labels,
+    read_number,
     read_scores,
     read_seed,
     read_threshold,
@@ -784,13 +785,7 @@ def _explored(
 
 
 def _share(explore: float, policy: str) -> float:
-    if not is_number(explore) or not 0 <= explore <= 1:
-        raise UsageError(
-            "{argument} must be a number from 0 to 1, got {value!r}.",
-            code="explore-range",
-            argument=Argument("explore"),
-            value=explore,
-        )
+    explore = read_number(explore, "explore", Number(0, 1))
     if explore > 0 and policy != "uncertainty":
         raise UsageError(
             "{explore} goes with {needed}, not with {policy}: audit, random and stratified draw at "
@@ -800,7 +795,7 @@ def _share(explore: float, policy: str) -> float:
             needed=Argument("policy", "uncertainty"),
             policy=Argument("policy", policy),
         )
-    return float(explore)
+    return explore
 
 
 def _working_order(

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from scarce.checks import Number, read_number
 from scarce.errors import Argument, UsageError, refuse_word
 from scarce.missed.mixture.families import FAMILIES, Array, Family, family, quiet
 from scarce.results import short
@@ -93,15 +94,8 @@ class KnownMixture:
     foreground_params_: ArrayLike
 
     def __post_init__(self) -> None:
-        share = float(self.positive_share_)
-        if not 0.0 < share < 1.0:
-            raise UsageError(
-                "{argument} must be between 0 and 1, such as 0.01, got {value:g}: otherwise one of "
-                "the two parts has no rows.",
-                code="prob-range",
-                argument=Argument("positive_share_"),
-                value=share,
-            )
+        between = Number(0, 1, open_low=True, open_high=True)  # both parts have rows
+        share = read_number(self.positive_share_, "positive_share_", between)
         object.__setattr__(self, "positive_share_", share)
         for part in ("background", "foreground"):
             own = family(getattr(self, f"{part}_"))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scarce.checks import is_number, read_scores, read_threshold
+from scarce.checks import Number, read_number, read_scores, read_threshold
 from scarce.errors import Argument, DataError, Problem, UsageError
 from scarce.missed.information import (
     Information,
@@ -153,7 +153,7 @@ def label_value(
     (threshold,) = read_threshold(threshold, [None])
     top = threshold if present is None else math.inf
     if labelled_from is not None:
-        top = _number(labelled_from, "labelled_from")
+        top = read_number(labelled_from, "labelled_from", Number())
     known = _known(own, n_rows, top, present)
     pool = None if scores is None else read_scores(scores)
     ends = _edges(own, top, pool, edges)
@@ -202,7 +202,7 @@ def _known(
                 n_rows=Argument("n_rows"),
                 present=Argument("present"),
             )
-        rows = _number(n_rows, "n_rows", above=0.0)
+        rows = read_number(n_rows, "n_rows", Number(0, open_low=True))
         return information(own, rows, design="tail", threshold=top)
     if isinstance(present, Information) and len(present.names) == len(own.names):
         return present
@@ -259,18 +259,6 @@ def _warnings(mixture: MixtureLike) -> tuple[Problem, ...]:
             remedy="Label some of the highest scores first, or use {audit}.",
         ),
     )
-
-
-def _number(value: float, name: str, above: float = -math.inf) -> float:
-    if not is_number(value) or not above < value < math.inf:
-        raise UsageError(
-            "{argument} must be a finite number{above}, got {value!r}.",
-            code="not-finite",
-            argument=Argument(name),
-            above=f" above {above:g}" if above > -math.inf else "",
-            value=value,
-        )
-    return float(value)
 
 
 @quiet

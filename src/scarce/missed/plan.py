@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scarce.checks import (
-    is_number,
+    Number,
     read_auc,
     read_inclusion,
     read_labels,
     read_level,
+    read_number,
     read_scores,
     read_seed,
     read_threshold,
@@ -93,13 +94,7 @@ class AuditPlan:
 
         Read off between the sizes that were tried; infinite where the largest does not reach it.
         """
-        if not is_number(width) or not 0 < width < 1:
-            raise UsageError(
-                "{argument} must be between 0 and 1, such as 0.2, got {value!r}.",
-                code="width-range",
-                argument=Argument("width"),
-                value=width,
-            )
+        width = read_number(width, "width", Number(0, 1, open_low=True, open_high=True))
         tried = self.n > 0
         size, reached = np.log(self.n[tried]), self.width[tried]
         narrow = np.flatnonzero(reached <= width)
