@@ -151,7 +151,7 @@ def test_costs_bring_decisions_and_what_they_save(here, made):
     page = page_of("c.html")
     costs = CostMatrix.binary(false_alarm=1, miss=9).with_abstain(0.4)
     own = mean_cost(made["y"], decide(made["prob"], costs), costs, random_state=3)
-    told = figures(page)["mean cost of a row"]["value"]
+    told = figures(page)["mean cost per row"]["value"]
     assert (told["value"], told["low"], told["high"]) == pytest.approx(
         (own.value, own.low, own.high)
     )
@@ -159,7 +159,7 @@ def test_costs_bring_decisions_and_what_they_save(here, made):
         part["data"]
         for section in page.json["sections"]
         for part in section["parts"]
-        if part["kind"] == "figure" and part["data"].get("x") == "mean cost of a row"
+        if part["kind"] == "figure" and part["data"].get("x") == "mean cost per row"
     ]
     always = [mean_cost(made["y"], np.full(N, a, object), costs).value for a in costs.actions]
     assert bars[0]["names"] == ["by probability", "always pass", "always act", "always abstain"]
@@ -183,7 +183,7 @@ def test_costs_by_row(here, made):
     assert done.exit_code == 0, done.output
     costs = CostMatrix.per_row(false_alarm=1, miss=made["amount"])
     own = mean_cost(made["y"], decide(made["prob"], costs), costs)
-    told = figures(page_of("c.html"))["mean cost of a row"]["value"]
+    told = figures(page_of("c.html"))["mean cost per row"]["value"]
     assert told["value"] == pytest.approx(own.value)
 
 
@@ -271,15 +271,15 @@ def test_sightings_say_that_their_level_is_assumed_and_how_well_they_are_told_ap
     done = run("w.scarce", "sightings.parquet", "--label", "seen", "--out", "s.html")
     assert done.exit_code == 0, done.output
     page = page_of("s.html")
-    level = f"a share of {100 * model.class_prior_[-1]:.3g} % for 1"
-    (said,) = [text for text in page.json["warnings"] if "assumed, not learnt" in text]
+    level = f"{100 * model.class_prior_[-1]:.3g} % for 1"
+    (said,) = [text for text in page.json["warnings"] if "assumed, not estimated" in text]
     assert level in said
     assert "scarce correct w.scarce --now-at SHARE" in said
     assert level in told(page, "What this leans on")
     found = figures(page)["AUC, labelled against the rest"]["value"]
     assert f"AUC, labelled against the rest: {found['value']:.3g} [" in told(page, "In short")
     run("m.scarce", "test.csv", "--label", "fraud", "--out", "m.html")
-    assert "assumed, not learnt" not in Path("m.html").read_text()
+    assert "assumed, not estimated" not in Path("m.html").read_text()
 
 
 def test_no_gain_is_not_called_a_gain(here):
@@ -289,9 +289,9 @@ def test_no_gain_is_not_called_a_gain(here):
     Path("flat.csv").write_text(f"prob,y\n{rows}\n")
     run("flat.csv", "--label", "y", "--out", "f.html")
     page = page_of("f.html")
-    skill = figures(page)["skill, log loss"]["value"]
+    skill = figures(page)["log loss skill"]["value"]
     assert skill["value"] < 0 < skill["high"]
-    assert "no gain over the constant forecast in log loss" in told(page, "In short")
+    assert "no skill over the constant forecast" in told(page, "In short")
     assert not any("A gain over" in text for text in page.json["warnings"])
 
 

@@ -369,13 +369,13 @@ class EvaluationPage:
         return bands[act][0] if act in bands else None
 
     def _leans(self, page: Report) -> None:
-        from scarce.report import leans_on
+        from scarce.report import assumptions
 
         found = self.found
         values = [found.log_loss, found.brier, *found.calibration, *found.auc, *found.given]
         if self.money:
             values.append(self.money["savings"].cost)
-        told = leans_on(values)
+        told = assumptions(values)
         if self.seen_only:
             told = ["The labelled events are a fair sample of all events."]
         if self.assumed:

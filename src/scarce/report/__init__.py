@@ -3,8 +3,8 @@
 from scarce.report.models import level_of, show_model
 from scarce.report.page import Report
 from scarce.report.results import (
+    assumptions,
     gain_in_words,
-    leans_on,
     show_confusion,
     show_costs,
     show_decision_curve,
@@ -25,6 +25,6 @@ __all__ = [
     "show_savings",
     "show_confusion",
     "show_decision_curve",
-    "leans_on",
+    "assumptions",
     "gain_in_words",
 ]

@@ -1,9 +1,9 @@
-"""One self-contained page: results go in, an HTML file that can be handed on comes out.
+"""One self-contained HTML page of results.
 
-Nothing is computed here and nothing is fetched: style, charts and the numbers as JSON are inside,
-there is no script that runs, and a content policy in the page forbids what is not. Warnings come
-first, however late they were found. The same results give the same bytes: no time, no path and no
-name of a machine enters unless it is passed in. Does not judge results: see `evaluation`.
+Computes nothing and fetches nothing: style, charts and the numbers as JSON are inside the file, no
+script runs, and a content security policy forbids anything from outside. Warnings come first,
+however late they are added. The same results give the same bytes: no time, path or machine name is
+written unless it is passed in. Does not judge results: see `evaluation`.
 """
 
 from __future__ import annotations
@@ -26,42 +26,44 @@ from scarce.plots.svg import Chart, draw, strip
 from scarce.report.values import Unit, cell, embedded, is_number, limits, number, plain
 from scarce.results import Estimate
 
-SCHEMA = 1  # of the JSON; raised when a key changes its meaning or goes away
-MOST_ROWS = 500  # of a table; more belong in a data file
-ON_A_TELEPHONE = 38  # letters of a table beside each other, with a gap for each column
-WRAPPED = 14  # letters to which words in a table may be pressed together
+SCHEMA = 1  # of the JSON; raised when a key changes its meaning or is removed
+MOST_ROWS = 500  # of a table
+PHONE_WIDTH = 38  # characters of a table row, with a gap for each column
+WRAPPED = 14  # characters to which a text cell may be wrapped
+
+_Heading = tuple[str, str]  # text, "l" or "r"
+_CellRow = Sequence[tuple[Mapping[str, str], str]]  # cells as `_figure` makes them, "l" or "r"
 
 
 @dataclass
 class _Section:
-    """A heading and what stands under it: each part as shown and as JSON."""
+    """A heading and its parts, each as shown and as JSON."""
 
     title: str
     parts: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Report:
-    """A page of results, filled from top to bottom; every method that adds returns the page.
+    """A page of results, filled from top to bottom; methods that add something return the page.
 
     Parameters
     ----------
     title : str
         Of the page.
     asked : str
-        What was asked for, such as the command that was typed.
+        The question or command that the page answers.
     subtitle : str
         A line under the title.
 
     Notes
     -----
-    All text is plain text: what looks like HTML is shown, not obeyed. Words in `backticks` are set
-    as code.
+    All text is plain text: HTML in it is escaped. Words in `backticks` are set as code.
 
     Examples
     --------
     >>> page = Report("Payments in May", asked="scarce report m.scarce may.csv --label fraud")
-    >>> _ = page.section("Honest numbers").numbers(
-    ...     [("recall", Estimate(0.62, 0.48, 0.74), "share of frauds that raise an alert")],
+    >>> _ = page.section("Performance").numbers(
+    ...     [("recall", Estimate(0.62, 0.48, 0.74), "proportion of frauds that raise an alert")],
     ...     truth={"recall": 0.59})
     >>> _ = page.warn("Only 12 frauds are labelled.")
     >>> page.to_dict()["sections"][0]["parts"][0]["rows"][0]["truth"]
@@ -76,16 +78,16 @@ class Report:
         self._sections: list[_Section] = []
         self._data: dict[str, Any] = {}
 
-    # --- what can be added ------------------------------------------------------------------------
+    # --- adding parts -----------------------------------------------------------------------------
 
     def warn(self, text: str) -> Self:
-        """Add a warning; all are shown first, each once."""
+        """Add a warning; warnings are shown first, without repetition."""
         if clean(text) not in self._warnings:
             self._warnings.append(clean(text))
         return self
 
     def section(self, title: str, text: str = "") -> Self:
-        """Begin a section; what is added next belongs to it."""
+        """Start a section; parts added next belong to it."""
         self._sections.append(_Section(clean(title)))
         return self.text(text) if text else self
 
@@ -98,46 +100,46 @@ class Report:
         return self._add("text", {"text": clean(paragraph)})
 
     def code(self, text: str) -> Self:
-        """Add a block that is shown as typed, such as a command to paste."""
+        """Add a block of code, such as a command to paste."""
         return self._add("code", {"text": clean(text)})
 
     def assumes(self, sentences: Iterable[str]) -> Self:
-        """Add a list of what the figures lean on; each sentence once."""
+        """Add a list of assumptions, without repetition."""
         return self._add("assumes", {"sentences": _once(sentences)})
 
-    def data(self, name: str, value: Any) -> Self:
-        """Add a value to the JSON alone; a name that is there already is replaced."""
+    def data(self, name: str, value: object) -> Self:
+        """Add a value to the JSON only; an existing name is replaced."""
         self._data[clean(name)] = plain(value)
         return self
 
     def numbers(
         self,
-        rows: Sequence[tuple[str, Any, str]],
+        rows: Sequence[tuple[str, object, str]],
         *,
         caption: str = "",
         truth: Mapping[str, float] | None = None,
-        beside: Mapping[str, Any] | None = None,
+        beside: Mapping[str, object] | None = None,
         beside_name: str = "beside",
         percent: Iterable[str] = (),
         points: Iterable[str] = (),
     ) -> Self:
-        """Add honest numbers: value, interval, what it means, and what it leans on.
+        """Add a table of figures: value, interval, meaning and assumptions.
 
         Parameters
         ----------
         rows : sequence of (name, value, meaning)
-            A value is an `Estimate`, a number or a word.
+            A value is an `Estimate`, a number or a string.
         caption : str
         truth : mapping of name to number, optional
-            True values, where they are known because the data were simulated.
+            True values, where known, such as those of simulated data.
         beside : mapping of name to value, optional
             What to compare with, such as the same score of a constant forecast.
         beside_name : str
-            What that is called.
+            Name of the comparison.
         percent : iterable of names
-            Numbers that are shares and read better as percentages.
+            Proportions to show in percent.
         points : iterable of names
-            Differences of shares: these are percentage points.
+            Differences of proportions, shown in percentage points.
         """
         units: dict[str, Unit] = dict.fromkeys(percent, True) | dict.fromkeys(points, "pp")
         truth, beside = truth or {}, beside or {}
@@ -167,14 +169,14 @@ class Report:
             "beside": clean(beside_name) if beside else "",
             "level": _level(values),
             "strips": any(one["strip"] for one in shown),
-            "assumes": _leanings(rows),
+            "assumes": _assumptions(rows),
         }
         return self._add("numbers", told, {"caption": caption, "rows": held})
 
     def table(
         self,
         columns: Sequence[str],
-        rows: Iterable[Sequence[Any]],
+        rows: Iterable[Sequence[object]],
         *,
         caption: str = "",
         align: str = "",
@@ -187,35 +189,16 @@ class Report:
         columns : sequence of str
             Headings.
         rows : iterable of sequences
-            Cells: estimates, numbers, words, None. The first of a row is its heading. Of more than
-            500 rows the first are kept, in the JSON too, and that is said.
+            Cells: estimates, numbers, strings, None. The first cell of a row is its heading. Only
+            the first 500 rows are kept, in the JSON too, and the page says so.
         caption : str
         align : str
-            A letter for each column, "l" or "r"; by default columns of numbers stand right.
+            A letter for each column, "l" or "r"; by default numbers are aligned right.
         percent : iterable of str
-            Columns whose numbers are shares and read better as percentages.
+            Columns of proportions to show in percent.
         """
         every = [tuple(row) for row in rows]
-        for place, row in enumerate(every):
-            if len(row) != len(columns):
-                raise UsageError(
-                    "Row {row} of the table {caption!r} has {cells} cells, but there are {columns} "
-                    "columns.",
-                    code="table-shape",
-                    row=place,
-                    caption=caption,
-                    cells=len(row),
-                    columns=len(columns),
-                )
-        if align and (len(align) != len(columns) or set(align) - set("lr")):
-            raise UsageError(
-                "{argument} must have one letter, l or r, for each of {columns} columns, got "
-                "{value!r}.",
-                code="table-shape",
-                argument=Argument("align"),
-                columns=len(columns),
-                value=align,
-            )
+        _refuse_table(columns, every, caption, align)
         kept = every[:MOST_ROWS]
         align = align or "".join(
             "r" if kept and all(is_number(row[j]) for row in kept) else "l"
@@ -251,10 +234,10 @@ class Report:
         Parameters
         ----------
         picture : Picture or Chart
-            What to draw, or a drawing that was made before.
+            What to draw, or a chart already drawn.
         caption : str
         text_alternative : str
-            What a reader who cannot see it is told; charts bring one along.
+            Read to those who cannot see the picture; charts have one of their own.
         """
         chart = picture if isinstance(picture, Chart) else draw(picture)
         told = clean(text_alternative) or chart.alternative
@@ -270,14 +253,14 @@ class Report:
     def _add(self, kind: str, shown: dict[str, Any], held: dict[str, Any] | None = None) -> Self:
         if not self._sections:
             self._sections.append(_Section(""))
-        told = plain(shown if held is None else held)  # refuses here what JSON cannot hold
+        told = plain(shown if held is None else held)  # fails here if JSON cannot represent it
         self._sections[-1].parts.append({"kind": kind, "shown": shown, "held": told})
         return self
 
-    # --- what comes out ---------------------------------------------------------------------------
+    # --- output -----------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything on the page as plain values: what the JSON inside it holds."""
+        """Return everything on the page as plain values, as in its JSON."""
         return {
             "schema": SCHEMA,
             "title": self.title,
@@ -295,7 +278,7 @@ class Report:
         }
 
     def html(self) -> str:
-        """Return the page."""
+        """Return the page as HTML."""
         from importlib.resources import files
 
         from jinja2 import Environment, StrictUndefined
@@ -316,13 +299,13 @@ class Report:
         )
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write the page, whole or not at all.
+        """Write the page atomically.
 
         Parameters
         ----------
         path : path-like
         force : bool
-            Replace a file that is there already.
+            Replace an existing file.
 
         Returns
         -------
@@ -333,8 +316,32 @@ class Report:
         return target
 
 
-def _figure(value: Any, *, percent: Unit) -> dict[str, str]:
-    """A number and its interval, apart, so that they can stand under each other."""
+def _refuse_table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], caption: str, align: str
+) -> None:
+    for place, row in enumerate(rows):
+        if len(row) != len(columns):
+            raise UsageError(
+                "Row {row} of the table {caption!r} has {cells} cells, but there are {columns} "
+                "columns.",
+                code="table-shape",
+                row=place,
+                caption=caption,
+                cells=len(row),
+                columns=len(columns),
+            )
+    if align and (len(align) != len(columns) or set(align) - set("lr")):
+        raise UsageError(
+            "{argument} must have one letter, l or r, per column ({columns}), got {value!r}.",
+            code="table-shape",
+            argument=Argument("align"),
+            columns=len(columns),
+            value=align,
+        )
+
+
+def _figure(value: object, *, percent: Unit) -> dict[str, str]:
+    """A number and its interval, apart, so that the template can stack them."""
     if isinstance(value, Estimate):
         told = number(value.value, percent=percent)
         return {
@@ -346,13 +353,13 @@ def _figure(value: Any, *, percent: Unit) -> dict[str, str]:
 
 
 def _level(values: Sequence[Estimate]) -> str:
-    """The coverage that all intervals share, in percent; "" where they differ or there are none."""
+    """The common coverage of the intervals in percent; "" if they differ or there are none."""
     levels = {one.level for one in values if not (math.isnan(one.low) and math.isnan(one.high))}
     return f"{100 * levels.pop():g} %" if len(levels) == 1 else ""
 
 
-def _leanings(rows: Sequence[tuple[str, Any, str]]) -> list[tuple[str, str]]:
-    """What intervals lean on, each once, with the names of the figures that do."""
+def _assumptions(rows: Sequence[tuple[str, object, str]]) -> list[tuple[str, str]]:
+    """What the intervals assume, with the names of the figures concerned."""
     held: dict[str, list[str]] = {}
     for name, value, _ in rows:
         if isinstance(value, Estimate) and value.assumes:
@@ -360,14 +367,14 @@ def _leanings(rows: Sequence[tuple[str, Any, str]]) -> list[tuple[str, str]]:
     return [(", ".join(names), text) for text, names in held.items()]
 
 
-def _too_wide(columns: list[Any], rows: list[Any]) -> bool:
-    """Whether a telephone cannot show the columns side by side; long headings and names wrap."""
+def _too_wide(columns: Sequence[_Heading], rows: Sequence[_CellRow]) -> bool:
+    """Whether the columns do not fit side by side on a phone; headings and text cells wrap."""
     widths = [max(map(len, name.split()), default=0) for name, _ in columns]
     for row in rows:
         for at, (one, side) in enumerate(row):
             own = max(len(one["value"]), len(one["limits"]))
             widths[at] = max(widths[at], own if side == "r" else min(own, WRAPPED))
-    return sum(widths) + len(widths) > ON_A_TELEPHONE
+    return sum(widths) + len(widths) > PHONE_WIDTH
 
 
 def _once(sentences: Iterable[str]) -> list[str]:
@@ -375,12 +382,12 @@ def _once(sentences: Iterable[str]) -> list[str]:
 
 
 # --- text as HTML ---------------------------------------------------------------------------------
-# A browser breaks lines after a hyphen, and a flag that was broken in two cannot be read or typed:
-# each word of a command is a box of its own, which moves to the next line as a whole.
+# A browser breaks lines after a hyphen, which would split a flag in two: each word of a command is
+# an inline box, which wraps as a whole.
 
 
 def inline(text: str) -> Markup:
-    """Escape a text and set what stands in backticks as code.
+    """Escape a text and set words in backticks as code.
 
     Examples
     --------
@@ -388,7 +395,7 @@ def inline(text: str) -> Markup:
     'a &lt; b in <code>x</code>'
     """
     parts = str(text).split("`")
-    if len(parts) % 2 == 0:  # an odd backtick is just a backtick
+    if len(parts) % 2 == 0:  # an unpaired backtick is a character
         return escape(text)
     told = [
         Markup("<code>{}</code>").format(typed(part)) if i % 2 else escape(part)
@@ -398,7 +405,7 @@ def inline(text: str) -> Markup:
 
 
 def typed(text: str) -> Markup:
-    """Escape a command and keep its words whole where a line ends.
+    """Escape a command and keep each word on one line.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""How do the records of scarce look on a page? One function for each kind, all computing nothing.
+"""How does each record look on a page? One function per kind of record; none computes anything.
 
-Records are known by their fields, not by their class, so this room imports none of those that make
-them. Remarks and warnings that a record carries go to the top of the page.
+Only the fields of a record are read, so its class is imported for type checkers alone. Remarks and
+warnings of a record go to the top of the page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,53 +16,72 @@ from scarce.report.page import Report
 from scarce.report.values import ROUNDING, cell, number, sentence
 from scarce.results import Estimate, in_rows
 
+if TYPE_CHECKING:
+    from scarce.decisions.bands import Bands
+    from scarce.decisions.costs import CostMatrix
+    from scarce.evaluation.calibration import Reliability
+    from scarce.evaluation.cost import CostConfusion, Savings
+    from scarce.evaluation.curves import DecisionCurve
+    from scarce.evaluation.evaluate import Evaluation
+    from scarce.missed.performance import Performance
+
 MEANT = {
-    "log_loss": ("log loss", "mean surprise at what happened, in nats; smaller is better"),
-    "brier": ("Brier score", "mean squared distance to what happened; smaller is better"),
-    "log_loss_skill": (
-        "skill, log loss",
-        "share of the constant forecast's loss that is saved; 0 is no better than it",
+    "log_loss": (
+        "log loss",
+        "mean negative log likelihood of the outcomes, in nats; smaller is better",
     ),
-    "brier_skill": ("skill, Brier", "the same for the Brier score"),
+    "brier": (
+        "Brier score",
+        "mean squared difference between probability and outcome; smaller is better",
+    ),
+    "log_loss_skill": (
+        "log loss skill",
+        "relative reduction of the log loss over the constant forecast; 0 means no better",
+    ),
+    "brier_skill": ("Brier skill", "the same for the Brier score"),
     "calibration": (
         "calibration loss",
-        "mean squared distance between probabilities and shares that came true among their like",
+        "mean squared difference between predicted probability and observed frequency, over bins",
     ),
-    "given": ("mean given", "mean of the probabilities"),
-    "happened": ("happened", "share of the rows in which it happened"),
-    "gap": ("given - happened", "in percentage points; 0 where they are right on average"),
-    "auc": ("AUC", "how often an event outranks another row; 0.5 is chance"),
+    "given": ("mean predicted", "mean predicted probability"),
+    "happened": ("observed frequency", "proportion of events among the rows"),
+    "gap": (
+        "predicted - observed",
+        "calibration in the large, in percentage points; 0 is unbiased",
+    ),
+    "auc": ("AUC", "probability that an event scores higher than a non-event; 0.5 is chance"),
 }
 SHARES = ("log_loss_skill", "brier_skill", "given", "happened")
 FOUND = {
-    "recall": ("recall", "share of all events that are alerts"),
-    "precision": ("precision", "share of events among the alerts"),
-    "prevalence": ("prevalence", "share of events among all rows"),
+    "recall": ("recall", "proportion of events that are alerts"),
+    "precision": ("precision", "proportion of alerts that are events"),
+    "prevalence": ("prevalence", "proportion of rows that are events"),
     "missed": ("missed", "events below the threshold"),
     "alerts_per_event": (
         "alerts per event",
-        "further alerts to open per further event, right below the threshold",
+        "additional alerts per additional event just below the threshold",
     ),
     "precision_per_recall": (
         "precision per recall",
-        "slope at the threshold: what precision changes by per change of recall",
+        "slope of precision against recall at the threshold",
     ),
 }
 HALF = (
-    "half the sum over all classes of squared distances to what happened, so that two classes give "
-    "the usual score; some programs leave the half out and show twice as much; smaller is better"
+    "half the squared difference between probabilities and outcomes, summed over classes; with two "
+    "classes this is the usual score, and twice as much where the half is left out; smaller is "
+    "better"
 )
 MOST_CLASSES = 12  # whose own figures are shown
 
 
-def show_evaluation(page: Report, found: Any) -> Report:
-    """Add the figures of probabilities beside the constant forecast.
+def show_evaluation(page: Report, found: Evaluation) -> Report:
+    """Add the scores of probabilities next to those of the constant forecast.
 
     Parameters
     ----------
     page : Report
     found : Evaluation
-        Its remarks become warnings.
+        Its remarks go to the top of the page.
 
     Examples
     --------
@@ -77,7 +96,7 @@ def show_evaluation(page: Report, found: Any) -> Report:
     several = {"brier": HALF} if len(found.events) > 1 else {}
     rows = [(MEANT[key][0], getattr(found, key), several.get(key, MEANT[key][1])) for key in whole]
     shares = [MEANT[key][0] for key in SHARES]
-    beside = {
+    beside: dict[str, object] = {
         "log loss": found.constant_log_loss,
         "Brier score": found.constant_brier,
     }
@@ -92,12 +111,12 @@ def show_evaluation(page: Report, found: Any) -> Report:
         percent=shares,
         points=[MEANT["gap"][0]],
         caption=f"{in_rows(found.rows)} with a label. The constant forecast gives every row the "
-        "share of each class: a model that is not better is worth nothing.",
+        "base rate of its class; a model that does not beat it has no skill.",
     )
     if len(found.events) > 1:
         kept = list(enumerate(found.events))[:MOST_CLASSES]
         page.table(
-            ["class", "rows", "mean given", "happened", "calibration loss", "AUC"],
+            ["class", "rows", "mean predicted", "observed frequency", "calibration loss", "AUC"],
             [
                 (
                     str(name),
@@ -109,14 +128,14 @@ def show_evaluation(page: Report, found: Any) -> Report:
                 )
                 for at, name in kept
             ],
-            caption="Each class against all others"
+            caption="Each class against the rest"
             + (f", the first {MOST_CLASSES}" if len(found.events) > MOST_CLASSES else ""),
-            percent=("mean given", "happened"),
+            percent=("mean predicted", "observed frequency"),
         )
     return page
 
 
-def gain_in_words(found: Any) -> str:
+def gain_in_words(found: Evaluation) -> str:
     """Say in which score probabilities beat the constant forecast, and whether by more than noise.
 
     Parameters
@@ -127,32 +146,34 @@ def gain_in_words(found: Any) -> str:
     --------
     >>> from scarce import evaluate
     >>> gain_in_words(evaluate([0, 1] * 50, [0.5] * 100))
-    'no gain over the constant forecast in log loss; the difference is within the noise.'
+    'no skill over the constant forecast in log loss: the difference is within the noise.'
     """
     skill, other = found.log_loss_skill, found.brier_skill
     if skill.low > 0:
-        return f"{cell(skill, percent=True)} of that loss is saved."
+        return f"a reduction of {cell(skill, percent=True)}."
     if np.isnan(skill.high):
-        return "nothing can be said of a gain, for all rows are of one class."
+        return "skill is undefined because all rows are of one class."
     if skill.high < 0:
         said = "worse than the constant forecast in log loss."
     elif skill.value <= ROUNDING:
-        said = "no gain over the constant forecast in log loss; the difference is within the noise."
+        said = (
+            "no skill over the constant forecast in log loss: the difference is within the noise."
+        )
     else:
-        said = "a gain over the constant forecast in log loss cannot be told from noise."
+        said = "skill over the constant forecast in log loss is within the noise."
     if other.low > 0:
-        said += f" In Brier score there is a gain: skill {cell(other, percent=True)}."
+        said += f" The Brier skill is positive: {cell(other, percent=True)}."
     return said
 
 
-def show_reliability(page: Report, tables: Mapping[str, Any]) -> Report:
-    """Add the picture of one or several tables of probability against frequency.
+def show_reliability(page: Report, tables: Mapping[str, Reliability]) -> Report:
+    """Add a reliability diagram of one or several tables.
 
     Parameters
     ----------
     page : Report
     tables : mapping of str to Reliability
-        Named by what they speak of.
+        By class or model.
 
     Examples
     --------
@@ -167,20 +188,20 @@ def show_reliability(page: Report, tables: Mapping[str, Any]) -> Report:
     named = {"" if len(tables) == 1 else name: one for name, one in tables.items()}
     return page.figure(
         reliability_picture(named, edges=edges),
-        "Of the rows that were given a probability, did that share happen? Points on the dashed "
-        f"line: yes. Bars are {100 * first.level:g} % intervals (Wilson).",
+        "Observed frequency against predicted probability. Calibrated probabilities lie on the "
+        f"dashed line. Bars are {100 * first.level:g} % intervals (Wilson).",
     )
 
 
-def show_savings(page: Report, saved: Any, single: Mapping[Any, Estimate]) -> Report:
-    """Add what decisions cost beside one action for every row.
+def show_savings(page: Report, saved: Savings, single: Mapping[Hashable, Estimate]) -> Report:
+    """Add the cost of decisions next to that of one action for every row.
 
     Parameters
     ----------
     page : Report
     saved : Savings
     single : mapping of action to Estimate
-        Mean cost of that action for every row.
+        Mean cost of taking that action for every row.
 
     Examples
     --------
@@ -192,33 +213,37 @@ def show_savings(page: Report, saved: Any, single: Mapping[Any, Estimate]) -> Re
     [0.5, 8.0, 4.0]
     """
     rows = [
-        ("mean cost of a row", saved.cost, "under the cheapest action for each row"),
-        ("saved per row", saved.per_row, f"against always {saved.best!s}, the best single action"),
-        ("saved share", saved.share, "of what that costs"),
+        ("mean cost per row", saved.cost, "taking the cheapest action for each row"),
+        (
+            "saved per row",
+            saved.per_row,
+            f"relative to always {saved.best!s}, the best single action",
+        ),
+        ("relative savings", saved.share, "saved per row over the cost of that action"),
     ]
-    page.numbers(rows, percent=["saved share"], caption="What the decisions cost and save")
+    page.numbers(rows, percent=["relative savings"], caption="Cost of the decisions")
     costs = [saved.cost, *single.values()]
     return page.figure(
         Bars(
             ["by probability", *(f"always {name!s}" for name in single)],
             [one.value for one in costs],
-            Axis("mean cost of a row"),
+            Axis("mean cost per row"),
             low=[one.low for one in costs],
             high=[one.high for one in costs],
         ),
-        "Mean cost of a row: the cheapest action by its probability, or the same for every row. "
+        "Mean cost per row: the cheapest action by probability, or the same action for every row. "
         f"Lines are {100 * saved.cost.level:g} % intervals.",
     )
 
 
-def show_confusion(page: Report, found: Any) -> Report:
-    """Add rows and cost of every action in every class.
+def show_confusion(page: Report, found: CostConfusion) -> Report:
+    """Add counts and cost of every action in every class.
 
     Parameters
     ----------
     page : Report
     found : CostConfusion
-        Its remarks become warnings.
+        Its remarks go to the top of the page.
 
     Examples
     --------
@@ -230,16 +255,16 @@ def show_confusion(page: Report, found: Any) -> Report:
     """
     for remark in found.remarks:
         page.warn(remark)
-    columns = ["what was done", *(f"rows that were {name!s}" for name in found.classes)]
-    columns += [f"cost of {name!s}" for name in found.classes]
-    columns.append(f"cost in all [{100 * found.total.level:g} %]")
-    rows: list[tuple[Any, ...]] = []
+    columns = ["action", *(f"rows of class {name!s}" for name in found.classes)]
+    columns += [f"cost of class {name!s}" for name in found.classes]
+    columns.append(f"total cost [{100 * found.total.level:g} %]")
+    rows: list[tuple[object, ...]] = []
     for a, action in enumerate(found.actions):
         counted = [int(count) for count in found.counts[a]]
         rows.append((str(action), *counted, *map(float, found.cost[a]), found.by_action[a]))
     counted = [int(count) for count in found.counts.sum(axis=0)]
     rows.append(("all", *counted, *(one.value for one in found.by_class), found.total))
-    page.table(columns, rows, caption="Rows and cost by what was done and what was")
+    page.table(columns, rows, caption="Rows and cost by action and true class")
     done = [int(count) for count in found.counts.sum(axis=1)]
     return page.figure(
         Bars([str(action) for action in found.actions], done, Axis("labelled rows")),
@@ -247,15 +272,15 @@ def show_confusion(page: Report, found: Any) -> Report:
     )
 
 
-def show_costs(page: Report, costs: Any, bands: Any = None) -> Report:
-    """Add what mistakes cost (a `CostMatrix`), and from which probability on an action is cheapest.
+def show_costs(page: Report, costs: CostMatrix, bands: Bands | None = None) -> Report:
+    """Add a cost matrix, and the range of probabilities in which each action is cheapest.
 
     Parameters
     ----------
     page : Report
     costs : CostMatrix
     bands : Bands, optional
-        Of fixed costs of two classes.
+        Of a fixed cost matrix with two classes.
 
     Examples
     --------
@@ -265,10 +290,10 @@ def show_costs(page: Report, costs: Any, bands: Any = None) -> Report:
     >>> page.to_dict()["sections"][0]["parts"][0]["rows"]
     [['0', 0.0, 9.0, '0 %', '10 %'], ['1', 1.0, 0.0, '10 %', '100 %']]
     """
-    if getattr(costs, "n_rows", None) is not None:  # costs by row: the matrix says it in words
+    if getattr(costs, "n_rows", None) is not None:  # costs per row
         return page.code(str(costs))
     columns = ["action", *(f"cost if {name!s}" for name in costs.classes)]
-    rows: list[list[Any]] = [
+    rows: list[list[object]] = [
         [str(action), *(float(costs.entry(action, name)) for name in costs.classes)]
         for action in costs.actions
     ]
@@ -284,15 +309,17 @@ def show_costs(page: Report, costs: Any, bands: Any = None) -> Report:
     return page.table(columns, rows, align="l" + "r" * (len(columns) - 1))
 
 
-def show_decision_curve(page: Report, curve: Any, threshold: float | None = None) -> Report:
-    """Add net benefit against the threshold.
+def show_decision_curve(
+    page: Report, curve: DecisionCurve, threshold: float | None = None
+) -> Report:
+    """Add the net benefit at each threshold.
 
     Parameters
     ----------
     page : Report
     curve : DecisionCurve
     threshold : float, optional
-        The one in use.
+        The one in use, drawn as a vertical line.
 
     Examples
     --------
@@ -306,30 +333,30 @@ def show_decision_curve(page: Report, curve: Any, threshold: float | None = None
         page.warn(remark)
     return page.figure(
         decision_picture(curve, threshold=threshold),
-        "Where the line is above both others, acting by the probabilities gains. Other costs mean "
-        f"another threshold. Band: {100 * curve.level:g} %"
+        "Acting on the probabilities pays where their line is above the two others. Costs set the "
+        f"threshold. Band: {100 * curve.level:g} %"
         + (" for the whole curve." if curve.simultaneous else " at each point."),
     )
 
 
 def show_performance(
     page: Report,
-    found: Any,
+    found: Performance,
     *,
     truth: Mapping[str, float] | None = None,
     warnings: Sequence[str] | None = None,
 ) -> Report:
-    """Add what is found and missed at a threshold.
+    """Add recall, precision and missed events at a threshold.
 
     Parameters
     ----------
     page : Report
     found : Performance
-        Its warnings become those of the page.
+        Its warnings go to the top of the page.
     truth : mapping of str to float, optional
-        True values by name of the figure, such as "recall", where they are known.
+        True values where known, such as those of simulated data; keys such as "recall".
     warnings : sequence of str, optional
-        Instead of the record's own, in other words.
+        Shown instead of the record's own.
 
     Examples
     --------
@@ -355,12 +382,12 @@ def show_performance(
     )
 
 
-def leans_on(values: Sequence[Any]) -> list[str]:
-    """Return what estimates assume, as sentences, each once.
+def assumptions(values: Sequence[object]) -> list[str]:
+    """Return what estimates assume, as sentences without repetition.
 
     Examples
     --------
-    >>> leans_on([Estimate(0.5, 0.4, 0.6, assumes="rows are independent"), "other"])
+    >>> assumptions([Estimate(0.5, 0.4, 0.6, assumes="rows are independent"), "other"])
     ['Rows are independent.']
     """
     held = [one.assumes for one in values if isinstance(one, Estimate) and one.assumes]

@@ -1,8 +1,8 @@
-"""How is a result written on a page, and how in the JSON inside it?
+"""How is a result written on a page, and in the JSON inside it?
 
-For a reader: the numbers of `scarce.results.short`, intervals in brackets. For programs: JSON as
-`scarce.results.to_plain` makes it. Words that came from a file are cleaned of what no page can
-hold. Computes nothing.
+On the page: numbers as `scarce.results.short` writes them, intervals in brackets. In the JSON: as
+`scarce.results.to_plain` makes it. Characters that HTML does not allow are replaced. Computes
+nothing.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 from scarce.plots.names import clean
 from scarce.results import Estimate, short, to_plain
 
-ROUNDING = 1e-9  # a difference of shares below it is what sums leave behind
+ROUNDING = 1e-9  # a smaller difference of proportions is rounding error
 
-Unit = bool | str  # of shares: True for percent, or what to write, such as "pp"
+Unit = bool | str  # True for percent, or the unit itself, such as "pp"
 
 
 def sentence(text: str) -> str:
-    """Return a text with a capital at its beginning, and no other letter changed.
+    """Return a text with a capital first letter, otherwise unchanged.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def sentence(text: str) -> str:
 
 
 def number(value: float, *, percent: Unit = False) -> str:
-    """Write a number on a page: as `short` does, with words where it is unbounded.
+    """Write a number as `short` does; infinity is "unbounded".
 
     Examples
     --------
@@ -64,7 +64,7 @@ def limits(one: Estimate, *, percent: Unit = False) -> str:
 
 
 def cell(value: object, *, percent: Unit = False) -> str:
-    """Write the content of a table's cell.
+    """Write a table cell.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def cell(value: object, *, percent: Unit = False) -> str:
 
 
 def is_number(value: object) -> bool:
-    """Whether a cell is aligned right.
+    """Whether a cell is numeric, and so aligned right.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def is_number(value: object) -> bool:
     return value is None or isinstance(value, (int, float, Estimate)) or hasattr(value, "dtype")
 
 
-def plain(value: Any) -> Any:
-    """Return a result as JSON can hold it, with words that a page can hold.
+def plain(value: object) -> Any:
+    """Return a result as JSON values, with text that HTML allows.
 
     Examples
     --------
@@ -115,8 +115,8 @@ def _cleaned(value: Any) -> Any:
     return clean(value) if isinstance(value, str) else value
 
 
-def embedded(value: Any) -> str:
-    """Return JSON that may stand inside a script element: nothing in it can close the element.
+def embedded(value: object) -> str:
+    """Return JSON for a script element, which nothing in it can close.
 
     Examples
     --------
