@@ -12,12 +12,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 Array = NDArray[np.float64]
+TableLike: TypeAlias = Any  # an array, or a table of pandas, polars or Arrow
+ColumnLike: TypeAlias = Any  # a list, an array, or a column of pandas, polars or Arrow
+LabelValue: TypeAlias = Any  # a number, a text or a truth value that names a class, or several
+Params: TypeAlias = Any  # what a kernel is given beside its block: small and picklable
+Result: TypeAlias = Any  # what a kernel returns: numbers and arrays, also in tuples and dicts
 
 PIECE_ROWS = (
     4096  # rows whose temporaries stay in cache: measured best of 1024 .. 80000 at 50 columns

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scarce.checks import is_missing
-from scarce.engine.block import Array, Block
+from scarce.engine.block import Array, Block, ColumnLike
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
 from scarce.errors import Argument, DataError
@@ -97,7 +97,7 @@ def row_groups(
     codes: Ids,
     weight: Array | None = None,
     *,
-    groups: Any = None,
+    groups: ColumnLike | None = None,
     seed: int = 0,
     engine: Engine = None,
 ) -> RowGroups:
@@ -208,7 +208,7 @@ def hold_out(found: RowGroups, codes: Ids, weight: Array | None, share: float) -
     return np.where(found.group >= 0, held[found.group], False)
 
 
-def given_groups(groups: Any, n_rows: int) -> Ids | None:
+def given_groups(groups: ColumnLike | None, n_rows: int) -> Ids | None:
     """Return groups as numbers from 0, -1 where a row is a group of its own.
 
     Examples

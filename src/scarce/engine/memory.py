@@ -12,7 +12,7 @@ import io
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.engine.block import Array, Block, block_rows
+from scarce.engine.block import Array, Block, TableLike, block_rows
 from scarce.engine.executors import Engine
 from scarce.engine.machine import CACHE_ENDING, Walks
 from scarce.engine.rows import Rows, Ticket
@@ -271,7 +271,8 @@ def decode(rows: Rows, *, engine: Engine = None, walks: Walks | None = None) -> 
             weight[part] = block_weight
         if walks is not None:
             walks.at(part.stop)
-    warn_if_never_seen(np.isnan(X).all(axis=0) if len(X) else [], rows.schema, len(rows))
+    never = np.asarray(np.isnan(X).all(axis=0)) if len(X) else np.zeros(0, dtype=bool)
+    warn_if_never_seen(never, rows.schema, len(rows))
     return ArrayRows(
         X,
         y,
@@ -311,7 +312,7 @@ def check_matrix(X: NDArray[Any], schema: Schema) -> None:
     warn_if_never_seen(never, schema, len(X))
 
 
-def warn_if_never_seen(never: Any, schema: Schema, n_rows: int) -> None:
+def warn_if_never_seen(never: Iterable[bool | np.bool_], schema: Schema, n_rows: int) -> None:
     """Say which columns hold no value at all; they are kept, as never seen."""
     empty = [
         column.name if column.source is None else column.source
@@ -380,7 +381,7 @@ def _matrix(X: ArrayLike) -> NDArray[Any]:
     return matrix
 
 
-def unmasked(values: Any) -> Any:
+def unmasked(values: TableLike) -> Any:
     """Masked cells as NaN."""
     if isinstance(values, np.ma.MaskedArray):
         return np.ma.filled(values.astype(np.float64), np.nan)

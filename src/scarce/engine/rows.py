@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from scarce.engine.block import Array, Block, aligned
+from scarce.engine.block import Array, Block, Params, Result, aligned
 from scarce.engine.executors import (
     Engine,
     executor_for,
@@ -42,7 +42,7 @@ class Ticket(Protocol):
         ...  # pragma: no cover
 
 
-def add(total: Any, more: Any) -> Any:
+def add(total: Result, more: Result) -> Any:
     """Merge two block results by addition, inside tuples and dictionaries too.
 
     Examples
@@ -120,7 +120,7 @@ class Rows(ABC):
     def fold(
         self,
         kernel: Kernel,
-        params: Any = None,
+        params: Params = None,
         *,
         merge: Merge | None = None,
         engine: Engine = None,
@@ -161,7 +161,7 @@ class Rows(ABC):
             total = merging(total, result)
         return total
 
-    def map(self, kernel: Kernel, params: Any = None, *, engine: Engine = None) -> NDArray[Any]:
+    def map(self, kernel: Kernel, params: Params = None, *, engine: Engine = None) -> NDArray[Any]:
         """Return one result per row, in row order.
 
         Examples
@@ -190,7 +190,9 @@ class Rows(ABC):
             raise UsageError("A map needs at least one row.", code="no-rows")
         return out
 
-    def each(self, kernel: Kernel, params: Any = None, *, engine: Engine = None) -> Iterator[Any]:
+    def each(
+        self, kernel: Kernel, params: Params = None, *, engine: Engine = None
+    ) -> Iterator[Any]:
         """Yield the kernel's result of each block, in block order, a few blocks ahead."""
         executor = executor_for(self.engine if engine is None else engine)
         rows = self.on_disk() if shares_files(executor) else self
@@ -277,12 +279,12 @@ class _Weighted:
         return Block(block.X, block.y, self.weight, block.start, block.index)
 
 
-def block_labels(block: Block, _: Any) -> Array:
+def block_labels(block: Block, _: Params) -> Array:
     """Kernel: class positions, NaN where not labelled."""
     return np.full(len(block), np.nan) if block.y is None else block.y
 
 
-def block_weights(block: Block, _: Any) -> Array:
+def block_weights(block: Block, _: Params) -> Array:
     """Kernel: the weight of each row."""
     return np.ones(len(block)) if block.weight is None else block.weight
 
@@ -298,11 +300,11 @@ def count_labels(block: Block, n_classes: int) -> tuple[Array, int]:
     return counts, len(block) - len(codes)
 
 
-def _run(ticket: Ticket, kernel: Kernel, params: Any) -> Any:
+def _run(ticket: Ticket, kernel: Kernel, params: Params) -> Any:
     return _owned(kernel(ticket.open(), aligned(params)))
 
 
-def _owned(result: Any) -> Any:
+def _owned(result: Result) -> Any:
     """Copy what a kernel returned where it is a view, so that scratch memory is free again."""
     if isinstance(result, np.ndarray):
         return result if result.base is None else result.copy()

@@ -136,7 +136,7 @@ def write_text(path: str | os.PathLike[str], content: str, *, force: bool = True
 
 
 def _mode_to_keep(target: Path) -> int | None:
-    """Return the permission bits of an existing target (None: new); refuse what is no file."""
+    """Return the permission bits of an existing target (None: new); only files are replaced."""
     try:
         seen = target.stat()
     except FileNotFoundError:

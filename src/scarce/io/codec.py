@@ -29,13 +29,17 @@ import importlib
 import math
 import string
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from scarce.errors import UNSET, Argument, Phrase, Problem, ScarceError, StoreError
 from scarce.results import Estimate, FitReport, RankedFit, Selection, WidthChoice
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 Node = Any  # what json.loads may return
 Array = npt.NDArray[Any]
@@ -131,7 +135,7 @@ class Encoder:
             return {"model": self.encode_model(value, place, depth)}
         raise _unknown(place, f"a {kind.__module__}.{kind.__qualname__}")
 
-    def encode_model(self, model: Any, place: str = "", depth: int = 0) -> Node:
+    def encode_model(self, model: BaseEstimator, place: str = "", depth: int = 0) -> Node:
         """Return kind, parameters and state of an estimator, all encoded."""
         kind, parameters, state = self.take_apart(model, place)
         start = f"{place}." if place else ""
@@ -365,11 +369,11 @@ class Decoder:
         else:
             width = int(dtype[2:]) if dtype[2:].isdecimal() and len(dtype) <= 12 else 0
             if dtype not in (f"<U{width}", f">U{width}") or not width:
-                raise _damaged(place, f"{dtype[:20]!r} is no array type")
+                raise _damaged(place, f"{dtype[:20]!r} is not an array type")
             if 4 * width * max(1, len(values)) > LARGEST_TEXT_ARRAY:
                 raise _damaged(place, f"{len(values)} texts of width {width} are over the limit")
             if not all(type(v) is str and len(v) <= width for v in values):
-                raise _damaged(place, f"a value is no text of up to {width} characters")
+                raise _damaged(place, f"a value is not text of up to {width} characters")
             wanted = np.dtype(dtype)
         flat = np.empty(len(values), dtype=wanted)
         flat[:] = values

@@ -1,23 +1,31 @@
 """From what scikit-learn users pass to rows: checked features, labels in three states, weights.
 
-Every estimator of scarce begins its fit here, so that all of them read X, y and sample_weight in
-the same way: any value of y is a class, only missing values (NaN, None, pandas NA, masked, empty
-text) mean *not labelled*, and NaN in X, or a masked cell, is a missing value.
+Every estimator of scarce begins its fit here, and all of them read X, y and sample_weight in the
+same way: any value of y is a class, only missing values (NaN, None, pandas NA, masked, empty text)
+mean *not labelled*, and NaN in X, or a masked cell, is a missing value.
+
+    code in these rows -> level -> code in the rows that the model was fitted on
+
+Rows that were opened on their own have their own code books: 0 may be Bonn here and Aachen there.
+For predictions, columns are found by name and levels by their values. A column that is not there or
+has another kind is refused with the way to open the rows; an unknown level is refused or missing,
+as the rows ask for.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from scarce.checks import is_number
-from scarce.engine.block import Array, Block
+from scarce.engine.block import Array, Block, ColumnLike, TableLike
 from scarce.engine.executors import Engine
 from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows, Ticket, WeightedRows
@@ -39,24 +47,28 @@ from scarce.io.profile import profile_rows
 from scarce.io.schema import Column, Schema, refuse_level, unmasked_weights
 from scarce.io.values import brief
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+
 WEIGHT_KINDS = ("frequency", "survey")
 LEAST_WEIGHT = 1e-150  # total weight below which products of weights are not numbers any more
 
 
 def rows_to_fit(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
+    estimator: BaseEstimator,
+    X: TableLike,
+    y: ColumnLike,
+    sample_weight: ColumnLike | None = None,
     *,
     engine: Engine = None,
-    holes: bool = True,
-    dtype: Any = np.float64,
+    allow_missing: bool = True,
+    dtype: DTypeLike | Sequence[type] = np.float64,
 ) -> tuple[Rows, NDArray[Any]]:
     """Return the rows to learn from and the classes, and note columns and data on the estimator.
 
-    With holes=False an array with missing values is refused; for `Rows` the fit looks itself. A
-    list of types as `dtype` keeps an array that has one of them as it is.
+    With allow_missing=False an array with missing values is refused; for `Rows` the estimator looks
+    itself. A list of types as `dtype` keeps an array that has one of them as it is.
     """
     if isinstance(X, Rows):
         if y is not None or sample_weight is not None:
@@ -90,7 +102,7 @@ def rows_to_fit(
         estimator,
         _masked_as_nan(X),
         dtype=dtype,
-        ensure_all_finite="allow-nan" if holes else True,
+        ensure_all_finite="allow-nan" if allow_missing else True,
         ensure_min_samples=1,
     )
     estimator.__dict__.pop("schema_", None)  # of an earlier fit, on rows
@@ -208,7 +220,9 @@ def _weight_sums(block: Block, labelled: bool) -> tuple[float, int, int]:
     return float(block.weight[counts].sum()), int(counts.sum()), 1
 
 
-def positive_remark(classes: Any, weight: Any) -> list[str]:
+def positive_remark(
+    classes: Sequence[object] | NDArray[Any], weight: Sequence[float] | Array
+) -> list[str]:
     """Say so when the positive class, the last of two, is not the rarer one.
 
     Examples
@@ -252,12 +266,12 @@ def refuse_categories(rows: Rows, model: str) -> None:
 
 
 def rows_to_predict(
-    estimator: Any,
-    X: Any,
+    estimator: BaseEstimator,
+    X: TableLike,
     *,
     engine: Engine = None,
-    holes: bool = True,
-    dtype: Any = np.float64,
+    allow_missing: bool = True,
+    dtype: DTypeLike | Sequence[type] = np.float64,
     unknown: str | None = None,
 ) -> Rows:
     """Return rows with the columns and the code books that the estimator was fitted on.
@@ -278,7 +292,7 @@ def rows_to_predict(
             estimator,
             _masked_as_nan(X),
             dtype=dtype,
-            ensure_all_finite="allow-nan" if holes else True,
+            ensure_all_finite="allow-nan" if allow_missing else True,
             reset=False,
         )
         return ArrayRows(features, engine=engine, check=False)
@@ -293,7 +307,7 @@ def rows_to_predict(
     return ArrayRows(_as_coded(features, like), schema=like, engine=engine, check=False)
 
 
-def _numbers_like(estimator: Any, rows: Rows) -> Schema:
+def _numbers_like(estimator: BaseEstimator, rows: Rows) -> Schema:
     """Return the schema of an estimator that was fitted on an array or a table of numbers."""
     fitted = getattr(estimator, "feature_names_in_", None)
     if fitted is None and rows.n_columns != estimator.n_features_in_:
@@ -336,7 +350,7 @@ def _as_coded(X: NDArray[Any], like: Schema) -> NDArray[Any]:
     return X
 
 
-def _masked_as_nan(X: Any) -> Any:
+def _masked_as_nan(X: TableLike) -> Any:
     """Masked cells as NaN; dates, whose missing value would become a large number, refused."""
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(np.float64), np.nan)
@@ -351,7 +365,7 @@ def _masked_as_nan(X: Any) -> Any:
     return X
 
 
-def label_codes(y: Any, n_rows: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
+def label_codes(y: ColumnLike, n_rows: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
     """Return the position of each label among the sorted classes, NaN where not labelled.
 
     Examples

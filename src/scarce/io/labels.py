@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scarce.checks import is_missing, is_number
+from scarce.engine.block import ColumnLike, LabelValue
 from scarce.errors import Argument, DataError, listed, suggest, warn_user
 from scarce.io.values import brief
 
 MOST_CLASSES = 1000
 
 
-def label_array(y: Any) -> NDArray[Any]:
+def label_array(y: ColumnLike) -> NDArray[Any]:
     """Return labels as an array in which those that are missing are NaN, None or NA.
 
     Masked values and empty text are missing too; the latter with a warning, since an array may
@@ -89,9 +90,9 @@ def read_labels(
     name: str,
     values: Iterable[Any],
     *,
-    positive: Any = None,
-    negative: Any = None,
-    unlabelled: Any = None,
+    positive: LabelValue | None = None,
+    negative: LabelValue | None = None,
+    unlabelled: LabelValue | None = None,
     classes: Sequence[Any] | None = None,
 ) -> tuple[tuple[Any, ...], tuple[tuple[Any, ...], ...], tuple[Any, ...]]:
     """Decide what the values of a label column mean, or say which argument would.
@@ -140,6 +141,18 @@ def read_labels(
         return named, tuple((value,) for value in named), apart
     if positive is None and negative is None:
         return _classes_by_themselves(name, seen, apart, shown)
+    return _named_classes(name, seen, apart, positive, negative)
+
+
+def _named_classes(
+    name: str,
+    seen: set[Any],
+    apart: tuple[Any, ...],
+    positive: LabelValue | None,
+    negative: LabelValue | None,
+) -> tuple[tuple[Any, ...], tuple[tuple[Any, ...], ...], tuple[Any, ...]]:
+    """Classes when positive= or negative= was given."""
+    shown = _in_words(seen)
     yes, no = _listed(positive), _listed(negative)
     if positive is None:
         yes = tuple(sorted(seen - set(no), key=_order))
@@ -187,7 +200,7 @@ def read_labels(
 
 
 def _with_other(
-    one: Any, spellings: tuple[Any, ...], apart: tuple[Any, ...]
+    one: LabelValue, spellings: tuple[Any, ...], apart: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], tuple[tuple[Any, ...], ...], tuple[Any, ...]]:
     """Classes where the file has one alone: the other is named 0, unless 0 means not labelled."""
     free = is_number(one) and one != 0
@@ -286,7 +299,7 @@ def _refuse_strays(name: str, strays: set[Any], argument: str) -> None:
         )
 
 
-def _listed(value: Any) -> tuple[Any, ...]:
+def _listed(value: LabelValue) -> tuple[Any, ...]:
     if value is None:
         return ()
     if isinstance(value, (list, tuple, set, frozenset, np.ndarray)):
@@ -294,7 +307,7 @@ def _listed(value: Any) -> tuple[Any, ...]:
     return (_tidy(value),)
 
 
-def _tidy(value: Any) -> Any:
+def _tidy(value: LabelValue) -> Any:
     """One spelling for equal values: 1.0, True and np.int64(1) are 1."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
@@ -302,7 +315,7 @@ def _tidy(value: Any) -> Any:
     return value
 
 
-def _order(value: Any) -> tuple[str, Any]:
+def _order(value: LabelValue) -> tuple[str, Any]:
     return ("" if is_number(value) else "text", value)
 
 

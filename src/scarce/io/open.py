@@ -25,7 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from scarce.checks import refuse_length
-from scarce.engine.block import Block, block_rows
+from scarce.engine.block import Block, ColumnLike, LabelValue, Params, TableLike, block_rows
 from scarce.engine.executors import Engine, executor_for, in_order
 from scarce.engine.machine import Report, Walks, cache_folder
 from scarce.engine.memory import ArrayRows, TableRows, decode, unmasked, warn_if_never_seen
@@ -62,18 +62,18 @@ Parts = Iterable[pa.Table]
 
 
 def open_rows(
-    source: Any,
+    source: TableLike,
     *,
-    label: Any = None,
-    positive: Any = None,
-    negative: Any = None,
-    unlabelled: Any = None,
+    label: str | ColumnLike | None = None,
+    positive: LabelValue | None = None,
+    negative: LabelValue | None = None,
+    unlabelled: LabelValue | None = None,
     classes: Sequence[Any] | None = None,
-    weight: Any = None,
+    weight: str | ColumnLike | None = None,
     columns: str | Sequence[str] | None = None,
     drop: str | Sequence[str] | None = None,
     categories: str | Sequence[str] = (),
-    missing: Any = (),
+    missing: object = (),
     unknown: str = "error",
     max_levels: int | None = None,
     indicators: bool | str | Sequence[str] = False,
@@ -475,7 +475,7 @@ def _open_table(table: pa.Table, asked: Reading, engine: Engine) -> Rows:
     return rows
 
 
-def _open_array(source: Any, asked: Reading, engine: Engine) -> Rows:
+def _open_array(source: TableLike, asked: Reading, engine: Engine) -> Rows:
     for name in ("columns", "drop", "categories", "indicators"):
         if getattr(asked, name) not in (None, (), True, False):
             raise _no_names(name)
@@ -529,7 +529,7 @@ def _no_names(name: str, value: str | None = None) -> UsageError:
     )
 
 
-def _arrow_vector(values: Any, n_rows: int, name: str) -> pa.Array:
+def _arrow_vector(values: ColumnLike, n_rows: int, name: str) -> pa.Array:
     if hasattr(values, "to_arrow"):  # polars
         values = values.to_arrow()
     vector = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else None
@@ -551,7 +551,7 @@ def _arrow_vector(values: Any, n_rows: int, name: str) -> pa.Array:
     return vector
 
 
-def _as_table(source: Any) -> pa.Table | None:
+def _as_table(source: TableLike) -> pa.Table | None:
     """Turn any table into an Arrow table, without copying columns; None for arrays."""
     if isinstance(source, pa.Table):
         return source
@@ -579,7 +579,7 @@ def _as_table(source: Any) -> pa.Table | None:
     return None
 
 
-def _listed(value: Any) -> tuple[Any, ...]:
+def _listed(value: object) -> tuple[Any, ...]:
     if value is None:
         return ()
     return tuple(value) if isinstance(value, (list, tuple, set, np.ndarray)) else (value,)
@@ -593,9 +593,9 @@ def streamed_rows(
     *,
     columns: Sequence[str],
     label: str | None = None,
-    positive: Any = None,
-    negative: Any = None,
-    unlabelled: Any = None,
+    positive: LabelValue | None = None,
+    negative: LabelValue | None = None,
+    unlabelled: LabelValue | None = None,
     classes: Sequence[Any] | None = None,
     categories: Sequence[str] = (),
     held_rows: int = HELD_ROWS,
@@ -607,7 +607,7 @@ def streamed_rows(
     Parameters
     ----------
     parts : iterable of pyarrow.Table, or callable that returns one
-        The table, cut anywhere. A callable can be asked again, so that the rows can be walked
+        The table, cut anywhere. A callable can be asked again, and the rows can be walked
         again; an iterable, such as a pipe, is walked once.
     columns : sequence of str
         The features, in order.
@@ -652,7 +652,11 @@ def streamed_rows(
     """
     again = parts if callable(parts) else None
     walk = iter(again() if again is not None else parts)  # type: ignore[arg-type]
-    asked = {"positive": positive, "negative": negative, "unlabelled": unlabelled}
+    asked: dict[str, Any] = {
+        "positive": positive,
+        "negative": negative,
+        "unlabelled": unlabelled,
+    }
     asked["classes"] = classes
     wanted = [*columns, *([label] if label is not None else [])]
     held, ended = _first_parts(walk, wanted, held_rows if again or not categories else None)
@@ -767,16 +771,18 @@ class StreamedRows(Rows):
             yield block
         self.starts = tuple(starts)
 
-    def each(self, kernel: Kernel, params: Any = None, *, engine: Engine = None) -> Iterator[Any]:
+    def each(
+        self, kernel: Kernel, params: Params = None, *, engine: Engine = None
+    ) -> Iterator[Any]:
         """Yield the kernel's result of each block, in block order."""
-        executor_for(engine)  # a word that is no engine is refused all the same
+        executor_for(engine)  # an unknown engine is refused all the same
         tasks = ((block, kernel, params) for block in self.blocks())
         return in_order(_run, tasks, name=lambda number: f"block {number + 1} of a stream")
 
     def fold(
         self,
         kernel: Kernel,
-        params: Any = None,
+        params: Params = None,
         *,
         merge: Merge | None = None,
         engine: Engine = None,
@@ -789,7 +795,7 @@ class StreamedRows(Rows):
             total = merging(total, result)
         return total
 
-    def map(self, kernel: Kernel, params: Any = None, *, engine: Engine = None) -> NDArray[Any]:
+    def map(self, kernel: Kernel, params: Params = None, *, engine: Engine = None) -> NDArray[Any]:
         """Return one result per row, in row order: these are held, the rows are not."""
         return np.concatenate(list(self.each(kernel, params, engine=engine)))
 
@@ -831,7 +837,7 @@ def even_blocks(parts: Parts, schema: Schema) -> Iterator[Block]:
         yield block()
 
 
-def _run(block: Block, kernel: Kernel, params: Any) -> Any:
+def _run(block: Block, kernel: Kernel, params: Params) -> Any:
     from scarce.engine.rows import _owned
 
     return _owned(kernel(block, params))

@@ -20,19 +20,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln, logsumexp
-from sklearn.utils.validation import check_is_fitted
 
-from scarce.engine.block import Array, Block
+from scarce.engine.block import Array, Block, TableLike
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
 from scarce.errors import Argument, DataError, Problem, UsageError, listed
 from scarce.io.schema import Column, Schema
 from scarce.results import short
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 SAMPLE_ROWS = 2048  # rows kept of each class: quantiles to about 1 %
 SAMPLE_CELLS = 2**20  # and no more cells than this: wide tables keep fewer rows
@@ -684,7 +687,7 @@ def compare_profiles(
     trained, new : ColumnProfile
         Of the training rows and of the new ones.
     columns : sequence of Column
-        Names and kinds. Columns of 0 and 1 that were made of one category count as that category.
+        Names and kinds. One-hot columns of one category count as that category.
 
     Examples
     --------
@@ -792,7 +795,7 @@ def _missing(trained: ColumnProfile, new: ColumnProfile, j: int, name: str) -> C
 def _one_level(
     trained: ColumnProfile, new: ColumnProfile, j: int, columns: Sequence[Column]
 ) -> ColumnRemark | None:
-    """Remark on a category, held as columns of 0 and 1, of which all rows have one level."""
+    """Remark on a category, held as one-hot columns, of which all rows have one level."""
     source = columns[j].source
     own = [at for at, column in enumerate(columns) if column.source == source]
     if j != own[0] or (new.low[own] != new.high[own]).any():
@@ -852,14 +855,14 @@ def _values_of(
     found = _new_value(trained, new, j, name) or _outside(trained, new, j, name)
     if found is not None:
         return found
-    spread = float(trained.quantiles[j, -3] - trained.quantiles[j, 2])
-    if 0 < high - low < spread / NARROW and _hardly_all(new, j, inside, trained):
+    width = float(trained.quantiles[j, -3] - trained.quantiles[j, 2])
+    if 0 < high - low < width / NARROW and _hardly_all(new, j, inside, trained):
         return _remark(
             name,
             "narrow",
             "the values vary {times} times less than in training (here {low} to {high}{training}). "
             "Check the units.",
-            times=short(spread / (high - low)),
+            times=short(width / (high - low)),
             low=short(low),
             high=short(high),
             training=_training(trained, j, column),
@@ -982,7 +985,7 @@ def _chance_more(before: int, n: int, now: int, m: int) -> float:
     return float(min(1.0, np.exp(logsumexp(terms))))
 
 
-def _log_choose(n: Any, k: Any) -> Any:
+def _log_choose(n: Array | float, k: Array | float) -> Any:
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
@@ -1004,7 +1007,7 @@ def _missing_argument(value: float) -> Argument:
     return Argument("missing", [int(value) if whole else value], call="open_rows")
 
 
-def compare_columns(model: Any, X: Any) -> list[ColumnRemark]:
+def compare_columns(model: BaseEstimator, X: TableLike) -> list[ColumnRemark]:
     """Say which columns of new rows are not like those that the model was fitted on.
 
     One remark per column: all values missing or many more than in training, all one value, a value
@@ -1039,6 +1042,8 @@ def compare_columns(model: Any, X: Any) -> list[ColumnRemark]:
     >>> print(compare_columns(model, new)[0])
     Column 'x1': 20 % of the values are -999, and none in training (-3.77 to 3.07)...
     """
+    from sklearn.utils.validation import check_is_fitted
+
     from scarce.io.inputs import rows_to_predict
 
     check_is_fitted(model)
@@ -1059,7 +1064,7 @@ def compare_columns(model: Any, X: Any) -> list[ColumnRemark]:
     return compare_profiles(held.column_profile_, profile_rows(rows), columns)
 
 
-def columns_of(model: Any) -> tuple[Column, ...]:
+def columns_of(model: BaseEstimator) -> tuple[Column, ...]:
     """Return names and kinds of the columns that a model was fitted on."""
     if hasattr(model, "schema_"):
         return Schema.from_dict(model.schema_).columns

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scarce.engine.block import PIECE_ROWS, Array
+from scarce.engine.block import PIECE_ROWS, Array, ColumnLike
 from scarce.errors import Argument, DataError, Phrase, listed, suggest, warn_user
 from scarce.io.labels import read_labels
 from scarce.io.locate import Locator, cell_error
@@ -451,7 +451,7 @@ def refuse_level(name: str, value: object, row: int, levels: Sequence[Any]) -> D
     )
 
 
-def unmasked_weights(weight: Any, name: str = "sample_weight") -> Any:
+def unmasked_weights(weight: ColumnLike | None, name: str = "sample_weight") -> Any:
     """Refuse weights of which some are masked; return the others as they are.
 
     Examples
@@ -561,7 +561,7 @@ def refuse_crowds(columns: Sequence[Column]) -> None:
         )
 
 
-def _in_a_name(level: Any) -> str:
+def _in_a_name(level: object) -> str:
     """Write 2.0 as 2: streamed text gives whole numbers as floats, and names must not tell."""
     return str(int(level)) if isinstance(level, float) and level.is_integer() else str(level)
 
@@ -610,7 +610,7 @@ class Reading:
             for name in chosen
         }
         coded = [name for name, kind in kinds.items() if kind == "category"]
-        spread = set(coded if self.indicators is True else hot)
+        one_hot = set(coded if self.indicators is True else hot)
         wanted = [*coded, *([self.label] if self.label is not None else [])]
         counts = distinct(tables(wanted), wanted) if wanted else {}
         columns: list[Column] = []
@@ -623,10 +623,10 @@ class Reading:
             if name not in by_hand:
                 seen = {level: counts[name][level] for level in levels}
                 refuse_mixed(name, seen, _row_finder(name, tables), self.decimal, self.find)
-            most = MOST_INDICATORS if name in spread else MOST_LEVELS
+            most = MOST_INDICATORS if name in one_hot else MOST_LEVELS
             most = most if self.max_levels is None else self.max_levels
-            book = code_book(name, levels, most, indicators=name in spread)
-            if name in spread:
+            book = code_book(name, levels, most, indicators=name in one_hot)
+            if name in one_hot:
                 columns.extend(indicator_columns(name, book, counts[name]))
             else:
                 columns.append(Column(name, "category", book))
@@ -703,7 +703,7 @@ def distinct(tables: Iterable[pa.Table], names: Sequence[str]) -> dict[str, Coun
 
 
 def _row_finder(name: str, tables: Walk) -> Callable[[Any], int]:
-    def find(value: Any) -> int:
+    def find(value: object) -> int:
         start = 0
         for table in tables([name]):
             place = pc.index(plain(table.column(name), name), value).as_py()

@@ -176,7 +176,7 @@ def kind_of(head: bytes, path: Path | None) -> str:
 
 
 def open_table(
-    source: Any,
+    source: str | os.PathLike[str] | BinaryIO | TableSource,
     form: TextForm | None = None,
     *,
     whole: bool = False,
@@ -219,7 +219,9 @@ def open_table(
     return table
 
 
-def table_source(source: Any, form: TextForm) -> TableSource:
+def table_source(
+    source: str | os.PathLike[str] | BinaryIO | TableSource, form: TextForm
+) -> TableSource:
     """Return the source of a path, of "-" or of a binary file; its columns are not looked at."""
     if isinstance(source, TableSource):
         return source
@@ -318,7 +320,7 @@ class TableSource:
         Turns a row into a line.
     """
 
-    def __init__(self, path: Path | None, stream: Any, form: TextForm) -> None:
+    def __init__(self, path: Path | None, stream: BinaryIO | None, form: TextForm) -> None:
         self.path = path
         self.where = "standard input" if path is None else str(path)
         self.form = form
@@ -330,6 +332,7 @@ class TableSource:
         self._file: io.FileIO | None = None  # replaced where it is a file
         self._busy = False
         if path is None:
+            assert stream is not None
             head = self._take(stream)
             self._packing = None
         else:
@@ -648,7 +651,9 @@ class TableSource:
                         progress(min(done, self.size), self.size)
         self._refuse_damage(watched, last)
 
-    def _reader(self, held: Any, wanted: list[str], numbers: set[str], exact: set[str]) -> Any:
+    def _reader(
+        self, held: pa.NativeFile, wanted: list[str], numbers: set[str], exact: set[str]
+    ) -> Any:
         return pacsv.open_csv(
             held,
             read_options=read_options(self.form, block_size=BLOCK_BYTES),

@@ -32,7 +32,7 @@ import importlib
 import inspect
 import os
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -42,6 +42,10 @@ from scarce.io.atomic import write_bytes
 from scarce.io.codec import Decoder, Encoder, Parts
 from scarce.io.container import AGAIN, SECTIONS, pack, unpack
 from scarce.results import FitReport
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 UPGRADE = "If a newer scarce wrote it, upgrade: pip install --upgrade scarce."
 REGISTRY: dict[str, str] = {
@@ -58,7 +62,7 @@ REGISTRY: dict[str, str] = {
 
 
 def save(
-    model: Any,
+    model: BaseEstimator,
     path: str | os.PathLike[str],
     *,
     created: datetime.datetime | None = None,
@@ -193,7 +197,7 @@ def _of_file(path: str | os.PathLike[str], error: StoreError) -> StoreError:
     return StoreError(error.problem.amended("{file!r}: ", file=os.fspath(path)))
 
 
-def _take_apart(model: Any, place: str) -> Parts:
+def _take_apart(model: BaseEstimator, place: str) -> Parts:
     kind = type(model).__name__
     if kind not in REGISTRY or type(model) is not _class_of(kind):
         raise StoreError(
@@ -270,7 +274,7 @@ class _Invalid(StoreError):
         self.reason = reason
 
 
-def _check_finite(value: Any, place: str) -> None:
+def _check_finite(value: object, place: str) -> None:
     """Refuse nan and infinities, also inside lists, tuples and dictionaries, not in records."""
     if isinstance(value, dict):
         for key, item in value.items():
@@ -290,7 +294,7 @@ def _check_finite(value: Any, place: str) -> None:
             )
 
 
-def _try_out(model: Any) -> None:
+def _try_out(model: BaseEstimator) -> None:
     """Refuse a classifier that cannot give the probabilities of one row, a row of zeros.
 
     What it refuses in words of its own (a missing offset, a class without rows so far) is no fault
@@ -313,7 +317,7 @@ def _try_out(model: Any) -> None:
         raise _Invalid(kind, f"it predicts the probabilities {prob.ravel().tolist()}")
 
 
-def _how_it_ended(model: Any) -> str:
+def _how_it_ended(model: BaseEstimator) -> str:
     """Say that a fit failed, where that is why a model cannot be saved."""
     report = getattr(model, "report_", None)
     if not isinstance(report, FitReport) or (report.converged and np.isfinite(report.objective)):

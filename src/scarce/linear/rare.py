@@ -333,7 +333,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         # The rows: two classes, numbers only, with weights and offset as asked for.
         rows, self.classes_ = rows_to_fit(
-            self, X, y, sample_weight, engine=self.engine, holes=False
+            self, X, y, sample_weight, engine=self.engine, allow_missing=False
         )
         refuse_categories(rows, type(self).__name__)
         _refuse_many_classes(self.classes_)
@@ -633,7 +633,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the score of each row: the link's inverse maps it to a probability."""
         check_is_fitted(self)
         self._require_offset(offset)
-        rows = rows_to_predict(self, X, engine=self.engine, holes=False)
+        rows = rows_to_predict(self, X, engine=self.engine, allow_missing=False)
         params = (self.coef_[0], float(self.intercept_[0]))
         scores = rows.map(linear_scores, params, engine=self.engine)
         return self._complete(scores, offset)
@@ -758,7 +758,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         else:
             fit = self._likelihood_fit(method)
-            rows = rows_to_predict(self, X, engine=self.engine, holes=False)
+            rows = rows_to_predict(self, X, engine=self.engine, allow_missing=False)
             points = np.concatenate([block.X for block in rows.blocks()])
             found = (
                 inference.laplace_interval(fit, x=points, level=level)
@@ -917,7 +917,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: ArrayLike | Rows, offset: ArrayLike | None, level: float
     ) -> list[Array]:
         """Return both ends of each row's probability, before the floor."""
-        rows = rows_to_predict(self, X, engine=self.engine, holes=False)
+        rows = rows_to_predict(self, X, engine=self.engine, allow_missing=False)
         k = self.n_features_in_
         own = np.append(np.arange(k), len(self._covariance()) - 1)
         assert self.covariance_at_origin_ is not None

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 
+from scarce.checks import is_missing
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, listed
 
@@ -176,7 +177,7 @@ def target_group(
             shape=np.shape(values),
             entries=len(member),
         )
-    own = np.array([type(one).__name__ != "NAType" and one == wanted for one in member], bool)
+    own = np.array([not is_missing(one) and one == wanted for one in member], bool)
     if not own.any():
         known = sorted({str(one) for one in member.tolist()[:10_000]})
         raise DataError(
