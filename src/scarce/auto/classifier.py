@@ -503,7 +503,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             remarks.append(_within_noise("a constant probability", over, over_error))
         elif way == "auto" and several and not gain > error:
             name = single if plain == "best single" else plain
-            remarks.append(_within_noise(name, gain, error))
+            remarks.append(_within_noise(name, gain, error, "{name} alone is as good here."))
         return way
 
     # --- predicting -------------------------------------------------------------------------------
@@ -621,7 +621,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise inconsistent_model("floors_", f"must be between 0 and 1 ({name})")
 
 
-def _within_noise(name: str, gain: float, error: float) -> Problem:
+def _within_noise(name: str, gain: float, error: float, *remedy: str) -> Problem:
     return Problem(
         "The gain in log loss over {name} on left-out rows is within its noise ({gain:.2g}, "
         "standard error {error:.2g}).",
@@ -629,6 +629,7 @@ def _within_noise(name: str, gain: float, error: float) -> Problem:
         name=name,
         gain=gain,
         error=error,
+        remedy=remedy,
     )
 
 

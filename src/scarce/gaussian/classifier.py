@@ -112,8 +112,8 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         covariance matrix per class (QDA); one for all classes (LDA); or one per class shrunk
         towards the pooled one, which is the choice for a class with few rows.
     priors : array-like of shape (n_classes,), optional
-        Class shares to predict with; by default those of the labelled rows, or with
-        unlabelled="use" those of all rows. Unlabelled rows are then taken to have these shares.
+        Base rates to predict with; by default those of the labelled rows, or with
+        unlabelled="use" those of all rows. Unlabelled rows are then taken to have these base rates.
     var_smoothing : float
         "diag" kinds: added to every variance, as a fraction of the feature's own variance over all
         classes; a feature that is constant within a class then does not decide everything, and no
@@ -158,13 +158,13 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     moments_ : dict of ndarray
         What `partial_fit` continues from. Absent after EM.
     unlabelled_share_, reveal_rate_ : ndarray of shape (n_classes,)
-        With unlabelled="use": class shares among the unlabelled rows, and the estimated share of
+        With unlabelled="use": base rates among the unlabelled rows, and the estimated fraction of
         each class's rows that carry a label.
     unlabelled_used_ : bool
         With unlabelled="use" and unlabelled rows: whether they were used in the end.
     unlabelled_loss_ : ndarray of shape (2,)
         Mean log loss of left-out labelled rows without and with the unlabelled ones, under the
-        class shares of the labelled rows. Absent where a class has too few to leave some out.
+        base rates of the labelled rows. Absent where a class has too few to leave some out.
     log_likelihood_path_ : ndarray
         After EM: log likelihoods of the last run; never decreases.
     n_iter_ : int

@@ -3,7 +3,7 @@
     E: x_m | x_o ~ N(mean_m + C_mo C_oo^-1 (x_o - mean_o),  C_mm - C_mo C_oo^-1 C_om)
     M: mean = expected mean,  C = (expected scatter + strength * target) / (weight + strength)
 
-An unlabelled row enters every class with its posterior probability, under the class shares of the
+An unlabelled row enters every class with its posterior probability, under the base rates of the
 unlabelled rows. These are parameters of their own unless they are given: labels may be revealed at
 a rate that differs by class. `strength` is 0 unless a class is shrunk: the weight of a penalty,
 -strength/2 (tr R - log det R - d) with R = C^-1 target. The certificate is the gradient of the
@@ -167,7 +167,7 @@ class SingularCovariance(Exception):
 class CovarianceParameters(NamedTuple):
     """Means and covariances of standardised features."""
 
-    mix: Array  # (classes,), shares among the unlabelled rows
+    mix: Array  # (classes,), base rates among the unlabelled rows
     mean: Array  # (classes, d)
     covariance: Array  # (classes, d, d), or (1, d, d) where shared
 
@@ -326,7 +326,7 @@ class CovarianceLikelihood:
     reference : ndarray of shape (d, d), optional
         The pooled covariance: a class that degenerates against it raises `SingularCovariance`.
     known_mix : bool
-        The class shares of the unlabelled rows are fixed at those of the start.
+        The base rates of the unlabelled rows are fixed at those of the start.
     """
 
     rows: Rows
@@ -431,7 +431,7 @@ class CovarianceLikelihood:
         return CrossMoments(moments.weight, at.mean + shift, around, self.complete.incomplete)
 
     def to_vector(self, at: CovarianceParameters) -> Array:
-        """Return means, log shares and Cholesky factors with the logarithm of their diagonal."""
+        """Return log base rates, means and Cholesky factors with log diagonals."""
         lower = np.linalg.cholesky(at.covariance)
         each = np.arange(self.d)
         lower[:, each, each] = np.log(lower[:, each, each])
@@ -532,7 +532,7 @@ class VarianceLikelihood:
     floor : ndarray of shape (d,)
         Of the variances of each feature.
     mix : ndarray of shape (classes,), optional
-        Class shares of the unlabelled rows, where they are known; estimated otherwise.
+        Base rates of the unlabelled rows, where they are known; estimated otherwise.
     """
 
     def __init__(
@@ -615,7 +615,7 @@ class VarianceLikelihood:
         )
 
     def to_vector(self, at: VarianceParameters) -> Array:
-        """Return log shares, standardised means and log variances."""
+        """Return log base rates, standardised means and log variances."""
         mix = np.log(np.maximum(at.mix, 1e-300))
         variance = np.log(at.variance / self.deviation**2)
         return np.concatenate(
@@ -645,7 +645,7 @@ class FittedCovariances(NamedTuple):
 
     mean: Array
     found: Covariances
-    mix: Array  # (classes,), shares among the unlabelled rows
+    mix: Array  # (classes,), base rates among the unlabelled rows
     open_weight: Array  # (classes,), expected weight of unlabelled rows of each class
     result: CovarianceResult
     passes: int

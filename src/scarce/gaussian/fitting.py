@@ -90,7 +90,7 @@ class Settings:
         return CovarianceSettings(self.covariance, self.shrinkage, self.unbiased)
 
     def class_prior(self, weight: Array) -> Array:
-        """Return the class shares to predict with: those given, else those of the weights."""
+        """Return the base rates to predict with: those given, else those of the weights."""
         if self.priors is None:
             return np.asarray(weight / weight.sum())
         try:
@@ -329,7 +329,7 @@ def _covariances_from_moments(
     values = value_moments(cross)
     floor = variance_floor(values, origin, settings.var_smoothing)
     found = covariances(cross, floor, settings.of_covariances)
-    weights = values.weight  # rows without any value count for the class shares alone
+    weights = values.weight  # rows without any value count for the base rates alone
     prior = settings.class_prior(weights)
     attributes = _over_all_columns(settings, origin + cross.mean, found, columns)
     attributes |= {"class_weight_seen_": weights, "class_prior_": prior}
@@ -445,10 +445,10 @@ def _with_unlabelled(
     open_weight: Array,
     weight: Array,
 ) -> Learned:
-    """Add what unlabelled rows said about the class shares.
+    """Add what unlabelled rows said about the base rates.
 
-    Labelled rows have shares of their own, as they do when one class is labelled more often than
-    another; all rows together have those of both parts, and a new row comes from these.
+    Labelled rows have base rates of their own, for example when one class is labelled more often
+    than another; all rows together have those of both parts, and a new row comes from these.
     """
     labelled = -float(weight @ np.log(weight / weight.sum()))
     done = _after_em(settings, done, result, labelled)
@@ -472,14 +472,13 @@ def _with_unlabelled(
         ]
         remarks.append(
             Problem(
-                "Labels seem to have been revealed at different rates ({rates}), so the class "
-                "shares of the labelled rows are not those of all rows; class_prior_ holds the "
-                "latter.",
+                "Labels seem to have been revealed at different rates ({rates}), so the base rates "
+                "of the labelled rows are not those of all rows; class_prior_ holds the latter.",
                 code="labelling-rates-differ",
                 rates=", ".join(shown),
                 priors=Argument("priors", ...),
                 remedy="If labelled rows are a fair sample of all rows, the classes are not "
-                "Gaussian and this is wrong: give the class shares with {priors}.",
+                "Gaussian and this is wrong: give the base rates with {priors}.",
             )
         )
     return done._replace(remarks=[*done.remarks, *remarks])
@@ -505,7 +504,7 @@ def judge_unlabelled(settings: Settings, rows: Rows, groups: ArrayLike | None) -
     half a standard error instead was tried on simulated classes: it gains where classes are
     normal, and lets through fits that are badly misled where they are not.
 
-    Both are judged with the class shares of the labelled rows they learned from: unlabelled rows
+    Both are judged with the base rates of the labelled rows they learned from: unlabelled rows
     may well have others, and that is not what is in question.
     """
     engine = settings.engine
@@ -537,13 +536,13 @@ def judge_unlabelled(settings: Settings, rows: Rows, groups: ArrayLike | None) -
             remark = Problem(
                 "Unlabelled rows were not used: with them the log loss of left-out labelled rows "
                 "is {used:.3g}, without them {without:.3g}. They may not belong to these classes, "
-                "or the classes may not be Gaussian. class_prior_ holds the class shares of the "
+                "or the classes may not be Gaussian. class_prior_ holds the base rates of the "
                 "labelled rows.",
                 code="unlabelled-not-used",
                 used=float(used),
                 without=float(without),
                 priors=Argument("priors", ...),
-                remedy="If those are not a fair sample, give the class shares with {priors}.",
+                remedy="If those are not a fair sample, give the base rates with {priors}.",
             )
             return Judged(False, loss, [remark, *found.remarks()], passes)
     return Judged(True, loss, found.remarks(), passes)
@@ -554,7 +553,7 @@ def _left_out_log_prob(
 ) -> tuple[Array, int]:
     """Return the log probability of each row's own class, without and with unlabelled rows.
 
-    Shape (2, n), under the class shares of the labelled rows; and the passes that it took.
+    Shape (2, n), under the base rates of the labelled rows; and the passes that it took.
     """
     judged = replace(settings, tol=max(settings.tol, JUDGED_TOL))
     own, passes = np.zeros((2, len(rows))), 0
