@@ -12,8 +12,7 @@ recall: see rules.py.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +21,7 @@ from scipy.special import gammainccinv, gammaincinv
 from scarce.checks import Number, column, read_labels, read_level, read_number, whole_number
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word
-from scarce.results import Estimate, short, to_plain
+from scarce.results import Estimate, Record, short
 
 EXTRAS = ("mean", "max")
 METHOD = "audit, gamma limits"
@@ -114,7 +113,7 @@ def gamma_limits(weights: ArrayLike, *, extra: float, level: float = 0.9) -> tup
 
 
 @dataclass(frozen=True, slots=True)
-class AuditCount:
+class AuditCount(Record):
     """How many events lie among rows of which some were checked.
 
     Parameters
@@ -171,10 +170,6 @@ class AuditCount:
             f"{short(self.value)} {limits} ({100 * self.level:g} %): "
             f"{seen} among {self.audited:,} checked of {self.frame_rows:,} rows{sure}"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a plain dictionary, for JSON."""
-        return dict(to_plain(asdict(self)), weights=to_plain(self.weights))
 
 
 def count_missed(

@@ -38,7 +38,7 @@ from scarce.checks import (
 )
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Problem, ScarceError, UsageError, refuse_word
-from scarce.results import in_rows, short
+from scarce.results import Record, in_rows, short
 
 if TYPE_CHECKING:
     from scarce.decisions.costs import CostMatrix
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelChoice:
+class LabelChoice(Record):
     """Rows to label, in the order to be worked.
 
     Parameters
@@ -220,18 +220,6 @@ class LabelChoice:
 
     def __str__(self) -> str:
         return "\n".join([self.summary(), *(f"remark: {remark}" for remark in self.remarks)])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a plain dictionary, for JSON."""
-        return {
-            "rows": self.rows.tolist(),
-            "probability": self.probability.tolist(),
-            "policy": self.policy.tolist(),
-            "round": self.round.tolist(),
-            "asked": self.asked,
-            "candidates": self.candidates,
-            "remarks": list(self.remarks),
-        }
 
 
 def join_rounds(choices: Sequence[LabelChoice], asked: int) -> LabelChoice:

@@ -11,7 +11,7 @@ is decided in rules.py. Assumes what each estimate says of itself. Chooses no la
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +48,7 @@ from scarce.missed.rules import (
     ruling_mixture,
     ruling_not_identified,
 )
-from scarce.results import Estimate, short, to_plain
+from scarce.results import Estimate, Record, short
 
 if TYPE_CHECKING:
     from scarce.missed.mixture.estimator import MixtureDraws
@@ -111,7 +111,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Performance:
+class Performance(Record):
     """What a detector finds and misses, each figure with its interval and what it assumes.
 
     Parameters
@@ -225,23 +225,6 @@ class Performance:
 
     def __str__(self) -> str:
         return in_words(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return estimates, counts and warnings as plain data, for JSON.
-
-        JSON has no NaN and no infinity: what is not known is None, and infinity is the text
-        "Infinity".
-        """
-        plain = {
-            "threshold": self.threshold,
-            "method": self.method,
-            **{name: getattr(self, name).to_dict() for name in FIGURES},
-            "counts": asdict(self.counts),
-            "warnings": list(self.warnings),
-            "effective_size": self.effective_size,
-        }
-        found: dict[str, Any] = to_plain(plain)
-        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

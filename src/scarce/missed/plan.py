@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +34,7 @@ from scarce.missed.choose import choose_labels
 from scarce.missed.performance import Performance, PerformanceSettings, fit_performance
 from scarce.missed.provenance import HasInclusion, read_batches
 from scarce.missed.score_table import score_table_of
-from scarce.results import in_rows, short, to_plain
+from scarce.results import Record, in_rows, short
 
 FEW = 5  # events seen, below which the curve is mostly its prior
 
@@ -43,7 +42,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class AuditPlan:
+class AuditPlan(Record):
     """What audits of several sizes would be worth.
 
     Parameters
@@ -122,16 +121,6 @@ class AuditPlan:
 
     def __str__(self) -> str:
         return "\n".join([self.summary(), *(f"remark: {remark}" for remark in self.remarks)])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data, for JSON."""
-        columns = ("n", "width", "width_low", "width_high", "most_missed", "found", "none_found")
-        return {
-            **{name: to_plain(getattr(self, name)) for name in columns},
-            "rows_below": self.rows_below,
-            "level": self.level,
-            "remarks": list(self.remarks),
-        }
 
 
 def plan_audit(
