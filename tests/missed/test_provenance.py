@@ -397,7 +397,7 @@ def test_more_than_a_quarter_million_rows_go_through_the_digest(rng):
     assert len(short.score) == n - 1
 
 
-def test_oracle_the_ledger_of_a_small_digest_is_the_ledger_of_its_rows(rng):
+def test_oracle_the_table_of_a_small_digest_is_the_table_of_its_rows(rng):
     from scarce.missed.digest import ScoreDigest
 
     scores = np.round(rng.normal(size=500), 1)

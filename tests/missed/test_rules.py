@@ -1,4 +1,4 @@
-"""The decision table line by line, with tallies made by hand and limits worked out by scipy."""
+"""The decision table line by line, with counts made by hand and limits worked out by scipy."""
 
 import math
 
@@ -38,7 +38,7 @@ def audit_of(hits=0, checks=0, frame=1000, certain=0, chance=0.1):
     return count_missed(labels, np.r_[np.full(checks, chance), np.ones(certain)], frame)
 
 
-def tally_of(
+def counts_of(
     seen=10.0,
     *,
     known=0.0,
@@ -92,7 +92,7 @@ def gamma_pair(weights, extra, level=0.9):
     ],
 )
 def test_every_line_of_the_table(seen, checks, method, has_point):
-    ruling = ruling_auto(tally_of(seen, audit=audit_of(0, checks)), 0.9, None)
+    ruling = ruling_auto(counts_of(seen, audit=audit_of(0, checks)), 0.9, None)
     for figure in ruling:
         assert figure.method == method
         assert np.isnan(figure.value) != has_point
@@ -101,7 +101,7 @@ def test_every_line_of_the_table(seen, checks, method, has_point):
 
 
 def test_few_events_and_checks_get_a_point_with_an_auc_only():
-    counts = tally_of(4, audit=audit_of(1, 25))
+    counts = counts_of(4, audit=audit_of(1, 25))
     with_auc = ruling_auto(counts, 0.9, 0.9)
     assert with_auc.missed.value == 50.0  # the median of the draws
     assert with_auc.recall.value == pytest.approx(4 / 54)
@@ -113,21 +113,21 @@ def test_few_events_and_checks_get_a_point_with_an_auc_only():
 
 
 def test_extrapolated_curve_has_the_quantiles_of_its_draws():
-    ruling = ruling_auto(tally_of(10), 0.9, None)
+    ruling = ruling_auto(counts_of(10), 0.9, None)
     assert (ruling.missed.low, ruling.missed.high) == (pytest.approx(5.0), pytest.approx(95.0))
     assert ruling.recall.value == pytest.approx(np.mean(10 / (10 + DRAWS)))
-    skewed = ruling_auto(tally_of(10, missed=DRAWS**2), 0.9, None)
+    skewed = ruling_auto(counts_of(10, missed=DRAWS**2), 0.9, None)
     assert skewed.missed.value == 2500.0  # the median: a few draws must not carry it away
     assert ruling.recall.low == pytest.approx(10 / 105)
     assert ruling.recall.high == pytest.approx(10 / 15)
     assert ruling.recall.assumes == CURVE
-    narrow = ruling_auto(tally_of(10), 0.5, None)
+    narrow = ruling_auto(counts_of(10), 0.5, None)
     assert (narrow.missed.low, narrow.missed.high) == (pytest.approx(25.0), pytest.approx(75.0))
 
 
 @pytest.mark.parametrize("seen", [3, 30])
 def test_one_sided_limit_reaches_up_to_what_is_certain(seen):
-    ruling = ruling_auto(tally_of(seen, known=2, outside=1), 0.9, None)
+    ruling = ruling_auto(counts_of(seen, known=2, outside=1), 0.9, None)
     assert (ruling.missed.low, ruling.missed.high) == (3.0, pytest.approx(97.0))
     assert ruling.recall.high == pytest.approx(seen / (seen + 3))
     assert ruling.recall.low == pytest.approx(seen / (seen + 97))
@@ -141,7 +141,7 @@ def test_one_sided_limit_reaches_up_to_what_is_certain(seen):
 def test_oracle_two_sources_low_end_curve_high_end_audit():
     """R3 by hand: a hit of weight 10 with an extra weight of 1000 / 50."""
     audit = audit_of(1, 50, certain=2)
-    counts = tally_of(12, known=3, audit=audit)
+    counts = counts_of(12, known=3, audit=audit)
     ruling = ruling_auto(counts, 0.9, None)
     low, high = gamma_pair([10.0], 20.0)
     audit_low = max(low, 1.0) + 2  # at least the hit itself
@@ -156,13 +156,13 @@ def test_oracle_two_sources_low_end_curve_high_end_audit():
     assert ruling.missed.value == 53.0
     assert AUDIT in ruling.recall.assumes
     assert CURVE in ruling.recall.assumes
-    short = ruling_auto(tally_of(12, known=3, audit=audit, missed=10 + DRAWS / 10), 0.9, None)
+    short = ruling_auto(counts_of(12, known=3, audit=audit, missed=10 + DRAWS / 10), 0.9, None)
     assert short.missed.high == pytest.approx(halfway)
     assert short.recall.low == pytest.approx(12 / (12 + halfway))
-    nearly = ruling_auto(tally_of(12, known=3, audit=audit, missed=0.13 * DRAWS), 0.9, None)
+    nearly = ruling_auto(counts_of(12, known=3, audit=audit, missed=0.13 * DRAWS), 0.9, None)
     assert nearly.missed.high == pytest.approx(halfway)  # 12 is above 9.5 and below 12.75
     # Where it counts more than three quarters of the curve's draws, its whole limit holds.
-    below = ruling_auto(tally_of(12, known=3, audit=audit, missed=DRAWS / 10), 0.9, None)
+    below = ruling_auto(counts_of(12, known=3, audit=audit, missed=DRAWS / 10), 0.9, None)
     assert below.missed.high == pytest.approx(2 + high)
     assert below.recall.low == pytest.approx(12 / (14 + high))
 
@@ -170,7 +170,7 @@ def test_oracle_two_sources_low_end_curve_high_end_audit():
 def test_oracle_two_sources_take_the_curves_high_end_where_it_is_wider():
     """Hits enough that the audit's low limit lies above the curve's, which then holds."""
     audit = audit_of(6, 50)
-    counts = tally_of(12, known=6, audit=audit)
+    counts = counts_of(12, known=6, audit=audit)
     ruling = ruling_auto(counts, 0.9, None)
     assert gamma_pair([10.0] * 6, 20.0)[0] == pytest.approx(audit.low)
     assert 20 < audit.low < 106
@@ -182,7 +182,7 @@ def test_oracle_two_sources_take_the_curves_high_end_where_it_is_wider():
 def test_a_curve_that_the_audit_contradicts_leaves_the_word_to_it(reason):
     audit = audit_of(20, 50)
     draws = np.linspace(0, 30, 101) if reason == "contradicted" else DRAWS * 4
-    counts = tally_of(12, known=20, audit=audit, missed=draws)
+    counts = counts_of(12, known=20, audit=audit, missed=draws)
     ruling = ruling_auto(counts, 0.9, None, trusted=reason == "contradicted")
     assert ruling.missed.method == "audit, gamma limits"
     assert (ruling.missed.low, ruling.missed.high) == (audit.low, audit.high)
@@ -192,20 +192,20 @@ def test_a_curve_that_the_audit_contradicts_leaves_the_word_to_it(reason):
 def test_gate_no_audit_hit_leaves_the_high_end_at_what_is_known():
     """G6: high end n1 / (n1 + known); the audit alone says at most 3.0 rows / checks."""
     audit = audit_of(0, 50, frame=900, certain=4)
-    counts = tally_of(12, known=4, audit=audit)
+    counts = counts_of(12, known=4, audit=audit)
     assert ruling_auto(counts, 0.9, None).recall.high == pytest.approx(12 / 16)
     alone = ruling_audit(counts, 0.9)
     assert alone.missed.high >= 4 + 2.99 * 900 / 50
     assert alone.missed.high == pytest.approx(4 - math.log(0.05) * 900 / 50)
     assert alone.recall.high == pytest.approx(12 / 16)
-    outside = ruling_auto(tally_of(12, known=4, outside=8, audit=audit), 0.9, None)
+    outside = ruling_auto(counts_of(12, known=4, outside=8, audit=audit), 0.9, None)
     assert outside.recall.high == pytest.approx(12 / 24)
 
 
 def test_oracle_audit_alone():
     """R2 by hand."""
     audit = audit_of(2, 40, frame=800, certain=1, chance=0.02)
-    ruling = ruling_audit(tally_of(6, known=3, audit=audit), 0.9)
+    ruling = ruling_audit(counts_of(6, known=3, audit=audit), 0.9)
     low, high = gamma_pair([50.0, 50.0], 20.0)
     assert (ruling.missed.low, ruling.missed.high) == (
         pytest.approx(low + 1),
@@ -219,14 +219,14 @@ def test_oracle_audit_alone():
 
 
 def test_audit_without_checks_says_how_to_get_one():
-    ruling = ruling_audit(tally_of(6), 0.9)
+    ruling = ruling_audit(counts_of(6), 0.9)
     assert np.isnan(ruling.missed.value)
     assert (ruling.missed.low, ruling.missed.high) == (0.0, 1000.0)
     assert ruling.missed.assumes.code == "no-audit"
 
 
 def test_an_audit_without_a_labelled_alert_says_nothing_of_recall():
-    counts = tally_of(0, audit=audit_of(1, 40), known=1, labelled=0.0, open_above=DRAWS)
+    counts = counts_of(0, audit=audit_of(1, 40), known=1, labelled=0.0, open_above=DRAWS)
     recall = ruling_audit(counts, 0.9).recall
     assert np.isnan(recall.value)
     assert recall.low == 0.0
@@ -236,17 +236,17 @@ def test_an_audit_without_a_labelled_alert_says_nothing_of_recall():
 
 def test_events_from_outside_lift_the_low_end_of_an_audit():
     audit = audit_of(0, 50)
-    ruling = ruling_audit(tally_of(6, outside=9, audit=audit), 0.9)
+    ruling = ruling_audit(counts_of(6, outside=9, audit=audit), 0.9)
     assert ruling.missed.low == 9.0
     assert ruling.recall.high == pytest.approx(6 / 15)
-    many = ruling_audit(tally_of(6, outside=200, audit=audit), 0.9)
+    many = ruling_audit(counts_of(6, outside=200, audit=audit), 0.9)
     assert (many.missed.low, many.missed.high) == (200.0, 200.0)
 
 
 @pytest.mark.parametrize("read", [ruling_audit, ruling_mixture, ruling_not_identified])
 @pytest.mark.parametrize("checks", [0, 30])
 def test_nothing_seen_but_events_known_below_is_recall_zero(read, checks):
-    ruling = read(tally_of(0, known=2, audit=audit_of(0, checks, certain=2)), 0.9)
+    ruling = read(counts_of(0, known=2, audit=audit_of(0, checks, certain=2)), 0.9)
     recall = ruling.recall
     assert (recall.value, recall.low, recall.high) == (0.0, 0.0, 0.0)
     assert "none above" in recall.assumes
@@ -254,19 +254,19 @@ def test_nothing_seen_but_events_known_below_is_recall_zero(read, checks):
 
 @pytest.mark.parametrize("checks", [0, 30])
 def test_nothing_seen_at_all_leaves_recall_open(checks):
-    counts = tally_of(0, audit=audit_of(0, checks))
+    counts = counts_of(0, audit=audit_of(0, checks))
     ruling = ruling_auto(counts, 0.9, None)
     assert np.isnan(ruling.recall.value)
     assert (ruling.recall.low, ruling.recall.high) == (0.0, 0.0)  # if there is any event
     assert "undefined" in ruling.recall.assumes
     assert ruling.missed.low == 0.0
     assert ruling.missed.high == pytest.approx(95.0 if checks == 0 else -math.log(0.05) * 1000 / 30)
-    known = ruling_auto(tally_of(0, known=1, audit=audit_of(0, checks, certain=1)), 0.9, None)
+    known = ruling_auto(counts_of(0, known=1, audit=audit_of(0, checks, certain=1)), 0.9, None)
     assert (known.recall.value, known.recall.high) == (0.0, 0.0)
 
 
 def test_mixture_interval_is_that_of_the_draws():
-    ruling = ruling_mixture(tally_of(2, open_above=DRAWS, missed=DRAWS + 1), 0.9)
+    ruling = ruling_mixture(counts_of(2, open_above=DRAWS, missed=DRAWS + 1), 0.9)
     recall = (2 + DRAWS) / (3 + 2 * DRAWS)
     assert ruling.recall.value == pytest.approx(recall.mean())
     assert ruling.missed.value == 51.0
@@ -277,48 +277,48 @@ def test_mixture_interval_is_that_of_the_draws():
 
 def test_mixture_point_is_that_of_the_fit_within_its_interval():
     """002 section 6.2: labels where known, posteriors elsewhere; never outside its interval."""
-    inside = ruling_mixture(tally_of(10, best=(12.0, 36.0)), 0.9)
+    inside = ruling_mixture(counts_of(10, best=(12.0, 36.0)), 0.9)
     assert inside.recall.value == pytest.approx(12 / 48)
     assert inside.missed.value == 36.0
     assert inside.recall.high == pytest.approx(10 / 15)
-    outside = ruling_mixture(tally_of(10, best=(10.0, 990.0)), 0.9)
+    outside = ruling_mixture(counts_of(10, best=(10.0, 990.0)), 0.9)
     assert outside.recall.value == outside.recall.low
     assert outside.missed.value == outside.missed.high
 
 
 def test_draws_without_any_event_do_not_enter_recall():
     draws = np.r_[np.zeros(40), np.ones(61)]
-    recall = ruling_mixture(tally_of(0, open_above=draws, missed=draws), 0.9).recall
+    recall = ruling_mixture(counts_of(0, open_above=draws, missed=draws), 0.9).recall
     assert (recall.value, recall.low, recall.high) == (0.5, 0.5, 0.5)
     rare = np.r_[np.zeros(80), np.ones(21)]
-    recall = ruling_mixture(tally_of(0, open_above=rare, missed=rare), 0.9).recall
+    recall = ruling_mixture(counts_of(0, open_above=rare, missed=rare), 0.9).recall
     assert np.isnan(recall.value)
     assert "undefined" in recall.assumes
 
 
 def test_every_row_labelled_leaves_nothing_to_estimate():
     every = audit_of(2, 8, frame=8, certain=3)
-    ruling = ruling_counted(tally_of(6, known=5, audit=every), 0.9)
+    ruling = ruling_counted(counts_of(6, known=5, audit=every), 0.9)
     assert (ruling.missed.value, ruling.missed.low, ruling.missed.high) == (5.0, 5.0, 5.0)
     assert ruling.recall.value == ruling.recall.low == ruling.recall.high == 6 / 11
     assert (
-        ruling_counted(tally_of(6, known=5, audit=audit_of(2, 8, frame=9, certain=3)), 0.9) is None
+        ruling_counted(counts_of(6, known=5, audit=audit_of(2, 8, frame=9, certain=3)), 0.9) is None
     )
-    assert ruling_counted(tally_of(6, known=5, audit=every, labelled=39.0), 0.9) is None
-    nothing = ruling_counted(tally_of(0, audit=audit_of(0, 0, frame=0)), 0.9)
+    assert ruling_counted(counts_of(6, known=5, audit=every, labelled=39.0), 0.9) is None
+    nothing = ruling_counted(counts_of(0, audit=audit_of(0, 0, frame=0)), 0.9)
     assert np.isnan(nothing.recall.value)
     assert nothing.missed.value == 0.0
 
 
 def test_a_mixture_that_is_not_identified_leaves_the_counts():
-    ruling = ruling_not_identified(tally_of(6, known=2, audit=audit_of(certain=2, frame=500)), 0.9)
+    ruling = ruling_not_identified(counts_of(6, known=2, audit=audit_of(certain=2, frame=500)), 0.9)
     assert np.isnan(ruling.missed.value)
     assert (ruling.missed.low, ruling.missed.high) == (2.0, 502.0)
     assert ruling.recall.low == pytest.approx(6 / 508)
     assert ruling.recall.high == pytest.approx(6 / 8)
     assert ruling.recall.method == "not identified"
     checked = ruling_not_identified(
-        tally_of(6, known=3, audit=audit_of(1, 30, certain=2, frame=500)), 0.9
+        counts_of(6, known=3, audit=audit_of(1, 30, certain=2, frame=500)), 0.9
     )
     assert checked.missed.high == 2 + 500 - 29  # those that were checked and clean are out
 
@@ -326,7 +326,7 @@ def test_a_mixture_that_is_not_identified_leaves_the_counts():
 def test_open_alerts_widen_both_ends():
     """Alerts without a label: found is drawn, and its own quantiles enter the ends."""
     audit = audit_of(1, 40)
-    counts = tally_of(6, known=1, audit=audit, open_above=DRAWS, missed=np.zeros(101))
+    counts = counts_of(6, known=1, audit=audit, open_above=DRAWS, missed=np.zeros(101))
     ruling = ruling_audit(counts, 0.9)
     low, high = gamma_pair([10.0], 25.0)
     assert ruling.recall.low == pytest.approx(11 / (11 + high))
@@ -360,7 +360,7 @@ def test_property_an_interval_holds_its_value(
     # Events from outside are among the missed ones of every draw, as counts_at makes them.
     missed = np.maximum(np.floor(rng.lognormal(1.0, skew, 200)), outside)
     above = rng.poisson(3.0, 200) * open_alerts
-    counts = tally_of(
+    counts = counts_of(
         seen, known=known, outside=outside, audit=audit, missed=missed, open_above=above
     )
     for ruling in (

@@ -47,8 +47,6 @@ class ScoreFlags:
 
     def refuse_idle(self) -> None:
         """Refuse families that were typed and would do nothing, or that nobody knows."""
-        from scarce.missed.mixture.families import FAMILIES
-
         for name in ("background", "foreground"):
             if is_typed(name) and self.method != "mixture":
                 raise UsageError(
@@ -58,8 +56,11 @@ class ScoreFlags:
                     method=self.method,
                     remedy="Add --method mixture, or leave it out.",
                 )
-            by_itself = ("auto",) if name == "background" else ()
-            refuse_word(name, getattr(self, name), (*by_itself, *FAMILIES))
+            if self.method == "mixture":
+                from scarce.missed.mixture.families import FAMILIES
+
+                by_itself = ("auto",) if name == "background" else ()
+                refuse_word(name, getattr(self, name), (*by_itself, *FAMILIES))
 
 
 SCORES = Group("scores", (*names_of("scores"), "inclusion"), ScoreFlags)
