@@ -218,11 +218,12 @@ def batch_of(
 def audits_without_probability(count: int, row: int) -> DataError:
     """Audits without the probability of their draw cannot stand for other rows."""
     return DataError(
-        "{source} says audit for {count:,} labelled rows below the threshold that have no "
+        "{source} says audit for {count:,} labelled {rows} below the threshold without an "
         "inclusion probability (first at row {row:,}).",
         code="audit-without-probability",
         source=Argument("label_source"),
         count=count,
+        rows="row" if count == 1 else "rows",
         row=row,
         cure=Phrase(
             "Pass inclusion= with the probability that choose_labels returned for each row",
@@ -293,8 +294,8 @@ def scattered_notes(table: ScoreTable, threshold: float, audited: Array) -> list
         return []
     cure = Phrase(
         "If they were drawn at random, pass their inclusion=",
-        "Rows of earlier lists are meant to; for others that were drawn at random give the list "
-        "with --audit, or a column with --inclusion",
+        "That is right for rows of earlier lists; for others that were drawn at random give the "
+        "list with --audit, or a column with --inclusion",
     )
     if float(table.others[cut:][gaps[0] :].sum()) == 0:
         cure = Phrase(
@@ -303,10 +304,11 @@ def scattered_notes(table: ScoreTable, threshold: float, audited: Array) -> list
         )
     return [
         Problem(
-            "{count:,} labels are scattered below the threshold without an inclusion probability "
+            "{count:,} {labels} scattered below the threshold without an inclusion probability "
             "below 1: each counts for itself and stands for no other row.",
             code="scattered-labels",
             count=round(scattered),
+            labels="label is" if round(scattered) == 1 else "labels are",
             cure=cure,
             remedy="{cure}.",
         )
