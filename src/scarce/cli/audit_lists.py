@@ -12,13 +12,11 @@ earlier ones were completed. Understands what spreadsheets do to text.
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -212,15 +210,7 @@ def _without_empty_rows(table: Any, form: TextForm) -> tuple[Any, Any]:
 
 def _line_of(source: TableSource, row: int, form: TextForm) -> int:
     """Return the line of a row of a list, from 1: cells may run over lines, and some are empty."""
-    if source.path is None or not source.is_text:
-        return row + 2
-    try:
-        with source.path.open(encoding=form.encoding, newline="") as file:
-            lines = csv.reader(file, delimiter=form.delimiter or ",")
-            held = (lines.line_num - "".join(cells).count("\n") for cells in lines if cells)
-            return next(islice(held, row + 1, None), row + 2)
-    except (OSError, UnicodeError, LookupError, csv.Error):
-        return row + 2
+    return source.find.line(row) or row + 2
 
 
 def _numbers(table: Any, name: str, where: str, form: TextForm) -> Any:
@@ -267,14 +257,12 @@ def _form_of(path: Path, form: TextForm) -> TextForm:
 def without_blanks(table: Any, form: TextForm) -> Any:
     """Return a table whose text is as written, with null where a word means missing."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    from scarce.io import values
 
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            column = table.column(place)
-            words = pa.array(form.nothing, field.type)
-            lost = pc.is_in(pc.utf8_trim_whitespace(column), value_set=words)
-            held = pc.if_else(lost, pa.scalar(None, field.type), column)
+            held = values.without_blanks(table.column(place), form, trim=True)
             table = table.set_column(place, field.name, held)
     return table
 

@@ -587,14 +587,13 @@ def _as_numbers(table: Any, form: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    nothing = list(form.nothing)
+    from scarce.io.values import without_blanks
+
     for place, name in enumerate(table.column_names):
         values = table.column(name)
         if not pa.types.is_string(values.type):
             continue
-        bare = pc.utf8_trim_whitespace(values)
-        lost = pc.is_in(bare, value_set=pa.array(nothing, bare.type))
-        bare = pc.if_else(lost, pa.scalar(None, bare.type), bare)
+        bare = pc.utf8_trim_whitespace(without_blanks(values, form, trim=True))
         if form.decimal != ".":
             bare = pc.replace_substring(bare, form.decimal, ".")
         try:
