@@ -56,7 +56,17 @@ HEADS = 1024  # rows with the greatest share in a figure, which keep a cell of t
 GROUPS_AT_ONCE = 4096
 
 Figure = Callable[[Array], Array]  # from sums (resamples, columns) to one or more figures of each
-Inclusion = Any  # array-like of shape (n,), or a LabelChoice of missed/, a room above this one
+Seed = int | np.random.Generator | np.random.RandomState | None
+
+
+class HasInclusion(Protocol):
+    """A choice of rows that knows how likely each was to be drawn, such as `LabelChoice`."""
+
+    def inclusion(self, n_rows: int) -> Array:
+        """Return one probability per row, NaN where a row was not drawn."""
+
+
+Inclusion = ArrayLike | HasInclusion | None
 
 
 # --- which rows are labelled, and for whom they stand ---------------------------------------------
@@ -261,7 +271,8 @@ def _stands_for(inclusion: Inclusion, known: NDArray[np.bool_]) -> Array:
     _refuse_partial_choice(inclusion, n)
     if getattr(inclusion, "in_rounds_by_lot", False):  # no one probability, but weights
         stands_for = np.full(n, np.nan)
-        stands_for[inclusion.rows] = inclusion.weights()
+        choice: Any = inclusion
+        stands_for[choice.rows] = choice.weights()
         _refuse_chances(np.where(np.isnan(stands_for), np.nan, 0.5), known)
         lost = ~np.isnan(stands_for) & ~known
         if lost.any():
@@ -427,7 +438,7 @@ class Resampling(NamedTuple):
 
     @classmethod
     def read(
-        cls, level: float = 0.9, resamples: int | None = None, random_state: Any = 0
+        cls, level: float = 0.9, resamples: int | None = None, random_state: Seed = 0
     ) -> Resampling:
         """Check the three arguments that every function with an interval has."""
         if resamples is None:

@@ -15,6 +15,7 @@ from scarce import (
     decision_curve,
     evaluate,
     log_loss,
+    risk_coverage,
 )
 from scarce.errors import Argument
 from scarce.evaluation.evaluate import at_threshold
@@ -378,3 +379,11 @@ def test_weight_0_is_no_row_and_a_lower_level_is_narrower(rng):
     alone = at_threshold(y[:120], score[:120], 0.4)
     assert (found.found, found.missed) == (alone.found, alone.missed)
     assert at_threshold(y, score, 0.4, level=0.5).recall.width < 0.7 * alone.recall.width
+
+
+@pytest.mark.parametrize("loss", ["brier", "log"])
+def test_the_risk_of_all_rows_is_the_score(rows, loss):
+    y, prob = rows
+    found = evaluate(y, prob, level=0.8)
+    whole = risk_coverage(y, prob, loss=loss, level=0.8).full
+    assert whole == (found.brier if loss == "brier" else found.log_loss)

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.bootstrap import Bootstrap, Inclusion, Resampling
+from scarce.bootstrap import Bootstrap, Inclusion, Resampling, Seed
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine, Progress, many
 from scarce.engine.folds import RowGroups, deal_folds, row_groups
@@ -106,7 +106,7 @@ def compare(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Comparison:
     """Compare the probabilities of several models for the same rows.
 
@@ -177,7 +177,7 @@ def loss_difference(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Estimate:
     """Return how much more one set of probabilities loses than another on the same rows.
 

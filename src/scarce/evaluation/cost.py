@@ -31,6 +31,7 @@ from scarce.bootstrap import (
     Inclusion,
     Resampling,
     Sample,
+    Seed,
     as_estimate,
     few_remarks,
     gather,
@@ -56,7 +57,7 @@ def mean_cost(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Estimate:
     """Return the mean cost of a row under the actions that were taken, with its interval.
 
@@ -120,7 +121,7 @@ def total_cost(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Estimate:
     """Return the cost of all rows given, labelled or not: the mean cost times their weight.
 
@@ -150,7 +151,7 @@ def savings(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Savings:
     """Return what the decisions saved against one action for every row, or against other decisions.
 
@@ -393,7 +394,7 @@ def cost_confusion(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> CostConfusion:
     """Return rows and cost by action and class, each figure with its interval.
 

@@ -30,6 +30,7 @@ from scarce.bootstrap import (
     Inclusion,
     Resampling,
     Sample,
+    Seed,
     as_estimate,
     draw_groups,
     few_remarks,
@@ -53,6 +54,7 @@ from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Phrase, UsageError, refuse_word
 from scarce.evaluation.cost import Outcomes, mean_of, read_outcomes, same_length
 from scarce.evaluation.curves import points, read_flag
+from scarce.evaluation.scores import BRIER, LOG, Forecasts, LossFigures
 from scarce.results import Estimate, Record
 from scarce.scoring import row_losses
 
@@ -168,7 +170,7 @@ def risk_coverage(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> RiskCoverage:
     """Return the risk of decisions against the share of rows that is not sent to a person.
 
@@ -214,30 +216,14 @@ def risk_coverage(
     rows = read_losses(y_true, prob, confidence, loss, costs, (sample_weight, inclusion, groups))
     whole = _queue(rows, len(rows.loss))
     queue = whole if len(rows.loss) <= STEPS else _queue(rows, STEPS)
-    share = np.arange(1, 101) / 100 if at is None else points(at, np.empty(0), closed=True)
-    if share[0] <= 0:
-        raise UsageError(
-            "{argument} begins with coverage 0, where no row is left to have a risk.",
-            code="share-range",
-            argument=Argument("at"),
-        )
+    share = _read_coverages(at)
     weight, lost = whole.sums(whole.weight[None])
     risk = _risk(weight, lost, share)[0]
     low, high = outer_limits(
         (_risk(*queue.sums(held), share) for held in queue.drawn(asked)), asked, joint
     )
-    figures = _areas(whole, whole.weight[None])[0]
-    shift = figures - _areas(queue, queue.weight[None])[0]
-    place = queue.places(asked)
-    ends = outer_limits((_areas(queue, held, place) + shift for held in queue.drawn(asked)), asked)
-    few = rows.few
-    area, excess, full = (
-        as_estimate(value, max(a, least), b, asked, rows.sample, few)
-        for value, a, b, least in zip(figures, *ends, (-np.inf, 0.0, -np.inf), strict=True)
-    )
-    if rows.outcomes is not None:  # the same figure, and the same limits, as mean_cost
-        full = mean_of(rows.outcomes, asked, 1.0)
-    if not joint:
+    area, excess, full = _area_figures(rows, whole, queue, asked)
+    if not joint and not np.isnan(full.low):
         low[share == 1], high[share == 1] = full.low, full.high
     kept = np.searchsorted(weight[0, 1:], share * weight[0, -1] * (1 - 1e-12))
     surest = np.unique(rows.confidence)[::-1]
@@ -253,7 +239,7 @@ def risk_coverage(
         full=full,
         level=asked.level,
         simultaneous=joint,
-        remarks=few_remarks(few),
+        remarks=few_remarks(rows.few),
         _queue=queue,
         _asked=asked,
     )
@@ -369,6 +355,21 @@ def _queue(rows: LossRows, steps: int) -> Queue:
     )
 
 
+def _area_figures(
+    rows: LossRows, whole: Queue, queue: Queue, asked: Resampling
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Area, excess over the best order, and risk of all rows, with intervals."""
+    figures = _areas(whole, whole.weight[None])[0]
+    shift = figures - _areas(queue, queue.weight[None])[0]
+    place = queue.places(asked)
+    ends = outer_limits((_areas(queue, held, place) + shift for held in queue.drawn(asked)), asked)
+    area, excess, full = (
+        as_estimate(value, max(a, least), b, asked, rows.sample, rows.few)
+        for value, a, b, least in zip(figures, *ends, (-np.inf, 0.0, -np.inf), strict=True)
+    )
+    return area, excess, rows.full(asked) or full
+
+
 def _areas(queue: Queue, held: Array, place: NDArray[np.intp] | None = None) -> Array:
     """Area, excess over the best order, and risk of all rows: (resamples, 3).
 
@@ -407,6 +408,17 @@ def _reach(weight: Array, lost: Array, most: float) -> Array:
     return np.asarray(reach / weight[:, -1])
 
 
+def _read_coverages(at: ArrayLike | None) -> Array:
+    share = np.arange(1, 101) / 100 if at is None else points(at, np.empty(0), closed=True)
+    if share[0] <= 0:
+        raise UsageError(
+            "{argument} begins with coverage 0, where no row is left to have a risk.",
+            code="share-range",
+            argument=Argument("at"),
+        )
+    return share
+
+
 def _share(value: object, name: str) -> float:
     if is_number(value) and 0 < float(value) <= 1:  # type: ignore[arg-type]
         return float(value)  # type: ignore[arg-type]
@@ -431,6 +443,16 @@ class LossRows(NamedTuple):
     confidence: Array
     few: str
     outcomes: Outcomes | None = None  # where losses are costs of actions
+    forecasts: tuple[Forecasts, int] | None = None  # where they are LOG or BRIER losses
+
+    def full(self, asked: Resampling) -> Estimate | None:
+        """Return the mean loss as `mean_cost`, `log_loss` or `brier_score` does; None without."""
+        if self.outcomes is not None:
+            return mean_of(self.outcomes, asked, 1.0)
+        if self.forecasts is not None:
+            rows, loss = self.forecasts
+            return LossFigures(rows, asked).mean(loss)
+        return None
 
 
 def read_losses(
@@ -475,6 +497,7 @@ class _Decided(NamedTuple):
     doubt: Array  # expected loss of the cheapest actions, of all rows
     scale: Array  # of the losses, for all rows
     outcomes: Outcomes | None = None
+    forecasts: tuple[Forecasts, int] | None = None
 
 
 def _class_losses(
@@ -518,7 +541,7 @@ def _class_losses(
     few = found.sample.few(matrix.classes, counts, found.sample.weight * lost)
     sure = _ties(sure[rows], SLACK * scale[rows])
     ends = float(found.ends.min()), float(found.ends.max())
-    return LossRows(found.sample, lost, *ends, sure, few, found.outcomes)
+    return LossRows(found.sample, lost, *ends, sure, few, found.outcomes, found.forecasts)
 
 
 def _by_loss(
@@ -534,7 +557,10 @@ def _by_loss(
     lost = table[sample.rows, label]
     doubt = np.einsum("nk,nk->n", chance, np.where(chance > 0, table, 0.0))[:, None]
     ends = _ends(sample.weight, table[sample.rows], lost, label)
-    return _Decided(sample, label, lost, ends, doubt, np.ones(n))
+    prob = chance[sample.rows, 1] if n_classes == 2 else chance[sample.rows]
+    rows = Forecasts(label, prob, matrix.classes, sample)
+    kind = LOG if loss == "log" else BRIER
+    return _Decided(sample, label, lost, ends, doubt, np.ones(n), None, (rows, kind))
 
 
 def _by_cost(

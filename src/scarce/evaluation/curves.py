@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,7 @@ from scarce.bootstrap import (
     Inclusion,
     Resampling,
     Sample,
+    Seed,
     as_estimate,
     draw_groups,
     few_remarks,
@@ -199,7 +200,7 @@ def cost_curve(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> CostCurve:
     """Return the cost of the best threshold for every balance of classes and costs.
 
@@ -284,7 +285,7 @@ def brier_curve(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> BrierCurve:
     """Return the cost of acting on probabilities as they are, for every ratio of costs.
 
@@ -303,45 +304,23 @@ def brier_curve(
     asked, joint = Resampling.read(level, resamples, random_state), read_flag(simultaneous, JOINT)
     rows = BinaryRows.read(y_true, prob, sample_weight, inclusion, groups, True)
     c = points(at, GRID, closed=True)
-    every = np.union1d(c, GRID)
-    edges = np.union1d(rows.cuts(), every)
-    counts = rows.counts(edges, FOLDS, asked.seed)
-    elsewhere = Elsewhere.find(counts, 1 - every, every, by_class=False)
-    own = np.searchsorted(edges, every) + 1
-    here, fine = np.searchsorted(every, c), np.searchsorted(every, GRID)
-
-    def parts(pos: Array, neg: Array) -> tuple[Array, Array, Array, Array]:
-        missed, alarmed = wrong(pos, neg)
-        total = missed[:, -1:] + alarmed[:, :1]
-        cost = 2 * ((1 - every) * missed[:, own] + every * alarmed[:, own]) / total
-        best = 2 * lowest(missed, alarmed, 1 - every, every) / total
-        missed, alarmed = elsewhere.errors(pos, neg)
-        return cost, best, 2 * ((1 - every) * missed + every * alarmed) / total, total
-
-    def figures(pos: Array, neg: Array) -> dict[str, Array]:
-        cost, best, chosen, _ = parts(pos, neg)
-        return {
-            "cost": cost[:, here],
-            "best area": _area(best[:, fine]),
-            "chosen area": _area(chosen[:, fine]),
-            "least regret": _area((cost - chosen)[:, fine]),
-            "most regret": _area((cost - best)[:, fine]),
-        }
-
-    cost, best = (one[0, here] for one in parts(*counts.whole)[:2])
-    ends = limits_of(counts, figures, asked, ("cost",) if joint else ())
-    lost = regret_band(parts(*counts.plain(asked)), own, elsewhere, counts, every, asked)
-    regret_low = outer_limits([lost[0][:, here]], asked, joint)[0]
-    regret_high = outer_limits([lost[1][:, here]], asked, joint)[1]
+    costs = _CostsAsGiven.find(rows, np.union1d(c, GRID), asked.seed)
+    here = np.searchsorted(costs.at, c)
+    cost, best = (one[0, here] for one in costs.parts(*costs.counts.whole)[:2])
+    ends = limits_of(
+        costs.counts,
+        lambda pos, neg: costs.figures(pos, neg, here),
+        asked,
+        ("cost",) if joint else (),
+    )
+    regret = costs.regret(asked)
+    regret_low = outer_limits([regret[0][:, here]], asked, joint)[0]
+    regret_high = outer_limits([regret[1][:, here]], asked, joint)[1]
     score = LossFigures(rows.forecasts, asked).mean(BRIER)
     refined = rows.refinement(rows.weight)
     best_area, regret_area = (
         as_estimate(
-            value,
-            *_clipped(ends[low][0], ends[high][1], 1.0),
-            asked,
-            rows.sample,
-            rows.few,
+            value, *_clipped(ends[low][0], ends[high][1], 1.0), asked, rows.sample, rows.few
         )
         for value, low, high in (
             (refined, "best area", "chosen area"),
@@ -377,7 +356,7 @@ def decision_curve(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> DecisionCurve:
     """Return the net benefit of acting from each threshold on, beside acting on all and on none.
 
@@ -675,30 +654,65 @@ def limits_of(
     return ends
 
 
-def regret_band(
-    parts: tuple[Array, Array, Array, Array],
-    own: NDArray[np.intp],
-    elsewhere: Elsewhere,
-    counts: ClassCounts,
-    c: Array,
-    asked: Resampling,
-) -> tuple[Array, Array]:
-    """Resamples of the least and the most regret, with one unseen row between the thresholds.
+class _CostsAsGiven(NamedTuple):
+    """Costs of acting on the probabilities as they are, beside the best thresholds.
 
-    Only there does a row tell them apart: an event counts 1 - c against the higher threshold, any
-    other row c against the lower one.
+    `at`: proportions of costs, which are the thresholds too; `own`: their places among the edges.
     """
-    cost, best, chosen, total = parts
-    missed, alarmed = (side[0] for side in wrong(*counts.whole))
-    low = np.array([np.argmin((1 - x) * missed + x * alarmed) for x in c])
-    other = elsewhere.place
-    above, below = np.asarray((other > own).any(axis=0)), np.asarray((other < own).any(axis=0))
-    spared, less = _greater(above, below, c, counts.many)
-    added, more = _greater(low < own, low > own, c, counts.many)
-    extra = counts.below * unseen_weights(asked)[:, None]
-    least = ((cost - chosen) * total - 2 * extra * spared) / (total + extra * less)
-    most = ((cost - best) * total + 2 * extra * added) / (total + extra * more)
-    return least, most
+
+    at: Array
+    own: NDArray[np.intp]
+    counts: ClassCounts
+    elsewhere: Elsewhere
+
+    @classmethod
+    def find(cls, rows: BinaryRows, at: Array, seed: int) -> _CostsAsGiven:
+        """Count rows between the thresholds, in folds."""
+        edges = np.union1d(rows.cuts(), at)
+        counts = rows.counts(edges, FOLDS, seed)
+        elsewhere = Elsewhere.find(counts, 1 - at, at, by_class=False)
+        return cls(at, np.searchsorted(edges, at) + 1, counts, elsewhere)
+
+    def parts(self, pos: Array, neg: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the costs as given, of the best thresholds, of those of other folds; weights."""
+        c = self.at
+        missed, alarmed = wrong(pos, neg)
+        total = missed[:, -1:] + alarmed[:, :1]
+        cost = 2 * ((1 - c) * missed[:, self.own] + c * alarmed[:, self.own]) / total
+        best = 2 * lowest(missed, alarmed, 1 - c, c) / total
+        missed, alarmed = self.elsewhere.errors(pos, neg)
+        return cost, best, 2 * ((1 - c) * missed + c * alarmed) / total, total
+
+    def figures(self, pos: Array, neg: Array, here: NDArray[np.intp]) -> dict[str, Array]:
+        """Return the costs at some points, and areas below the whole curves."""
+        cost, best, chosen, _ = self.parts(pos, neg)
+        fine = np.searchsorted(self.at, GRID)
+        return {
+            "cost": cost[:, here],
+            "best area": _area(best[:, fine]),
+            "chosen area": _area(chosen[:, fine]),
+            "least regret": _area((cost - chosen)[:, fine]),
+            "most regret": _area((cost - best)[:, fine]),
+        }
+
+    def regret(self, asked: Resampling) -> tuple[Array, Array]:
+        """Return resamples of the least and the most regret, one unseen row between thresholds.
+
+        Only there does a row tell them apart: an event counts 1 - c against the higher threshold,
+        any other row c against the lower one.
+        """
+        c, own, counts = self.at, self.own, self.counts
+        cost, best, chosen, total = self.parts(*counts.plain(asked))
+        missed, alarmed = (side[0] for side in wrong(*counts.whole))
+        low = np.array([np.argmin((1 - x) * missed + x * alarmed) for x in c])
+        other = self.elsewhere.place
+        above, below = np.asarray((other > own).any(axis=0)), np.asarray((other < own).any(axis=0))
+        spared, less = _greater(above, below, c, counts.many)
+        added, more = _greater(low < own, low > own, c, counts.many)
+        extra = counts.below * unseen_weights(asked)[:, None]
+        least = ((cost - chosen) * total - 2 * extra * spared) / (total + extra * less)
+        most = ((cost - best) * total + 2 * extra * added) / (total + extra * more)
+        return least, most
 
 
 def _greater(

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +26,7 @@ from scarce.bootstrap import (
     Inclusion,
     Resampling,
     Sample,
+    Seed,
     read_sample,
 )
 from scarce.checks import read_labels, read_scores, read_threshold
@@ -163,7 +163,7 @@ def evaluate(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Evaluation:
     """Judge probabilities by what happened.
 
@@ -279,7 +279,7 @@ def at_threshold(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> AtThreshold:
     """Return what a threshold finds, with intervals for further rows.
 

@@ -18,15 +18,14 @@ both distributions and holds in 70 of 100 cases where that is wrong.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from scarce.bootstrap import (
     Inclusion,
     Resampling,
     Sample,
+    Seed,
     as_estimate,
     gather,
     limits,
@@ -49,7 +48,7 @@ def auc(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Estimate:
     """Return the area under the ROC curve with its interval.
 
@@ -87,7 +86,7 @@ def auc(
     return ranked(y[sample.rows] == 1, scores[sample.rows], sample, asked)
 
 
-def ranked(event: Any, score: Array, sample: Sample, asked: Resampling) -> Estimate:
+def ranked(event: NDArray[np.bool_], score: Array, sample: Sample, asked: Resampling) -> Estimate:
     """Return the AUC of labelled rows."""
     weight, nan = sample.weight, float("nan")
     if event.all() or not event.any():
@@ -111,7 +110,7 @@ def ranked(event: Any, score: Array, sample: Sample, asked: Resampling) -> Estim
     return as_estimate(value, low, high, asked, sample)
 
 
-def _unseen(placement: Array, here: Any, side: int, sample: Sample) -> list[Array]:
+def _unseen(placement: Array, here: NDArray[np.bool_], side: int, sample: Sample) -> list[Array]:
     """What a badly and a well ranked unseen row of one class would add to the sums.
 
     A row with placement x loses 1 - x, or x where the limit is a high one. It is met in proportion

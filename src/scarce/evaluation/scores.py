@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
-from scarce.bootstrap import Bootstrap, Figure, Inclusion, Resampling, Sample, read_sample
+from scarce.bootstrap import Bootstrap, Figure, Inclusion, Resampling, Sample, Seed, read_sample
 from scarce.checks import read_prob, refuse_length
 from scarce.decisions.decide import encode_labels
 from scarce.engine.block import Array
@@ -43,7 +43,7 @@ def brier_score(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Estimate:
     """Return the mean squared distance between probability and outcome, with its interval.
 
@@ -77,7 +77,7 @@ def log_loss(
     groups: ArrayLike | None = None,
     level: float = 0.9,
     resamples: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Estimate:
     """Return the mean negative log-probability of what happened, in nats, with its interval.
 

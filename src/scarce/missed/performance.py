@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scarce.bootstrap import HasInclusion
 from scarce.checks import read_auc, read_level, read_seed, read_threshold
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine, one_blas_thread
@@ -25,7 +26,7 @@ from scarce.errors import Argument, Problem, UsageError, refuse_word
 from scarce.missed.audit import METHOD as AUDITED
 from scarce.missed.counts import DRAWS, CurveDraws, ThresholdCounts, counts_at
 from scarce.missed.curve import Curves, PooledCurves
-from scarce.missed.provenance import ROW_BY_ROW, HasInclusion, ScoreBatch, read_batches
+from scarce.missed.provenance import ROW_BY_ROW, ScoreBatch, read_batches
 from scarce.missed.rules import (
     AUDIT,
     COUNTED,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scarce.bootstrap import HasInclusion
 from scarce.checks import (
     Number,
     read_auc,
@@ -32,7 +33,7 @@ from scarce.engine.executors import one_blas_thread
 from scarce.errors import Argument, DataError, Phrase, Problem, UsageError
 from scarce.missed.choose import choose_labels
 from scarce.missed.performance import Performance, PerformanceSettings, fit_performance
-from scarce.missed.provenance import HasInclusion, read_batches
+from scarce.missed.provenance import read_batches
 from scarce.missed.score_table import score_table_of
 from scarce.results import Record, in_rows, short
 

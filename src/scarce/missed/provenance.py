@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scarce.bootstrap import HasInclusion
 from scarce.checks import (
     column,
     is_missing,
@@ -44,13 +45,6 @@ AUDIT_WORDS = {"audit", "audited", "random", "sample", "stratified"}
 CHOSEN_WORDS = {"band", "adaptive", "uncertainty"}
 
 Kinds = NDArray[np.object_]  # "alert", "audit", "chosen", "outside", or "" where it is not said
-
-
-class HasInclusion(Protocol):
-    """A choice of rows that knows how likely each was to be drawn, such as `LabelChoice`."""
-
-    def inclusion(self, n_rows: int) -> Array:
-        """Return one probability per row, NaN where a row was not drawn."""
 
 
 class Audited(NamedTuple):
