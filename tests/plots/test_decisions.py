@@ -53,7 +53,7 @@ def test_risk_coverage_is_the_record(rows, named, sides):
     drawn = named(display.ax_, "model")
     np.testing.assert_allclose(drawn.get_xydata(), np.c_[curve.coverage, curve.risk])
     np.testing.assert_allclose(named(display.ax_, "best possible order").get_ydata(), curve.best)
-    assert named(display.ax_, "no row sent to a person").get_ydata()[0] == curve.full.value
+    assert named(display.ax_, "full coverage").get_ydata()[0] == curve.full.value
     assert display.ax_.xaxis.get_major_formatter()(0.5, 0) == "50 %"
     assert_band(sides(display.ax_), curve)
 

@@ -57,7 +57,7 @@ def test_other_classifiers_are_ranked_by_scikit_learn(rng):
         model, X, y, scoring="neg_log_loss", n_repeats=5, random_state=0
     )
     np.testing.assert_allclose(display.drops, wanted.importances)
-    assert display.ax_.get_xlabel().startswith("growth of log loss, when shuffled, lines: standard")
+    assert display.ax_.get_xlabel().startswith("increase of log loss")
     assert display.ax_.get_title() == "LogisticRegression"
 
 

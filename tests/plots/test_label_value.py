@@ -25,7 +25,7 @@ def test_bars_are_the_record():
     assert ticks[0] == "8.045 to 8.4\n3.8 % of rows, 3 % events"
     assert ticks[-1].startswith("below 6.346\n43 % of rows")
     (note,) = display.ax_.texts
-    assert note.get_text() == "worth most"
+    assert note.get_text() == "most valuable"
     assert note.xy == (found.value[found.best], found.best)
     assert display.ax_.get_title() == "March"
     assert "now 0.226" in display.ax_.get_xlabel()
@@ -52,7 +52,7 @@ def test_what_is_left_of_the_keywords_goes_to_matplotlib():
 
 def test_a_ranking_that_is_not_to_be_believed_says_so():
     found = replace(label_value(MIXTURE, **ASKED), warnings=("The mixture is not identified.",))
-    assert "not to be believed" in LabelValueDisplay.from_result(found).ax_.get_title()
+    assert "unreliable" in LabelValueDisplay.from_result(found).ax_.get_title()
 
 
 def test_what_is_no_label_value_is_refused():

@@ -40,7 +40,7 @@ def test_the_constant_can_be_taken_out(losses, named):
         assert np.interp(2.0, *line.get_data()) == pytest.approx(0.0, abs=1e-6)
         moved = loss.value(np.ones(1), np.array([2.0]))[0]
         np.testing.assert_allclose(line.get_ydata()[0], loss.value(np.ones(1), -5.0)[0] - moved)
-    assert "less that at score 2" in display.ax_.get_ylabel()
+    assert "at score 2" in display.ax_.get_ylabel()
 
 
 def test_a_loss_without_end_does_not_flatten_the_others(named):

@@ -42,7 +42,7 @@ def test_lines_are_what_the_families_expect(fitted, named):
     share = fitted.positive_share_
     for label, part, (mean, log_spread) in (
         ("fitted: events (normal)", share, fitted.foreground_params_),
-        ("fitted: no events (normal)", 1 - share, fitted.background_params_),
+        ("fitted: non-events (normal)", 1 - share, fitted.background_params_),
     ):
         line = named(display.ax_, label)
         s = line.get_xdata()
@@ -50,7 +50,7 @@ def test_lines_are_what_the_families_expect(fitted, named):
         wanted = 6000 * part * (law.cdf(s + half) - law.cdf(s - half))
         np.testing.assert_allclose(line.get_ydata(), wanted, rtol=1e-6, atol=1e-8)
     total = named(display.ax_, "fitted: all rows").get_ydata()
-    parts = [named(display.ax_, f"fitted: {of} (normal)") for of in ("events", "no events")]
+    parts = [named(display.ax_, f"fitted: {of} (normal)") for of in ("events", "non-events")]
     np.testing.assert_allclose(total, parts[0].get_ydata() + parts[1].get_ydata())
 
 
@@ -74,7 +74,7 @@ def test_a_mixture_that_failed_is_drawn_with_a_warning(rng):
     scores = rng.normal(size=200)
     display = MixtureDisplay.from_predictions(scores)
     assert not display.mixture.identified_
-    assert "not to be believed" in display.ax_.get_title()
+    assert "not identified" in display.ax_.get_title()
     assert display.counts_["unlabelled"].sum() == 200
 
 

@@ -12,7 +12,7 @@ from scarce.errors import UsageError
 from scarce.plots import PerformanceDisplay
 from tests.problems import refused
 
-LINE = "best guess, threshold by threshold"
+LINE = "estimate at each threshold"
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_what_is_not_identified_is_not_drawn(found):
     no_guess = replace(found, recall=Estimate(np.nan, 0.1, 0.7))
     display = PerformanceDisplay.from_result(no_guess, thresholds=[8.0, 9.2])
     (cross,) = display.ax_.containers
-    assert "no best guess of recall" in " ".join(cross.get_label().split())
+    assert "no point estimate" in " ".join(cross.get_label().split())
     np.testing.assert_allclose(cross.lines[2][0].get_segments()[0][:, 0], [0.1, 0.7])
     for gone in ({"recall": nothing}, {"precision": nothing}):
         lost = PerformanceDisplay.from_result(replace(found, **gone), thresholds=[8.0, 9.2])
@@ -147,7 +147,7 @@ def test_the_legend_lists_what_is_drawn(found, legend):
     words = legend(display.plot().ax_)
     assert LINE not in words
     assert not [one for one in words if "along the line" in one]
-    assert any("no best guess" in one for one in legend(display.plot(name="May").ax_))
+    assert any("no point estimate" in one for one in legend(display.plot(name="May").ax_))
     one = np.array([[0.5, 0.5, 0.5], [np.nan, np.nan, np.nan]])  # a point, a box without area
     display.curve = replace(curve, recall=one, precision=one)
     words = legend(display.plot().ax_)

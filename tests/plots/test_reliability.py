@@ -74,7 +74,7 @@ def test_events_that_were_given_nothing_are_seen_on_logarithmic_axes():
     assert display.ax_.get_xscale() == "log"
     (mark,) = [line for line in display.ax_.lines if line.get_marker() == "<"]
     assert mark.get_ydata() == pytest.approx([1 / 40])
-    assert mark.get_label() == "happened, though given 0 %"
+    assert mark.get_label() == "events predicted with 0 %"
     np.testing.assert_allclose(points(display.ax_)[:, 0], [0.05, 0.3])
     display.figure_.canvas.draw()
 
@@ -104,7 +104,7 @@ def test_the_histogram_counts_rows_and_events(rare):
     np.testing.assert_array_equal(events.values, np.histogram(prob[y == 1], rows.edges)[0])
     left = int((prob < low).sum())
     assert left >= 7
-    assert below.texts[0].get_text() == f"{left} rows further left"
+    assert below.texts[0].get_text() == f"{left} rows at lower probabilities"
     assert rows.values.sum() == len(prob) - left
 
 

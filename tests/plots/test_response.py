@@ -52,7 +52,7 @@ def test_lines_are_the_model_s_curves(fitted, named, kind):
 def test_ticks_are_quantiles_of_the_rows_learnt_from(fitted, named):
     model, _ = fitted
     heat, soil = ResponseDisplay.from_estimator(model).axes_
-    ticks = named(heat, "rows learnt from, every 5 %").get_xdata()
+    ticks = named(heat, "training rows, every 5 %").get_xdata()
     np.testing.assert_allclose(ticks, model.pool_quantiles_[0][::5])
     assert len(ticks) == 21
     assert not [line for line in soil.lines if "learnt" in line.get_label()]
@@ -83,7 +83,7 @@ def test_variables_and_names_are_the_user_s(fitted):
     assert list(given.axes_) == list(axes)
 
 
-def test_of_many_variables_those_with_the_greatest_swing_are_drawn(rng):
+def test_of_many_variables_those_with_the_largest_range_are_drawn(rng):
     X = rng.normal(size=(400, 15))
     y = np.where((X[:, 3] + X[:, 14] > 1) & (rng.random(400) < 0.7), 1.0, np.nan)
     model = MaxentClassifier(features="l").fit(X, y)
@@ -94,7 +94,7 @@ def test_of_many_variables_those_with_the_greatest_swing_are_drawn(rng):
     assert min(swing[v] for v in drawn) >= max(s for v, s in swing.items() if v not in drawn)
     assert drawn == sorted(drawn, key=lambda v: int(v[1:]))
     note = display.figure_.get_suptitle()
-    assert note.startswith("12 of 15 variables, those whose curves swing most; variables=[...]")
+    assert note.startswith("12 of 15 variables")
     _, axes = plt.subplots(3, 5)
     assert len(ResponseDisplay.from_estimator(model, n=5, ax=axes).axes_) == 15
     with pytest.warns(DataWarning, match="shows 12 of 15 variables"):

@@ -1,7 +1,7 @@
-"""Displays: pictures of results, in the manner of scikit-learn's. Needs the extra "plot".
+"""Displays of results in the style of scikit-learn. They need the extra "plot".
 
-What a picture shows is said once (`picture`); `svg` draws it for pages without any library, `mpl`
-on matplotlib's axes.
+A picture is described once (`picture`) and drawn by two back ends: `svg` for pages, without any
+library, and `mpl` on matplotlib's axes.
 """
 
 from scarce.lazy import public_names

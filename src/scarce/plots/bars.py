@@ -1,30 +1,36 @@
-"""Pictures of bars: what each variable is worth to a model, and where the next label is.
+"""Bars: the importance of each variable, and the value of the next label.
 
-Importance is the loss when a variable's values are shuffled over the rows: a maxent model ranks by
-itself (gain at labelled rows, or AUC), any other classifier by scikit-learn's
-permutation_importance in log loss. It says nothing about causes: of two variables that say the same
-thing, both look unimportant. The value of a label is by how much it lowers the standard error of
-recall; it assumes what `label_value` does, that the mixture is true.
+Importance is the loss of performance when a variable is permuted over the rows: a maxent model has
+its own measure (gain at labelled rows, or AUC); other classifiers use scikit-learn's
+permutation_importance in log loss. It says nothing about causes, and two variables with the same
+information both look unimportant. The value of a label is the reduction of the standard error of
+recall; it assumes, as `label_value` does, that the mixture is true.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from scarce.checks import whole_number
 from scarce.errors import Argument, UsageError, refuse_word
-from scarce.plots.mpl import divide, draw_bars, fit, framed
+from scarce.plots.curves import Classifier
+from scarce.plots.mpl import Axes, divide, draw_bars, fit, framed
 from scarce.plots.picture import importance_picture, label_value_picture
+
+if TYPE_CHECKING:
+    from scarce.maxent.response import Importance
+    from scarce.missed.information import MixtureLike
+    from scarce.missed.label_value import LabelValue
 
 MEASURES = {"gain": "loss of gain, in nats per labelled row", "auc": "loss of AUC"}
 
 
 class Bar(NamedTuple):
-    """One variable: mean loss over shuffles, and its standard error."""
+    """One variable: mean loss over permutations, and its standard error."""
 
     variable: str
     loss: float
@@ -32,15 +38,15 @@ class Bar(NamedTuple):
 
 
 class ImportanceDisplay:
-    """Picture of what each variable is worth to a model.
+    """Permutation importance of the variables of a model.
 
     Parameters
     ----------
     variables : sequence of str
     drops : array-like of shape (n_variables, n_repeats)
-        What the model lost in each shuffle.
+        Loss of performance in each permutation.
     unit : str
-        What was lost.
+        The measure of performance and its unit.
     name : str
         Title.
 
@@ -48,7 +54,7 @@ class ImportanceDisplay:
     ----------
     ax_, figure_ : matplotlib objects, after `plot`.
     bars_ : list of Bar, after `plot`
-        What was drawn, the most important first.
+        What was drawn, most important first.
 
     Examples
     --------
@@ -65,21 +71,21 @@ class ImportanceDisplay:
     ) -> None:
         self.variables = list(map(str, variables))
         self.drops = np.asarray(drops, dtype=np.float64)
-        importance_picture(self.variables, self.drops, unit)  # refuses other shapes
+        importance_picture(self.variables, self.drops, unit)  # checks the shapes
         self.unit = unit
         self.name = name
 
     @classmethod
     def from_result(
         cls,
-        importance: Any,
+        importance: Importance,
         *,
         measure: str = "gain",
         name: str = "",
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw what `MaxentClassifier.permutation_importance` returned.
+        """Draw the result of `MaxentClassifier.permutation_importance`.
 
         Parameters
         ----------
@@ -94,36 +100,36 @@ class ImportanceDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Classifier,
+        X: ArrayLike,
+        y: ArrayLike,
         *,
         measure: str = "gain",
-        label: Any = None,
-        scoring: Any = "neg_log_loss",
-        sample_weight: Any = None,
+        label: Hashable = None,
+        scoring: str | Callable[..., float] = "neg_log_loss",
+        sample_weight: ArrayLike | None = None,
         n_repeats: int = 5,
         random_state: int | None = 0,
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Shuffle each variable, ask the model again, and draw what was lost.
+        """Permute each variable, score the model again, and draw the losses.
 
         Parameters
         ----------
         estimator : fitted classifier
-            A MaxentClassifier, or any other of scikit-learn's kind; rows held out from its fit
-            show what it is worth on new ones.
+            A MaxentClassifier or any classifier of scikit-learn. Held-out rows show the importance
+            for new data.
         measure, label
             Of a MaxentClassifier: see `from_result` and `permutation_importance`.
         scoring : str or callable
-            For any other classifier, as scikit-learn has it.
+            For other classifiers, as in scikit-learn.
         sample_weight : array-like of shape (n,), optional
-            Weight 2 is a row twice.
+            Weight 2 counts a row twice.
         n_repeats, random_state
-            Shuffles of each variable.
-        **options : those of `plot`
+            Permutations of each variable.
+        **options : passed to `plot`
         """
         name = type(estimator).__name__ if name is None else name
         repeat: dict[str, Any] = {
@@ -144,30 +150,30 @@ class ImportanceDisplay:
         if names is None:
             names = [f"x{at}" for at in range(len(table.importances))]
         words = str(scoring).removeprefix("neg_").replace("_", " ")
-        unit = f"growth of {words}" if str(scoring).startswith("neg_") else f"loss of {words}"
+        unit = f"increase of {words}" if str(scoring).startswith("neg_") else f"loss of {words}"
         return cls(list(names), table.importances, unit=unit, name=name).plot(ax, **options)
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         name: str | None = None,
         most: int = 15,
         names: Mapping[str, str] | None = None,
         **style: Any,
     ) -> Self:
-        """Draw on the given axes, or on new ones.
+        """Draw on the given axes, or on a new figure.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Of its own: the bars of two models would hide each other.
+            Empty: the bars of two models would hide each other.
         name : str, optional
-            Title, instead of the Display's own name.
+            Title, instead of the Display's name.
         most : int
-            Variables to draw; the rest is counted in a note.
+            Most variables to draw; a note counts the rest.
         names : dict of variable -> str, optional
-            What the variables are called in the picture.
+            Names of the variables in the picture.
         **style : passed to `Axes.barh`
         """
         picture, order = importance_picture(
@@ -193,12 +199,12 @@ class ImportanceDisplay:
 
 
 class LabelValueDisplay:
-    """Picture of a `LabelValue`.
+    """Value of the next label by region of scores.
 
     Parameters
     ----------
     value : LabelValue
-        What `label_value` returned.
+        The result of `label_value`.
     name : str
         Title.
 
@@ -220,7 +226,7 @@ class LabelValueDisplay:
     >>> matplotlib.pyplot.close(display.figure_)
     """
 
-    def __init__(self, value: Any, *, name: str = "") -> None:
+    def __init__(self, value: LabelValue, *, name: str = "") -> None:
         if not hasattr(value, "share_of_rows"):
             raise UsageError(
                 "{argument} must be a LabelValue, got {kind}.",
@@ -236,15 +242,15 @@ class LabelValueDisplay:
     @classmethod
     def from_estimator(
         cls,
-        mixture: Any,
+        mixture: MixtureLike,
         *,
         threshold: float,
         name: str = "",
-        ax: Any = None,
+        ax: Axes | None = None,
         style: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Ask a fitted ScoreMixture and draw.
+        """Compute the values for a fitted ScoreMixture and draw them.
 
         Parameters
         ----------
@@ -259,19 +265,21 @@ class LabelValueDisplay:
         return cls(found, name=name).plot(ax, **{**look, **(style or {})})
 
     @classmethod
-    def from_result(cls, value: Any, *, name: str = "", ax: Any = None, **style: Any) -> Self:
+    def from_result(
+        cls, value: LabelValue, *, name: str = "", ax: Axes | None = None, **style: Any
+    ) -> Self:
         """Draw a `LabelValue`."""
         return cls(value, name=name).plot(ax, **style)
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **style: Any) -> Self:
-        """Draw on the given axes, or on new ones.
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **style: Any) -> Self:
+        """Draw on the given axes, or on a new figure.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Of its own: two such pictures would hide each other.
+            Empty: two such pictures would hide each other.
         name : str, optional
-            Title, instead of the Display's own name.
+            Title, instead of the Display's name.
         **style : passed to `Axes.barh`
         """
         found, title = self.value, self.name if name is None else name
@@ -282,6 +290,6 @@ class LabelValueDisplay:
             frame.ax.tick_params(axis="y", labelsize="small")
             frame.ax.set_ylabel("score")
             frame.ax.locator_params(axis="x", nbins=5)
-            frame.title(title, below="not to be believed yet" if found.warnings else "")
+            frame.title(title, below="unreliable: see its warnings" if found.warnings else "")
             frame.close(grid="x", legend=False)
         return self

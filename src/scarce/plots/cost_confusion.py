@@ -1,22 +1,24 @@
-"""A confusion matrix with money in it: rows and cost of every action in every class."""
+"""A confusion matrix with costs: rows and cost of every action in every class."""
 
 from __future__ import annotations
 
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from scarce.decisions.costs import CostMatrix
 from scarce.evaluation.cost import CostConfusion, cost_confusion
-from scarce.plots.mpl import ALONE, divide, fit, framed
+from scarce.plots.mpl import ALONE, Axes, divide, fit, framed
 from scarce.plots.picture import percent
 from scarce.results import Estimate, short
 
 LETTER = 0.085  # width of a letter, in inches
-MANY = 1e6  # costs from here on are written with a power of ten
+MANY = 1e6  # larger costs are written with a power of ten
 
 
 class CostConfusionDisplay:
-    """Picture of a `CostConfusion` table.
+    """A `CostConfusion` table as a picture.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ class CostConfusionDisplay:
     >>> costs = [[0, 40], [5, 0]]
     >>> display = CostConfusionDisplay.from_decisions([0, 0, 1, 1], [0, 1, 1, 0], costs)
     >>> display.ax_.get_ylabel()
-    'what was done'
+    'action'
     >>> matplotlib.pyplot.close(display.figure_)
     """
 
@@ -47,36 +49,43 @@ class CostConfusionDisplay:
     @classmethod
     def from_decisions(
         cls,
-        y_true: Any,
-        actions: Any,
-        costs: Any,
+        y_true: ArrayLike,
+        actions: ArrayLike,
+        costs: CostMatrix | ArrayLike,
         *,
         name: str = "",
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Count and draw; options are passed to `cost_confusion`, and the rest to `Axes.imshow`."""
+        """Compute and draw; options go to `cost_confusion`, the rest to `Axes.imshow`."""
         asked, look = divide(options, cost_confusion, "imshow")
         return cls(cost_confusion(y_true, actions, costs, **asked), name=name).plot(ax, **look)
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, prob: Any, costs: Any, *, name: str = "", ax: Any = None, **options: Any
+        cls,
+        y_true: ArrayLike,
+        prob: ArrayLike,
+        costs: CostMatrix | ArrayLike,
+        *,
+        name: str = "",
+        ax: Axes | None = None,
+        **options: Any,
     ) -> Self:
-        """Take the cheapest action for each probability, count and draw."""
+        """Take the cheapest action for each probability, compute and draw."""
         from scarce.decisions.decide import decide
 
         return cls.from_decisions(y_true, decide(prob, costs), costs, name=name, ax=ax, **options)
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **style: Any) -> Self:
-        """Draw on the given axes, or on new ones.
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **style: Any) -> Self:
+        """Draw on the given axes, or on a new figure.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Of its own: two tables would hide each other.
+            Empty: two tables would hide each other.
         name : str, optional
-            Title, instead of the Display's own name.
+            Title, instead of the Display's name.
         **style : passed to `Axes.imshow`
         """
         table, title = self.table, self.name if name is None else name
@@ -86,12 +95,12 @@ class CostConfusionDisplay:
             frame.alone("table")
             self._fill(frame.ax, style)
             self._rule(frame.ax)
-            words = f"cost, with {percent(table.total.level)} limits"
+            words = f"cost, with {percent(table.total.level)} intervals"
             frame.title(f"{title}: {words}" if title else words)
         return self
 
-    def _fill(self, ax: Any, style: dict[str, Any]) -> None:
-        """Shade the cells by their cost, and write numbers into them."""
+    def _fill(self, ax: Axes, style: dict[str, Any]) -> None:
+        """Shade cells by cost, and write numbers into them."""
         table = self.table
         n_actions, n_classes = table.cost.shape
         shade = np.zeros((n_actions + 1, n_classes + 1))
@@ -108,8 +117,8 @@ class CostConfusionDisplay:
             self._write(ax, n_actions, k, table.by_class[k], "")
         self._write(ax, n_actions, n_classes, table.total, "")
 
-    def _rule(self, ax: Any) -> None:
-        """Name rows and columns, and draw lines between them."""
+    def _rule(self, ax: Axes) -> None:
+        """Label rows and columns, and draw lines between them."""
         table = self.table
         n_actions, n_classes = table.cost.shape
         wide = max(8, int(0.9 * self._inches(ax) / LETTER))
@@ -118,13 +127,13 @@ class CostConfusionDisplay:
         ax.xaxis.tick_top()
         ax.xaxis.set_label_position("top")
         ax.tick_params(length=0)
-        ax.set(xlabel="what was true", ylabel="what was done")
+        ax.set(xlabel="true class", ylabel="action")
         for at in np.arange(0.5, n_classes + 0.5):
             ax.axvline(at, color="0.3" if at == n_classes - 0.5 else "0.85", linewidth=1)
         for at in np.arange(0.5, n_actions + 0.5):
             ax.axhline(at, color="0.3" if at == n_actions - 0.5 else "0.85", linewidth=1)
 
-    def _write(self, ax: Any, row: int, column: int, cost: Estimate, rows: str) -> None:
+    def _write(self, ax: Axes, row: int, column: int, cost: Estimate, rows: str) -> None:
         limits = f"[{_brief(cost.low)}, {_brief(cost.high)}]"
         look: dict[str, Any] = {"ha": "center", "va": "center"}
         value, room = _brief(cost.value), 0.95 * self._inches(ax)
@@ -141,13 +150,13 @@ class CostConfusionDisplay:
             size = min(8.33, 72 * room / (0.62 * max(len(text), 1)))
             ax.text(column, row + down, text, fontsize=size, color="0.1", **look)
 
-    def _inches(self, ax: Any) -> float:
+    def _inches(self, ax: Axes) -> float:
         """Return the width of a cell."""
         return float(ax.bbox.width / ax.figure.dpi / (self.table.cost.shape[1] + 1))
 
 
 def _brief(value: float) -> str:
-    """Write a cost so that an interval of it fits into a cell.
+    """Write a cost briefly enough for a cell.
 
     Examples
     --------

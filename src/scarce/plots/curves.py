@@ -1,18 +1,25 @@
-"""Pictures of curves: cost, decision and risk-coverage curves of probabilities."""
+"""Cost, decision and risk-coverage curves of probabilities."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scarce.checks import is_missing
 from scarce.errors import Argument, DataError, UsageError, listed, refuse_word, suggest
-from scarce.evaluation.coverage import risk_coverage
-from scarce.evaluation.curves import CostCurve, brier_curve, cost_curve, decision_curve
-from scarce.plots.mpl import divide, draw_curves, framed
+from scarce.evaluation.coverage import RiskCoverage, risk_coverage
+from scarce.evaluation.curves import (
+    BrierCurve,
+    CostCurve,
+    DecisionCurve,
+    brier_curve,
+    cost_curve,
+    decision_curve,
+)
+from scarce.plots.mpl import Axes, divide, draw_curves, framed
 from scarce.plots.picture import (
     Curves,
     brier_picture,
@@ -22,18 +29,28 @@ from scarce.plots.picture import (
 )
 
 Array = NDArray[np.float64]
+C = TypeVar("C")  # the record of a curve
+
+
+class Classifier(Protocol):
+    """A fitted classifier with probabilities."""
+
+    classes_: Any
+
+    def predict_proba(self, X: Any, /) -> Any:
+        """Return the probability of each class for each row."""
 
 
 class Answers(NamedTuple):
     """Outcomes and probabilities of one class, row by row."""
 
-    y: Array  # 1 event, 0 none, NaN not labelled
+    y: Array  # 1 event, 0 no event, NaN not labelled
     prob: Array
-    event: Any  # the class
+    event: Hashable  # the class
 
 
-def ask(estimator: Any, X: Any, y: Any, positive: Any = None) -> Answers:
-    """Return outcomes and the estimator's probabilities for them.
+def ask(estimator: Classifier, X: ArrayLike, y: ArrayLike, positive: Hashable = None) -> Answers:
+    """Return outcomes and predicted probabilities of one class.
 
     Parameters
     ----------
@@ -41,7 +58,7 @@ def ask(estimator: Any, X: Any, y: Any, positive: Any = None) -> Answers:
     X, y : array-like
         Rows and their labels; a missing label stays missing.
     positive : class, optional
-        The class that counts as the event; by default the second of two.
+        The class that is the event; by default the second of two.
 
     Examples
     --------
@@ -60,28 +77,47 @@ def ask(estimator: Any, X: Any, y: Any, positive: Any = None) -> Answers:
             "probabilities from anywhere.",
         )
     classes = np.asarray(estimator.classes_).tolist()
-    if positive is None:
-        if len(classes) != 2:
-            raise UsageError(
-                "{kind} has {count} classes, but this picture shows one.",
-                code="several-classes",
-                kind=kind,
-                count=len(classes),
-                positive=Argument("positive"),
-                classes=listed(list(map(repr, classes)), "or", 8),
-                remedy="Choose it with {positive}: {classes}.",
-            )
-        positive = classes[1]
-    elif positive not in classes:
+    event = _event(kind, classes, positive)
+    outcome = _outcomes(kind, classes, y, event)
+    prob = np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, classes.index(event)]
+    if len(prob) != len(outcome):
+        raise DataError(
+            "X has {rows:,} rows but y has {labels:,} labels.",
+            code="length-mismatch",
+            rows=len(prob),
+            labels=len(outcome),
+        )
+    return Answers(outcome, prob, event)
+
+
+def _event(kind: str, classes: list[Hashable], positive: Hashable) -> Hashable:
+    """Return the class that is the event."""
+    named = listed(list(map(repr, classes)), "or", 8)
+    if positive is None and len(classes) != 2:
+        raise UsageError(
+            "{kind} has {count} classes, but this picture shows one.",
+            code="several-classes",
+            kind=kind,
+            count=len(classes),
+            positive=Argument("positive"),
+            classes=named,
+            remedy="Choose it with {positive}: {classes}.",
+        )
+    if positive is not None and positive not in classes:
         raise UsageError(
             "{argument} must be a class of {kind}, {classes}; got {value!r}.{hint}",
             code="unknown-class",
             argument=Argument("positive"),
             kind=kind,
-            classes=listed(list(map(repr, classes)), "or", 8),
+            classes=named,
             value=positive,
             hint=suggest(str(positive), list(map(str, classes))),
         )
+    return classes[1] if positive is None else positive
+
+
+def _outcomes(kind: str, classes: list[Hashable], y: ArrayLike, event: Hashable) -> Array:
+    """Return 1 for the event, 0 for other classes and NaN for missing labels."""
     labels = np.asarray(y, dtype=object).ravel()
     missing = np.array([is_missing(one) for one in labels], dtype=bool)
     known = set(classes)
@@ -97,39 +133,31 @@ def ask(estimator: Any, X: Any, y: Any, positive: Any = None) -> Answers:
                 hint=suggest(str(labels[row]), list(map(str, classes))),
             )
     outcome = np.where(missing, np.nan, 0.0)
-    outcome[[not gone and one == positive for one, gone in zip(labels, missing, strict=True)]] = 1.0
-    prob = np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, classes.index(positive)]
-    if len(prob) != len(outcome):
-        raise DataError(
-            "X has {rows:,} rows but y has {labels:,} labels.",
-            code="length-mismatch",
-            rows=len(prob),
-            labels=len(outcome),
-        )
-    return Answers(outcome, prob, positive)
+    outcome[[not gone and one == event for one, gone in zip(labels, missing, strict=True)]] = 1.0
+    return outcome
 
 
-class CurveDisplay:
-    """What the Displays of curves share; use one of its children.
+class CurveDisplay(Generic[C]):
+    """Base class of the Displays of curves.
 
     Parameters
     ----------
     curve : record
         What to draw.
     name : str
-        What the legend says.
+        Legend entry.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib objects, after `plot`.
     """
 
-    def __init__(self, curve: Any, *, name: str = "") -> None:
+    def __init__(self, curve: C, *, name: str = "") -> None:
         self.curve = curve
         self.name = name
 
     @classmethod
-    def _compute(cls, kind: str) -> Callable[..., Any]:
+    def _compute(cls, kind: str) -> Callable[..., C]:
         """Return the function that computes the curve."""
         raise NotImplementedError
 
@@ -140,11 +168,11 @@ class CurveDisplay:
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
+        y_true: ArrayLike,
         prob: ArrayLike,
         *,
         name: str = "",
-        ax: Any = None,
+        ax: Axes | None = None,
         style: dict[str, Any] | None = None,
         kind: str = "cost",
         **options: Any,
@@ -156,16 +184,16 @@ class CurveDisplay:
         y_true : array-like of shape (n,)
             Outcomes.
         prob : array-like
-            Probabilities, as the computing function takes them.
+            Probabilities, as the computing function expects them.
         name : str
-            What the legend says.
+            Legend entry.
         ax : matplotlib axes, optional
         style : dict, optional
             Passed to `Axes.plot`.
         kind : {"cost", "brier"}
-            Of a cost curve: the best threshold for each balance of costs, or the probabilities
-            used as they are beside it.
-        **options : passed to the function that computes the curve, the rest to `Axes.plot`.
+            Of a cost curve: the best threshold at each operating condition, or also the
+            probabilities used as given.
+        **options : passed to the computing function, the rest to `Axes.plot`.
         """
         compute = cls._compute(kind)
         asked, look = divide(options, compute)
@@ -174,37 +202,37 @@ class CurveDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Classifier,
+        X: ArrayLike,
+        y: ArrayLike,
         *,
-        positive: Any = None,
+        positive: Hashable = None,
         name: str | None = None,
         **options: Any,
     ) -> Self:
-        """Ask a fitted classifier for probabilities and draw; the rest is as in from_predictions.
+        """Predict with a fitted classifier and draw; options as in from_predictions.
 
         Parameters
         ----------
         positive : class, optional
-            The class that counts as the event; by default the second of two.
+            The class that is the event; by default the second of two.
         name : str, optional
-            What the legend says; by default the classifier's own name.
+            Legend entry; by default the name of the class of the estimator.
         """
         asked = ask(estimator, X, y, positive)
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(asked.y, asked.prob, name=name, **options)
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **style: Any) -> Self:
-        """Draw on the given axes, or on new ones.
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **style: Any) -> Self:
+        """Draw on the given axes, or on a new figure.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
         name : str, optional
-            What the legend says, instead of the Display's own name.
+            Legend entry, instead of the Display's name.
         **style : passed to `Axes.plot`
-            A line style or marker of its own keeps a line readable without colour.
+            Line style and marker keep a line readable without colour.
         """
         with framed(self, ax, (6, 4.5)) as frame:
             draw_curves(frame, self.picture(self.name if name is None else name), style)
@@ -212,15 +240,15 @@ class CurveDisplay:
         return self
 
 
-class CostCurveDisplay(CurveDisplay):
-    """Picture of a `CostCurve` or a `BrierCurve`: what acting on scores costs.
+class CostCurveDisplay(CurveDisplay[CostCurve | BrierCurve]):
+    """A `CostCurve` or `BrierCurve`: expected cost of acting on scores.
 
     Parameters
     ----------
     curve : CostCurve or BrierCurve
         What to draw.
     name : str
-        What the legend says.
+        Legend entry.
 
     Attributes
     ----------
@@ -232,12 +260,12 @@ class CostCurveDisplay(CurveDisplay):
     >>> matplotlib.use("Agg")
     >>> display = CostCurveDisplay.from_predictions([0, 0, 1, 0, 1], [0.1, 0.2, 0.4, 0.5, 0.9])
     >>> display.ax_.get_ylabel()
-    'cost (1 = every row wrong)'
+    'normalised expected cost (1 = every row wrong)'
     >>> matplotlib.pyplot.close(display.figure_)
     """
 
     @classmethod
-    def _compute(cls, kind: str) -> Callable[..., Any]:
+    def _compute(cls, kind: str) -> Callable[..., CostCurve | BrierCurve]:
         refuse_word("kind", kind, ("cost", "brier"))
         return cost_curve if kind == "cost" else brier_curve
 
@@ -248,15 +276,15 @@ class CostCurveDisplay(CurveDisplay):
         return brier_picture(self.curve, name)
 
 
-class DecisionCurveDisplay(CurveDisplay):
-    """Picture of a `DecisionCurve`: net benefit, beside acting on all rows and on none.
+class DecisionCurveDisplay(CurveDisplay[DecisionCurve]):
+    """A `DecisionCurve`: net benefit, compared with acting on all rows and on none.
 
     Parameters
     ----------
     curve : DecisionCurve
         What to draw.
     name : str
-        What the legend says.
+        Legend entry.
 
     Attributes
     ----------
@@ -273,7 +301,7 @@ class DecisionCurveDisplay(CurveDisplay):
     """
 
     @classmethod
-    def _compute(cls, kind: str) -> Callable[..., Any]:
+    def _compute(cls, kind: str) -> Callable[..., DecisionCurve]:
         return decision_curve
 
     def picture(self, name: str = "") -> Curves:
@@ -281,15 +309,15 @@ class DecisionCurveDisplay(CurveDisplay):
         return decision_picture(self.curve, name)
 
 
-class RiskCoverageDisplay(CurveDisplay):
-    """Picture of a `RiskCoverage`: how good are the decisions that are not sent to a person?
+class RiskCoverageDisplay(CurveDisplay[RiskCoverage]):
+    """A `RiskCoverage`: mean loss of the rows that are not deferred.
 
     Parameters
     ----------
     curve : RiskCoverage
         What to draw.
     name : str
-        What the legend says.
+        Legend entry.
 
     Attributes
     ----------
@@ -301,12 +329,12 @@ class RiskCoverageDisplay(CurveDisplay):
     >>> matplotlib.use("Agg")
     >>> display = RiskCoverageDisplay.from_predictions([0, 0, 1, 0, 1], [0.1, 0.2, 0.4, 0.5, 0.9])
     >>> display.ax_.get_xlabel()
-    'rows decided, the surest first; the rest goes to a person'
+    'coverage: rows decided, most confident first'
     >>> matplotlib.pyplot.close(display.figure_)
     """
 
     @classmethod
-    def _compute(cls, kind: str) -> Callable[..., Any]:
+    def _compute(cls, kind: str) -> Callable[..., RiskCoverage]:
         return risk_coverage
 
     def picture(self, name: str = "") -> Curves:

@@ -1,33 +1,45 @@
-"""Losses and links: what does a score cost when the row turns out to be an event, or not?
+"""Losses and links: what is the loss at a score if the row is an event, or not?
 
     loss(y, score) for both labels, and prob = inverse(score)             (001 Figure 1, Table 1)
 
-Takes losses as `scarce.losses` makes them, or anything with `value(y, score)` and a `link` with
-`inverse(score)`. Assumes nothing else. Draws a canonical loss as it is computed: up to a constant,
-which no fit depends on (docs/maths/gev.md); `zero_at` takes the constant out.
+Takes losses of `scarce.losses`, or anything with `value(y, score)` and a `link` with
+`inverse(score)`. Assumes nothing else. A canonical loss is known up to a constant, on which no fit
+depends (docs/maths/gev.md); `zero_at` removes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from scarce.errors import Argument, DataError, UsageError
-from scarce.plots.mpl import framed_grid, in_percent, shared_legend, wrap
+from scarce.plots.mpl import Axes, framed_grid, in_percent, shared_legend, wrap
+from scarce.plots.picture import Array
+
+
+class Loss(Protocol):
+    """A loss in score space, as in `scarce.losses`."""
+
+    @property
+    def link(self) -> Any:
+        """The link; its `inverse(score)` is the probability."""
+
+    def value(self, y: Array, score: Array, /) -> Array:
+        """Return the loss of each row."""
 
 
 class LossDisplay:
-    """Picture of losses and of their links: events, other rows, and probabilities by score.
+    """Losses and links by score: loss of events, loss of other rows, and probability.
 
     Parameters
     ----------
     losses : dict of name -> loss, or sequence of losses
         A loss has `value(y, score)` and `link.inverse(score)`.
     scores : array-like of shape (n,), optional
-        Where to draw; by default from -5 to 5.
+        Scores to draw at; by default from -5 to 5.
 
     Attributes
     ----------
@@ -47,9 +59,9 @@ class LossDisplay:
     """
 
     def __init__(
-        self, losses: Mapping[str, Any] | Sequence[Any], *, scores: ArrayLike | None = None
+        self, losses: Mapping[str, Loss] | Sequence[Loss], *, scores: ArrayLike | None = None
     ) -> None:
-        self.losses: dict[str, Any] = (
+        self.losses: dict[str, Loss] = (
             dict(losses) if isinstance(losses, Mapping) else {_name(one): one for one in losses}
         )
         for name, loss in self.losses.items():
@@ -77,33 +89,33 @@ class LossDisplay:
     @classmethod
     def from_losses(
         cls,
-        losses: Mapping[str, Any] | Sequence[Any],
+        losses: Mapping[str, Loss] | Sequence[Loss],
         *,
         scores: ArrayLike | None = None,
-        ax: Any = None,
+        ax: Sequence[Axes] | None = None,
         **options: Any,
     ) -> Self:
-        """Draw some losses; options are those of `plot`."""
+        """Draw losses; options go to `plot`."""
         return cls(losses, scores=scores).plot(ax, **options)
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Sequence[Axes] | None = None,
         *,
         zero_at: float | None = None,
         event: str = "an event",
         other: str = "another row",
         **style: Any,
     ) -> Self:
-        """Draw on three given axes, or on new ones.
+        """Draw on three given axes, or on a new figure.
 
         Parameters
         ----------
         ax : sequence of three matplotlib axes, optional
         zero_at : float, optional
-            Take from each curve its loss at this score, so that all of them pass through 0 there.
+            Subtract from each curve its loss at this score, where all then pass through 0.
         event, other : str
-            What the two kinds of rows are called: "a fraud", "an honest payment".
+            Names of the two kinds of rows, such as "a fraud" and "an honest payment".
         **style : passed to `Axes.plot`
         """
         with framed_grid(self, ax, 3, (3.5, 3.5), 3, share_y=False) as frames:
@@ -112,7 +124,7 @@ class LossDisplay:
                     frame.line(self.scores, self._loss(loss, y, zero_at), label=name, **style)
                 prob = loss.link.inverse(self.scores)
                 frames[2].line(self.scores, prob, label=name, **style)
-            raised = "" if zero_at is None else f",\nless that at score {zero_at:g}"
+            raised = "" if zero_at is None else f",\nminus that at score {zero_at:g}"
             for frame, what in zip(frames, (event, other, None), strict=True):
                 high = max(16, int(11 * frame.ax.bbox.height / frame.ax.figure.dpi))
                 words = (
@@ -127,27 +139,29 @@ class LossDisplay:
             self._limit([frame.ax for frame in frames[:2]], zero_at)
         return self
 
-    def _loss(self, loss: Any, y: float, zero_at: float | None) -> Any:
+    def _loss(self, loss: Loss, y: float, zero_at: float | None) -> Array:
         label = np.full(len(self.scores), y)
         value = np.asarray(loss.value(label, self.scores), dtype=np.float64)
         if zero_at is not None:
             value = value - float(loss.value(np.array([y]), np.array([float(zero_at)]))[0])
         return np.where(np.isfinite(value), value, np.nan)
 
-    def _limit(self, axes: list[Any], zero_at: float | None) -> None:
-        """Give both losses one scale, and do not let one that goes to infinity flatten the rest."""
+    def _limit(self, axes: list[Axes], zero_at: float | None) -> None:
+        """Give both losses one scale, on which an infinite loss does not flatten the rest."""
         drawn = np.concatenate(
             [self._loss(loss, y, zero_at) for loss in self.losses.values() for y in (1.0, 0.0)]
         )
         drawn = drawn[np.isfinite(drawn)]
-        reach = 1.05 * float(np.ptp(self.scores))  # a canonical loss has slopes from -1 to 1
+        reach = 1.05 * float(
+            np.ptp(self.scores)
+        )  # the slope of a canonical loss is between -1 and 1
         low, high = float(drawn.min()), min(float(drawn.max()), float(drawn.min()) + reach)
         room = 0.04 * (high - low or 1.0)
         for ax in axes:
             ax.set_ylim(low - room, high + room)
 
 
-def _name(loss: Any) -> str:
+def _name(loss: Loss) -> str:
     """Name a loss by its link."""
     link = getattr(loss, "link", None)
     what = {"CanonicalLoss": "canonical", "LogLoss": "log loss"}.get(type(loss).__name__, "")

@@ -1,25 +1,28 @@
-"""A mixture of scores: do two families explain what was seen, and where is the threshold?
+"""A mixture of scores: do two families fit the scores, and where is the threshold?
 
     rows expected in a bin of width w about s = n b [S1(s - w/2) - S1(s + w/2)]       (002 eq 1)
 
-and the same with 1 - b and S0 for rows that are no events. Rows are shown by what is known of them:
-events, others, not labelled. Counts are on a logarithmic axis, or rare events would not show.
-Assumes a fitted ScoreMixture; draws its scores as it keeps them, in at most `bins` bins a state.
+and the same with 1 - b and S0 for rows that are not events. Rows are shown by label: event, no
+event, not labelled. Counts are on a logarithmic axis, because rare events would not show otherwise.
+Assumes a fitted ScoreMixture; draws the scores it keeps, in at most `bins` bins per state.
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from scarce.checks import whole_number
 from scarce.errors import Argument, UsageError
-from scarce.plots.mpl import ALONE, COLOURS, GREY, Frame, framed
+from scarce.plots.mpl import ALONE, COLOURS, GREY, Axes, Frame, framed
+from scarce.plots.picture import Array
 from scarce.results import short
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from scarce.missed.mixture.estimator import Families, ScoreMixture
+
 STATES = {
     "unlabelled": ("not labelled", "0.55", ""),
     "negative": ("labelled, no event", COLOURS[0], "////"),
@@ -28,13 +31,13 @@ STATES = {
 
 
 class MixtureDisplay:
-    """Picture of scores by label and of the mixture fitted to them.
+    """Scores by label and the mixture fitted to them.
 
     Parameters
     ----------
     mixture : fitted ScoreMixture
     threshold : float, optional
-        Where alerts begin.
+        Rows with this score or a higher one are alerts.
     name : str
         Title.
 
@@ -42,9 +45,9 @@ class MixtureDisplay:
     ----------
     ax_, figure_ : matplotlib objects, after `plot`.
     edges_ : ndarray
-        Of the bins, after `plot`.
+        Edges of the bins, after `plot`.
     counts_ : dict of state -> ndarray
-        Rows in each bin: "unlabelled", "negative", "positive".
+        Rows per bin for "unlabelled", "negative" and "positive".
 
     Examples
     --------
@@ -58,7 +61,9 @@ class MixtureDisplay:
     >>> matplotlib.pyplot.close(display.figure_)
     """
 
-    def __init__(self, mixture: Any, *, threshold: float | None = None, name: str = "") -> None:
+    def __init__(
+        self, mixture: ScoreMixture, *, threshold: float | None = None, name: str = ""
+    ) -> None:
         if not hasattr(mixture, "digest_"):
             raise UsageError(
                 "{argument} must be a fitted ScoreMixture, got {kind}.",
@@ -74,30 +79,30 @@ class MixtureDisplay:
     @classmethod
     def from_estimator(
         cls,
-        mixture: Any,
+        mixture: ScoreMixture,
         *,
         threshold: float | None = None,
         name: str = "",
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw a fitted ScoreMixture; options are those of `plot`."""
+        """Draw a fitted ScoreMixture; options go to `plot`."""
         return cls(mixture, threshold=threshold, name=name).plot(ax, **options)
 
     @classmethod
     def from_predictions(
         cls,
-        scores: Any,
-        labels: Any = None,
+        scores: ArrayLike,
+        labels: ArrayLike | None = None,
         *,
         threshold: float | None = None,
-        background: Any = "auto",
-        foreground: Any = "normal",
+        background: Families = "auto",
+        foreground: Families = "normal",
         name: str = "",
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Fit a mixture to partly labelled scores and draw it; options are those of `plot`."""
+        """Fit a mixture to partly labelled scores and draw it; options go to `plot`."""
         from scarce.missed.mixture.estimator import ScoreMixture  # compiled loops: only when asked
 
         mixture = ScoreMixture(background, foreground).fit(scores, labels)
@@ -105,23 +110,23 @@ class MixtureDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         name: str | None = None,
         bins: int = 50,
         log: bool = True,
         **style: Any,
     ) -> Self:
-        """Draw on the given axes, or on new ones.
+        """Draw on the given axes, or on a new figure.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Of its own: two mixtures would hide each other.
+            Empty: two mixtures would hide each other.
         name : str, optional
-            Title, instead of the Display's own name.
+            Title, instead of the Display's name.
         bins : int
-            Bins over the range of the scores; one of them begins at the threshold.
+            Bins over the range of the scores; one of them starts at the threshold.
         log : bool
             Counts on a logarithmic axis.
         **style : passed to `Axes.plot`, for the fitted lines
@@ -150,12 +155,12 @@ class MixtureDisplay:
                 look = {"color": "black", "linestyle": (0, (4, 3)), "linewidth": 1.2}
                 frame.ax.axvline(self.threshold, label=words, **look)
             most = float(np.max(sum(counts.values())))
-            frame.ax.set(xlabel="score", ylabel="rows in a bin", xlim=(edges[0], edges[-1]))
+            frame.ax.set(xlabel="score", ylabel="rows per bin", xlim=(edges[0], edges[-1]))
             if log:
-                frame.ax.set(yscale="log", ylim=(0.5, 60.0 * most))  # with room for a legend
+                frame.ax.set(yscale="log", ylim=(0.5, 60.0 * most))  # leaves room for the legend
             else:
                 frame.ax.set_ylim(0, 1.5 * most)
-            doubt = "not to be believed: the mixture is not identified"
+            doubt = "unreliable: the mixture is not identified"
             frame.title(title, below="" if self.mixture.identified_ else doubt)
             inches = frame.ax.bbox.width / frame.ax.figure.dpi
             size = "small" if inches > 4 else "x-small"
@@ -164,7 +169,7 @@ class MixtureDisplay:
         return self
 
     def _edges(self, low: float, high: float, bins: int) -> Array:
-        """Return even edges with one at the threshold, so that no bin mixes both of its sides."""
+        """Return equally spaced edges, one of them at the threshold."""
         width = (high - low) / bins if high > low else 1.0
         if self.threshold is None or not low < self.threshold < high:
             return np.asarray(low + width * np.arange(bins + 1))
@@ -173,7 +178,7 @@ class MixtureDisplay:
         return np.asarray(self.threshold + width * np.arange(-left, right + 1))
 
     def _lines(self, frame: Frame, edges: Array, total: float, style: dict[str, Any]) -> None:
-        """Draw the rows that the mixture expects in a bin about every score."""
+        """Draw the expected number of rows in a bin around each score."""
         mixture = self.mixture
         half = (edges[1] - edges[0]) / 2
         s = np.linspace(edges[0], edges[-1], 400)
@@ -184,7 +189,7 @@ class MixtureDisplay:
         others = total * (1 - share) * part["others"]
         lines = (
             (events + others, "fitted: all rows", GREY, (0, (1, 1))),
-            (others, f"fitted: no events ({mixture.background_})", COLOURS[0], "-"),
+            (others, f"fitted: non-events ({mixture.background_})", COLOURS[0], "-"),
             (events, f"fitted: events ({mixture.foreground_})", COLOURS[1], (0, (7, 2))),
         )
         for y, words, color, dashes in lines:
@@ -192,8 +197,8 @@ class MixtureDisplay:
             frame.ax.plot(s, y, label=words, **look)
 
 
-def _bars(ax: Any, rows: Array, edges: Array, words: str, color: str, hatch: str) -> None:
-    """Draw one state's histogram: filled grey, or hatched, so that states show through."""
+def _bars(ax: Axes, rows: Array, edges: Array, words: str, color: str, hatch: str) -> None:
+    """Draw the histogram of one state: filled grey, or hatched so that others stay visible."""
     if hatch:
         look = {"facecolor": "none", "edgecolor": color, "hatch": hatch, "linewidth": 0.9}
     else:

@@ -1,8 +1,8 @@
-"""The matplotlib back end: pictures on axes, those given or new ones.
+"""The matplotlib back end: draws pictures on given or new axes.
 
-Series differ in dashes and markers as well as in colour; several pictures may share axes, and what
-they are measured by is drawn once. Colours are those of Okabe and Ito, told apart with every common
-colour vision. Computes no result: see picture.py and the Displays.
+Series differ in dashes and markers as well as in colour. Several pictures may share axes, and
+reference lines are then drawn once. The colours are those of Okabe and Ito, safe for colour-blind
+readers. Computes no result: see picture.py and the Displays.
 """
 
 from __future__ import annotations
@@ -14,34 +14,37 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from scarce.errors import Argument, Phrase, ScarceError, UsageError, suggest
 from scarce.plots.names import broken, fitted
-from scarce.plots.picture import Axis, Bars, Curves, Line, Mark, percent
+from scarce.plots.picture import Array, Axis, Bars, Curves, Line, Mark, percent
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#8C6D00")
 DASHES = ("-", (0, (7, 2)), (0, (7, 2, 1.5, 2)), (0, (1.5, 1.2)), (0, (3, 1.2, 1, 1.2, 1, 1.2)))
 DASH_OF = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
 MARKERS = ("o", "s", "^", "D", "v", "P")
 GREY = "0.4"
-SERIES = "scarce-series"  # mark of what counts as a series on its axes
-ALONE = "scarce-alone"  # mark of a picture that shares its axes with no other
-SHARED = "scarce-legend"  # mark of a legend under several panels
+SERIES = "scarce-series"  # gid of artists that count as a series on their axes
+ALONE = "scarce-alone"  # gid of pictures that cannot share their axes
+SHARED = "scarce-legend"  # gid of a legend under several panels
 LETTER = 0.07  # width of a letter of a legend, in inches
-REACH = 0.13  # half length of a tangent, as a share of the picture's side
-DARKER = 0.55  # light of a mark, as a share of its line's
+REACH = 0.13  # half length of a tangent, relative to the side of the picture
+DARKER = 0.55  # brightness of a mark relative to its line
 LEGEND: dict[str, Any] = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none"}
 
-Options = dict[str, Any]
+Options = dict[str, Any]  # keyword arguments of matplotlib
+Axes = Any  # matplotlib.axes.Axes; matplotlib is optional, so its types are not imported
+Artist = Any  # matplotlib.artist.Artist
+Colour = Any  # whatever matplotlib takes as a colour
 
 
 class NoPictures(ScarceError, ImportError):
-    """Pictures were asked for, and matplotlib is not installed."""
+    """matplotlib is needed for a picture, but is not installed."""
 
 
 def pyplot() -> Any:
-    """Return matplotlib.pyplot, or say what to install."""
+    """Return matplotlib.pyplot, or raise an error that says what to install."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as missing:
@@ -54,11 +57,11 @@ def pyplot() -> Any:
     return plt
 
 
-# --- words ----------------------------------------------------------------------------------------
+# --- text -----------------------------------------------------------------------------------------
 
 
 def plain(text: object) -> str:
-    r"""Return a text that matplotlib shows as it is, dollars and all.
+    r"""Escape dollar signs, which matplotlib would read as mathematics.
 
     Examples
     --------
@@ -71,7 +74,7 @@ def plain(text: object) -> str:
 
 
 def wrap(text: object, most: int, lines: int = 3) -> str:
-    """Return a text on a few lines, cut at its end where it needs more of them.
+    """Wrap a text to at most `lines` lines, cut at the end if it is longer.
 
     Examples
     --------
@@ -83,9 +86,9 @@ def wrap(text: object, most: int, lines: int = 3) -> str:
 
 
 def fit(names: Sequence[object], most: int = 28, lines: int = 2) -> list[str]:
-    """Return names broken into lines; different ones stay different.
+    """Wrap names; different names stay different.
 
-    Lines that a name has already are kept.
+    Line breaks within a name are kept.
 
     Examples
     --------
@@ -106,7 +109,7 @@ def fit(names: Sequence[object], most: int = 28, lines: int = 2) -> list[str]:
 
 
 class Frame:
-    """Axes on which one Display draws.
+    """The axes on which a Display draws.
 
     Parameters
     ----------
@@ -114,15 +117,15 @@ class Frame:
     own : bool
         Whether the axes were made for this Display.
     letters : int, optional
-        Length of a line in the legend; by default what leaves room beside it on the axes.
+        Characters per line of the legend; by default set by the width of the axes.
 
     Attributes
     ----------
     fresh : bool
-        Nothing was drawn on the axes before: what all series share is drawn now, and only now.
+        The axes were empty, so reference lines must be drawn.
     """
 
-    def __init__(self, ax: Any, *, own: bool, letters: int | None = None) -> None:
+    def __init__(self, ax: Axes, *, own: bool, letters: int | None = None) -> None:
         self.ax, self.own = ax, own
         self.fresh = not ax.has_data()
         wide = ax.bbox.width / ax.figure.dpi / LETTER
@@ -130,18 +133,18 @@ class Frame:
 
     @property
     def turn(self) -> int:
-        """How many series the axes hold."""
+        """Number of series on the axes."""
         return sum(one.get_gid() == SERIES for one in self.ax.get_children())
 
     def take(self, style: Options, *, of: str = "line") -> Options:
-        """Return the look of the next series; what the user gave goes first.
+        """Return the style of the next series; the user's own settings take precedence.
 
         Parameters
         ----------
         style : dict
-            As for `Axes.plot`; short names (c, ls, lw) are understood.
+            As for `Axes.plot`; aliases (c, ls, lw) are allowed.
         of : {"line", "points"}
-            Points differ in their markers, lines in dashes and, from the second on, markers.
+            Points differ in markers; lines in dashes and, from the second on, markers.
         """
         from matplotlib import cbook
         from matplotlib.lines import Line2D
@@ -153,39 +156,48 @@ class Frame:
             look |= {"marker": MARKERS[turn % len(MARKERS)], "linestyle": "", "markersize": 5}
         else:
             look |= {"linestyle": DASHES[turn % len(DASHES)], "linewidth": 1.8}
-            if turn:  # a few markers, away from each other's
+            if turn:  # a few markers, at other places than those of the other lines
                 look |= {"marker": MARKERS[turn % len(MARKERS)], "markersize": 4.5}
                 look |= {"markevery": (0.03 * turn, 0.15)}
         return {**look, **given}
 
-    def line(self, x: Any, y: Any, *, label: str, **style: Any) -> Any:
-        """Draw a series as a line, in the next look, and return the line."""
+    def line(self, x: ArrayLike, y: ArrayLike, *, label: str, **style: Any) -> Artist:
+        """Draw a series as a line in the next style, and return the line."""
         (line,) = self.ax.plot(x, y, label=self.named(label), **self.take(style))
         return line
 
-    def beside(self, x: Any, y: Any, *, label: str, **style: Any) -> Any:
-        """Draw a thin line that others are measured by: grey and dashed, unless told otherwise."""
+    def beside(self, x: ArrayLike, y: ArrayLike, *, label: str, **style: Any) -> Artist:
+        """Draw a thin reference line, grey and dashed by default."""
         drawn = {"color": GREY, "linestyle": "--", "linewidth": 1.0, **style}
         (line,) = self.ax.plot(x, y, label=self.once(self.words(label)), **drawn)
         return line
 
-    def band(self, x: Any, low: Any, high: Any, *, label: str, color: Any, **style: Any) -> Any:
-        """Draw an interval along a line; the legend explains it once."""
+    def band(
+        self,
+        x: ArrayLike,
+        low: ArrayLike,
+        high: ArrayLike,
+        *,
+        label: str,
+        color: Colour,
+        **style: Any,
+    ) -> Artist:
+        """Draw an interval along a line, with one legend entry."""
         drawn = {"color": color, "alpha": 0.18, "linewidth": 0, **style}
         return self.ax.fill_between(x, low, high, label=self.once(label), **drawn)
 
     def once(self, label: str) -> str:
-        """Return a label, hidden from the legend where it stands there already."""
+        """Return a label, hidden if the legend has it already."""
         known = self.ax.get_legend_handles_labels()[1]
         return f"_{label}" if label in known else label
 
     def words(self, text: str) -> str:
-        """Return a text of the legend that shows as it is, on a few lines where it is long."""
+        """Return a legend text, wrapped if it is long."""
         told = wrap(text, self.letters)
         return f" {told}" if told.startswith("_") else told  # matplotlib hides what begins with _
 
     def named(self, name: str) -> str:
-        """Return the legend's name of the next series, with a number where it is taken already."""
+        """Return the legend text of the next series, numbered if it is taken already."""
         known = self.ax.get_legend_handles_labels()[1]
         label, turn = self.words(name), 1
         while name and label in known:
@@ -194,13 +206,13 @@ class Frame:
         return label
 
     def title(self, text: str, *, below: str = "") -> None:
-        """Write a title, on as many lines as its axes are narrow; and a line of ours below it."""
+        """Write a title, wrapped to the width of the axes, and a second line below it."""
         wide = self.ax.bbox.width / self.ax.figure.dpi / (1.2 * LETTER)
         lines = [wrap(text, max(int(wide), 16)), below]
         self.ax.set_title("\n".join(filter(None, lines)), fontsize="medium")
 
     def alone(self, kind: str) -> None:
-        """Refuse axes that hold a picture already, for one that would hide it."""
+        """Refuse axes that already hold a picture, which this one would hide."""
         marks = {one.get_gid() for one in self.ax.get_children()}
         if marks & {SERIES, ALONE}:
             raise UsageError(
@@ -212,7 +224,7 @@ class Frame:
             )
 
     def highest(self, top: float) -> float:
-        """Return the upper limit that holds what is drawn now and what was before."""
+        """Return the upper limit that covers new and earlier content."""
         return top if self.fresh else max(top, float(self.ax.get_ylim()[1]))
 
     def close(self, *, legend: bool | Options = True, grid: str = "both") -> None:
@@ -226,27 +238,32 @@ class Frame:
 
 
 @contextmanager
-def framed(display: Any, ax: Any, size: tuple[float, float]) -> Iterator[Frame]:
+def framed(display: object, ax: Axes | None, size: tuple[float, float]) -> Iterator[Frame]:
     """Give a Display its frame, and set its `ax_` and `figure_`.
 
-    A figure that was made here is closed again if drawing fails, so that none is left over.
+    If drawing fails, a figure made here is closed.
     """
     plt = pyplot()
     own = ax is None
-    if own:
-        _, ax = plt.subplots(figsize=size, layout="constrained")
+    drawn: Axes = plt.subplots(figsize=size, layout="constrained")[1] if own else ax
     try:
-        yield Frame(check_axes(ax), own=own)
+        yield Frame(check_axes(drawn), own=own)
     except BaseException:
         if own:
-            plt.close(ax.figure)
+            plt.close(drawn.figure)
         raise
-    display.ax_, display.figure_ = ax, ax.figure
+    vars(display).update(ax_=drawn, figure_=drawn.figure)
 
 
 @contextmanager
 def framed_grid(
-    display: Any, ax: Any, n: int, size: tuple[float, float], columns: int, *, share_y: bool
+    display: object,
+    ax: Sequence[Axes] | None,
+    n: int,
+    size: tuple[float, float],
+    columns: int,
+    *,
+    share_y: bool,
 ) -> Iterator[list[Frame]]:
     """Give a Display of several panels their frames; sets `axes_`, `ax_` and `figure_`.
 
@@ -285,7 +302,7 @@ def framed_grid(
                 argument=Argument("ax"),
                 panels=n,
                 given=len(panels),
-                remedy="Pass one per panel, such as plt.subplots(1, {panels})[1], or none.",
+                remedy="Pass one per panel, such as plt.subplots(1, {panels})[1], or leave it out.",
             )
     try:
         own = figure is not None
@@ -294,31 +311,31 @@ def framed_grid(
         if figure is not None:
             plt.close(figure)
         raise
-    display.axes_, display.ax_, display.figure_ = panels, panels[0], panels[0].figure
+    vars(display).update(axes_=panels, ax_=panels[0], figure_=panels[0].figure)
 
 
-def check_axes(ax: Any) -> Any:
-    """Refuse what cannot be drawn on."""
+def check_axes(ax: Axes) -> Axes:
+    """Refuse anything but matplotlib axes."""
     if not hasattr(ax, "get_legend_handles_labels"):
         raise UsageError(
             "{argument} must be matplotlib axes, got {kind}.",
             code="axes-type",
             argument=Argument("ax"),
             kind=type(ax).__name__,
-            remedy="Pass some, such as plt.subplots()[1], or leave it out.",
+            remedy="Pass plt.subplots()[1], for example, or leave it out.",
         )
     return ax
 
 
 def shared_legend(frames: Sequence[Frame]) -> None:
-    """Draw one legend for all panels: under them where the figure is ours, else on the fullest."""
+    """Draw one legend for all panels: below if the figure is ours, else on the fullest panel."""
     fullest = max(frames, key=lambda one: len(one.ax.get_legend_handles_labels()[1]))
     figure = fullest.ax.figure
     before = [one for one in figure.legends if one.get_gid() == SHARED]
     if not fullest.own and not before:
         fullest.close(legend={"fontsize": "x-small"})
         return
-    for one in before:  # of the Display that made the panels: one legend for both
+    for one in before:  # of the Display that made the panels
         one.remove()
     handles, labels = fullest.ax.get_legend_handles_labels()
     longest = max(len(line) for label in labels for line in label.split("\n"))
@@ -329,19 +346,19 @@ def shared_legend(frames: Sequence[Frame]) -> None:
     drawn.set_gid(SHARED)
 
 
-def legend_off(ax: Any, handles: list[Any], labels: list[str], points: Any) -> None:
-    """Draw a legend in a corner that hides none of some points, or else above the axes.
+def legend_off(ax: Axes, handles: list[Artist], labels: list[str], points: ArrayLike) -> None:
+    """Draw a legend in a corner where it hides none of the points, or else above the axes.
 
     Parameters
     ----------
     points : array of shape (n, 2)
-        In the units of the axes.
+        In data coordinates.
     """
     held = np.asarray(points, dtype=np.float64).reshape(-1, 2)
     held = held[np.isfinite(held).all(axis=1)]
     for corner in ("upper left", "lower right"):  # off the diagonal
         legend = ax.legend(handles, labels, loc=corner, **LEGEND)
-        ax.figure.draw_without_rendering()  # now it has its place
+        ax.figure.draw_without_rendering()  # sets the position of the legend
         places, box = ax.transData.transform(held), legend.get_window_extent().padded(4.0)
         inside = (places >= [box.x0, box.y0]) & (places <= [box.x1, box.y1])
         if not inside.all(axis=1).any():
@@ -350,8 +367,8 @@ def legend_off(ax: Any, handles: list[Any], labels: list[str], points: Any) -> N
     ax.legend(handles, labels, **{**above, "fontsize": "x-small"})
 
 
-def in_percent(*axes: Any) -> None:
-    """Write the ticks of some axes in percent."""
+def in_percent(*axes: Artist) -> None:
+    """Write the ticks of x or y axes in percent."""
     for axis in axes:
         axis.set_major_formatter(lambda share, _: percent(share))
 
@@ -360,14 +377,14 @@ def in_percent(*axes: Any) -> None:
 
 
 def draw_curves(frame: Frame, picture: Curves, style: Options) -> None:
-    """Draw lines, bands, marks and axes; what all series share only on fresh axes."""
+    """Draw lines, bands, marks and axes; reference lines only on empty axes."""
     ax = frame.ax
     ax.set(xlabel=picture.x.label, ylabel=picture.y.label)
     turn = frame.turn
     for line in picture.lines:
         if line.grey and frame.fresh:
             _thin(frame, line, GREY)
-    color: Any = COLOURS[turn % len(COLOURS)]
+    color: Colour = COLOURS[turn % len(COLOURS)]
     for line in picture.lines:
         if line.like_last:
             _thin(frame, line, color)
@@ -388,8 +405,8 @@ def draw_curves(frame: Frame, picture: Curves, style: Options) -> None:
         ax.plot([], [], linestyle="", label=frame.words(note))
 
 
-def draw_bars(frame: Frame, picture: Bars, style: Options, names: Sequence[str]) -> Any:
-    """Draw horizontal bars from the top down, with their intervals, and return the bars."""
+def draw_bars(frame: Frame, picture: Bars, style: Options, names: Sequence[str]) -> Artist:
+    """Draw horizontal bars with intervals, from the top down, and return them."""
     value = np.asarray(picture.values, dtype=np.float64)
     place = np.arange(len(value))
     look = {"color": COLOURS[0], "alpha": 0.75, "height": 0.62, "gid": ALONE, **style}
@@ -405,7 +422,7 @@ def draw_bars(frame: Frame, picture: Bars, style: Options, names: Sequence[str])
     frame.ax.set_xlabel(wrap(picture.x.label, max(int(0.8 * wide), 24)))
     if picture.best is not None:
         bars[picture.best].set(hatch="////", edgecolor="black", linewidth=1.2, alpha=1.0)
-        frame.ax.annotate(  # the longest bar has room for words in it
+        frame.ax.annotate(  # this is the longest bar: the text fits inside
             picture.best_name,
             (value[picture.best], picture.best),
             xytext=(-6, 0),
@@ -418,14 +435,14 @@ def draw_bars(frame: Frame, picture: Bars, style: Options, names: Sequence[str])
     return bars
 
 
-def _thin(frame: Frame, line: Line, color: Any) -> None:
+def _thin(frame: Frame, line: Line, color: Colour) -> None:
     width = 1.3 if line.dash == "dotted" else 1.0
     look = {"color": color, "linestyle": DASH_OF.get(line.dash, "--"), "linewidth": width}
     frame.beside(line.x, line.y, label=line.name, **look)
 
 
 def _limits(frame: Frame, x: Axis, y: Axis) -> None:
-    """Set scales and ends, so that what was drawn before stays on the axes."""
+    """Set scales and limits that cover new and earlier content."""
     from matplotlib.ticker import LogLocator
 
     ax = frame.ax
@@ -446,8 +463,8 @@ def _limits(frame: Frame, x: Axis, y: Axis) -> None:
             in_percent(axis)
 
 
-def _mark(frame: Frame, mark: Mark, color: Any, turn: int) -> None:
-    """Draw a point with its intervals, and the slope through it with its fan."""
+def _mark(frame: Frame, mark: Mark, color: Colour, turn: int) -> None:
+    """Draw a point with its intervals, and the slope through it."""
     from matplotlib.colors import to_rgb
 
     dark = tuple(DARKER * part for part in to_rgb(color))
@@ -498,8 +515,8 @@ def _slope(frame: Frame, mark: Mark, look: Options) -> None:
     )
 
 
-def _way(ax: Any, slope: float) -> tuple[float, float]:
-    """Return a step of constant length in the picture with a slope, which may be infinite."""
+def _way(ax: Axes, slope: float) -> tuple[float, float]:
+    """Return a step of this slope, which may be infinite, and of constant length on paper."""
     wide, high = np.ptp(ax.get_xlim()), np.ptp(ax.get_ylim())
     if not np.isfinite(slope):
         return 0.0, float(np.sign(slope) * REACH * high)
@@ -508,8 +525,8 @@ def _way(ax: Any, slope: float) -> tuple[float, float]:
     return float(across * wide), float(across * wide * slope)
 
 
-def _shade(ax: Any, boxes: NDArray[Any], color: Any, label: str) -> None:
-    """Fill the union of boxes: turned one way round in one path, they overlap without a shade."""
+def _shade(ax: Axes, boxes: Array, color: Colour, label: str) -> None:
+    """Fill the union of boxes: one path of one orientation, so overlaps are not darker."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -531,21 +548,21 @@ def divide(
     *,
     also: Sequence[str] = (),
 ) -> tuple[Options, Options]:
-    """Return the options of a computation, and those of the drawing.
+    """Split keywords into those of a computation and those of the drawing.
 
-    What the computing function has in its signature is for it, the rest for matplotlib; what
-    neither knows is refused before anything is computed.
+    Keywords in the signature of the computing function go there, the rest to matplotlib. A keyword
+    that neither knows is refused before anything is computed.
 
     Parameters
     ----------
     options : dict
-        What a user passed on.
+        The keywords.
     compute : callable
-        Takes what is in its signature.
+        The computing function.
     draw : {"plot", "barh", "imshow"}
-        The method of matplotlib's axes that takes the rest.
+        The method of matplotlib's Axes that takes the rest.
     also : sequence of str
-        What else the Display's own `plot` understands.
+        Further keywords of the Display's `plot`.
 
     Examples
     --------
@@ -553,7 +570,7 @@ def divide(
     >>> divide({"resamples": 100, "color": "k"}, cost_curve)
     ({'resamples': 100}, {'color': 'k'})
     """
-    pyplot()  # says what to install
+    pyplot()  # raises if matplotlib is missing
     from matplotlib import axes, image, lines, patches
 
     known = list(inspect.signature(compute).parameters)

@@ -1,9 +1,8 @@
-"""How do names that somebody else chose fit into a picture, whole and told apart?
+"""How do long names fit into a picture and stay distinct?
 
-Names are broken into lines. One that needs more lines than there are is cut at its end; where that
-makes several names look the same, they are cut at what they share instead, so that what differs is
-shown: "mean… coldest month" beside "mean… warmest month". Names that still look the same are
-numbered. Widths are counted in letters. Draws nothing.
+Names are wrapped. A name that needs too many lines is cut at its end. If several names then look
+the same, the part they share is cut instead: "mean… coldest month" and "mean… warmest month". Names
+that still look the same are numbered. Widths are counted in characters. Draws nothing.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 CUT = "…"
-BREAKS = " _-./=("  # what differs is shown from the word or part on in which it lies
-LEAST = 4  # letters of a line
+BREAKS = " _-./=("  # the part that differs starts after one of these
+LEAST = 4  # characters of a line
 
-# Control characters but for tab and line ends, halves of surrogate pairs, and what no HTML may hold
+# Control characters except tab and line ends, lone surrogates, and what HTML does not allow
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def clean(value: object) -> str:
-    r"""Return a text that a page or a picture can hold, whatever file it came from.
+    r"""Replace characters that HTML or a picture cannot show.
 
     Examples
     --------
@@ -32,7 +31,7 @@ def clean(value: object) -> str:
 
 
 def broken(text: object, most: int) -> list[str]:
-    """Break a text into lines of at most so many letters, inside a word only where it is longer.
+    """Wrap a text to lines of at most `most` characters; only longer words are broken.
 
     Examples
     --------
@@ -54,15 +53,15 @@ def broken(text: object, most: int) -> list[str]:
 
 
 def fitted(names: Sequence[object], most: int, lines: int = 2) -> list[list[str]]:
-    """Return the lines of each name; different names stay different.
+    """Wrap each name; different names stay different.
 
     Parameters
     ----------
     names : sequence
     most : int
-        Letters in a line.
+        Characters per line.
     lines : int
-        How many a name may have.
+        Lines per name.
 
     Examples
     --------
@@ -81,19 +80,19 @@ def fitted(names: Sequence[object], most: int, lines: int = 2) -> list[list[str]
         shared = _shared([told[i] for i in group])
         before = max(told[group[0]].rfind(mark, 0, shared) for mark in BREAKS) + 1
         start = before if shared - before < most // 3 else shared
-        for head in _heads(told[group[0]][:start], most // 3):  # the longest for which all fit
+        for head in _heads(told[group[0]][:start], most // 3):  # longest first
             for i in group:
                 shown[i] = _cut(f"{head}{CUT} {told[i][start:]}", most, lines)
             if not any(shown[i][-1].endswith(CUT) for i in group if shown[i]):
                 break
         left = _alike(told, shown, group)
-        groups += [one for one in left if len(one) < len(group)]  # else there is no room for more
+        groups += [one for one in left if len(one) < len(group)]  # otherwise there is no room
     _number(told, shown, most)
     return shown
 
 
 def one_line(names: Sequence[object], most: int) -> list[str]:
-    """Return names on one line each, cut where they are longer, and different ones for others.
+    """Cut names to one line each; different names stay different.
 
     Examples
     --------
@@ -104,7 +103,7 @@ def one_line(names: Sequence[object], most: int) -> list[str]:
 
 
 def _number(told: list[str], shown: list[list[str]], most: int) -> None:
-    """Number names that look the same although they are not."""
+    """Number different names that look the same."""
     for group in _alike(told, shown, range(len(told))):
         numbers = {text: place for place, text in enumerate(dict.fromkeys(told[i] for i in group))}
         for i in group:
@@ -122,8 +121,8 @@ def _alike(told: list[str], shown: list[list[str]], places: Sequence[int]) -> li
 
 
 def _shared(texts: list[str]) -> int:
-    """Return with how many letters all begin."""
-    first, last = min(texts), max(texts)  # if these two do, all between do
+    """Return the length of the common prefix."""
+    first, last = min(texts), max(texts)  # all others lie between these two
     pairs = zip(first, last, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -138,13 +137,13 @@ def _cut(text: str, most: int, lines: int) -> list[str]:
 
 
 def _heads(text: str, most: int) -> list[str]:
-    """Return beginnings of what names share, at ends of words or parts, the longest first."""
+    """Return prefixes of the common part, cut between words, longest first."""
     ends = [at for at, mark in enumerate(text) if mark in BREAKS and at]
     return [text[:at] for at in [*reversed(ends), *([] if ends and ends[0] <= most else [most])]]
 
 
 def _pieces(word: str, most: int) -> list[str]:
-    """Break a word where a line ends, after one of _-./= if there is any."""
+    """Break a word into lines, after one of _-./= where possible."""
     pieces = []
     while len(word) > most:
         at = max(word.rfind(mark, 1, most) for mark in "_-./=") + 1

@@ -1,42 +1,46 @@
-"""Precision against recall where most rows have no label: what would a lower threshold buy?
+"""Precision against recall when most rows have no label: what does a lower threshold gain?
 
     dP/dR = (P / R)(1 - P / g)                                 (002 eq 2; g: the posterior, eq 6)
 
-The line is the best guess at every threshold; the shaded region is made of the boxes of its
-intervals, recall by precision. The cross is the present threshold, the tangent there the slope with
-its interval: which way precision goes if the threshold is lowered a little. Assumes what the
-Performance says of itself. Estimates nothing: see `estimate_performance`.
+The line is the point estimate at each threshold; the shaded region is the union of its boxes,
+interval of recall by interval of precision. The cross is the threshold in use, and the tangent is
+the slope there with its interval: the change of precision if the threshold is lowered a little.
+Assumes what the `Performance` assumes. Estimates nothing: see `estimate_performance`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from scarce.errors import Argument, UsageError
-from scarce.plots.mpl import divide, draw_curves, framed
+from scarce.plots.mpl import Axes, divide, draw_curves, framed
 from scarce.plots.picture import Curves, performance_picture
+
+if TYPE_CHECKING:
+    from scarce.missed.performance import Performance, PerformanceCurve
 
 
 class PerformanceDisplay:
-    """Picture of a `Performance`: its precision-recall curve, threshold and trade-off.
+    """A `Performance`: precision-recall curve, threshold in use and slope.
 
     Parameters
     ----------
     performance : Performance
-        What `estimate_performance` returned.
+        The result of `estimate_performance`.
     name : str
-        What the legend says.
+        Legend entry.
     thresholds : array-like, optional
-        Where the curve is asked for; by default about 60 thresholds over all scores.
+        Thresholds of the curve; by default about 60 over all scores.
 
     Attributes
     ----------
     curve : PerformanceCurve
-        What the line and the region are drawn from.
+        The data of the line and the region.
     ax_, figure_ : matplotlib objects, after `plot`.
 
     Examples
@@ -47,12 +51,12 @@ class PerformanceDisplay:
     >>> trial = make_trial_scores(random_state=0)
     >>> display = PerformanceDisplay.from_predictions(trial.scores, trial.y, threshold=9.1)
     >>> display.ax_.get_xlabel(), display.performance.counts.alerts
-    ('recall: share of events found', 36)
+    ('recall: proportion of events found', 36)
     >>> matplotlib.pyplot.close(display.figure_)
     """
 
     def __init__(
-        self, performance: Any, *, name: str = "", thresholds: ArrayLike | None = None
+        self, performance: Performance, *, name: str = "", thresholds: ArrayLike | None = None
     ) -> None:
         if not hasattr(performance, "precision_per_recall"):
             raise UsageError(
@@ -71,13 +75,13 @@ class PerformanceDisplay:
     @classmethod
     def from_predictions(
         cls,
-        scores: Any,
-        labels: Any = None,
+        scores: ArrayLike,
+        labels: ArrayLike | None = None,
         *,
-        threshold: Any,
+        threshold: float | Mapping[Hashable, float],
         thresholds: ArrayLike | None = None,
         name: str = "",
-        ax: Any = None,
+        ax: Axes | None = None,
         style: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
@@ -86,7 +90,7 @@ class PerformanceDisplay:
         Parameters
         ----------
         style : dict, optional
-            Options of `plot`.
+            Passed to `plot`.
         **options : passed to `estimate_performance`, and the rest to `plot`.
         """
         from scarce.missed.performance import estimate_performance
@@ -99,34 +103,34 @@ class PerformanceDisplay:
     @classmethod
     def from_result(
         cls,
-        performance: Any,
+        performance: Performance,
         *,
         thresholds: ArrayLike | None = None,
         name: str = "",
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw a `Performance`; options are those of `plot`."""
+        """Draw a `Performance`; options go to `plot`."""
         return cls(performance, name=name, thresholds=thresholds).plot(ax, **options)
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         name: str | None = None,
         intervals: bool = True,
         slope: bool = True,
         **style: Any,
     ) -> Self:
-        """Draw on the given axes, or on new ones.
+        """Draw on the given axes, or on a new figure.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
         name : str, optional
-            What the legend says, instead of the Display's own name.
+            Legend entry, instead of the Display's name.
         intervals : bool
-            Draw the region of the intervals along the line.
+            Shade the intervals along the curve.
         slope : bool
             Draw the tangent at the threshold, with its interval.
         **style : passed to `Axes.plot`
@@ -145,8 +149,8 @@ class PerformanceDisplay:
         )
 
 
-def _with_own(curve: Any, performance: Any) -> Any:
-    """Put the present threshold among the others, so that the line passes through its point."""
+def _with_own(curve: PerformanceCurve, performance: Performance) -> PerformanceCurve:
+    """Add the threshold in use to the curve, which then passes through its point."""
     own = performance.threshold
     if isinstance(own, tuple) or own in curve.threshold:
         return curve

@@ -1,8 +1,8 @@
-"""What is in a picture? Its lines, bars, bands and axes as data, drawn by two back ends.
+"""What is in a picture? Its lines, bars, bands and axes as data, for two back ends.
 
-`svg` draws a picture for pages without any library; `mpl` draws it on matplotlib's axes. What a
-record looks like is said once, in the functions at the end (`decision_picture`, ...), from the
-record's own fields: this module imports no room that makes records, and computes no result.
+`svg` draws a picture for pages, without any library; `mpl` draws it on matplotlib's axes. The
+functions at the end (`decision_picture`, ...) describe the picture of each record, reading only its
+fields: record classes are imported for type checkers alone. Computes no result.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,12 @@ from scarce.errors import DataError, UsageError, refuse_word
 from scarce.plots.names import one_line
 from scarce.results import short
 
+if TYPE_CHECKING:
+    from scarce.evaluation.coverage import RiskCoverage
+    from scarce.evaluation.curves import BrierCurve, CostCurve, DecisionCurve
+    from scarce.missed.label_value import LabelValue
+    from scarce.missed.performance import Performance, PerformanceCurve
+
 Array = NDArray[np.float64]
 DASHES = ("solid", "dashed", "dashdot", "dotted")
 MARKERS = ("circle", "square", "triangle", "diamond")
@@ -26,15 +32,15 @@ MARKERS = ("circle", "square", "triangle", "diamond")
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis in the reader's words.
+    """An axis: label, scale and limits.
 
     Parameters
     ----------
     label : str
     log, percent : bool
-        Logarithmic; written in percent.
+        Logarithmic scale; ticks in percent.
     ends : (low, high), optional
-        Exact ends; by default everything fits.
+        Exact limits; by default those of the data.
 
     Examples
     --------
@@ -55,23 +61,23 @@ class Line:
     Parameters
     ----------
     name : str
-        What the legend says; "" for none.
+        In the legend; "" for none.
     x, y : array-like of shape (n,)
         NaN interrupts the line.
     low, high : array-like of shape (n,), optional
         A band around it.
     band : str
-        What the legend says of the band.
+        Legend entry of the band.
     dash : {"auto", "solid", "dashed", "dotted", "dashdot"}
-        "auto" gives each line of a picture another one.
+        "auto": each line of a picture has its own.
     marker : {"", "circle", "square", "triangle", "diamond", "auto"}
         Points on the line.
     grey : bool
-        A line to compare with: no colour of its own, drawn once on shared axes.
+        A grey reference line, drawn once on shared axes.
     like_last : bool
-        A thin line in the colour of the line before it.
+        A thin line in the colour of the previous line.
     step : bool
-        The value holds until the next x.
+        Step function: the value holds until the next x.
 
     Examples
     --------
@@ -111,22 +117,22 @@ class Line:
 
 @dataclass(frozen=True)
 class Mark:
-    """One point with words beside it.
+    """A point with a label.
 
     Parameters
     ----------
     x, y : float
     text : str
     slope, slope_low, slope_high : float, optional
-        Of a short tangent through it, in units of y per unit of x, and its interval.
+        Slope of a short tangent (y per unit of x), and its interval.
     low, high : float, optional
-        A vertical interval.
+        Vertical interval.
     x_low, x_high : float, optional
-        A horizontal one.
+        Horizontal interval.
     certain : bool
-        False where the point itself is unknown and only its intervals are drawn.
+        False if there is no point estimate: only the intervals are drawn.
     slope_text, slope_band : str
-        What a legend says of the slope and of its interval.
+        Legend entries of the slope and of its interval.
 
     Examples
     --------
@@ -151,7 +157,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curves:
-    """Lines with bands on two axes.
+    """Lines with bands.
 
     Parameters
     ----------
@@ -159,14 +165,14 @@ class Curves:
     x, y : Axis
     marks : sequence of Mark
     threshold : float, optional
-        Where to draw a vertical line.
+        Position of a vertical line.
     threshold_name : str
     region : array of shape (k, 4), optional
         Boxes (left, right, low, high) whose union is shaded.
     region_name : str
-        What the legend says of it.
+        Its legend entry.
     notes : sequence of str
-        What the legend says of what could not be drawn.
+        Legend entries without a line, such as what could not be drawn.
     """
 
     lines: Sequence[Line]
@@ -190,12 +196,12 @@ class Curves:
 
 @dataclass(frozen=True)
 class Panels:
-    """Small pictures side by side with one y axis, such as response curves.
+    """Small panels with a common y axis, such as response curves.
 
     Parameters
     ----------
     panels : mapping of str to sequence of Line
-        By what the x axis of the panel is called.
+        By label of the x axis.
     y : Axis
 
     Examples
@@ -218,25 +224,25 @@ class Panels:
 
 @dataclass(frozen=True)
 class Bars:
-    """Horizontal bars, with intervals where they have limits.
+    """Horizontal bars, with optional intervals.
 
     Parameters
     ----------
     names : sequence of length n
-        What stands before each bar, in the order given.
+        Labels of the bars, from the top.
     values : array-like of shape (n,)
     x : Axis
     low, high : array-like of shape (n,), optional
         Intervals.
     reference : float
-        Where bars begin.
+        Where the bars start.
     truth : array-like of shape (n,), optional
         True values, drawn as diamonds.
     best : int, optional
-        Which bar is to be pointed out, with `best_name`.
+        Index of the bar to highlight, labelled with `best_name`.
     best_name : str
     most : int
-        Bars to draw; the rest is counted in a note.
+        Most bars to draw; a note counts the rest.
     """
 
     names: Sequence[object]
@@ -265,24 +271,24 @@ class Bars:
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many rows lie in each bin, by state, with fitted lines and a threshold.
+    """Rows per bin and state, with fitted lines and a threshold.
 
     Parameters
     ----------
     edges : array-like of shape (n_bins + 1,)
         Increasing.
     counts : mapping of state to array-like of shape (n_bins,)
-        States are drawn over each other, not stacked: on a logarithmic axis stacks mislead.
+        Drawn over each other, not stacked: stacks mislead on a logarithmic axis.
     x : Axis
     y : Axis
-        Its `log` is ignored where `y_log` is "auto".
+        Its `log` is ignored if `y_log` is "auto".
     lines : sequence of Line
         Such as the components of a mixture, in rows per bin.
     threshold : float, optional
     threshold_name : str
     y_log : bool or "auto"
-        "auto": logarithmic where the tallest bin has more than 200 times the rows of the lowest
-        that is not empty.
+        "auto": logarithmic if the fullest bin has more than 200 times the rows of the emptiest
+        non-empty bin.
     """
 
     edges: ArrayLike
@@ -309,7 +315,7 @@ class Histogram:
 
 
 class BinTable(Protocol):
-    """Bins of probabilities beside what happened, as `Reliability` has them."""
+    """Predicted probabilities and observed frequencies by bin, such as `Reliability`."""
 
     @property
     def predicted(self) -> Array: ...  # noqa: D102
@@ -366,7 +372,7 @@ class Bins:
 
 @dataclass(frozen=True)
 class ReliabilityPicture:
-    """Probabilities against observed frequencies, with intervals, and the rows behind them.
+    """Reliability diagram: observed frequency against predicted probability, and rows per bin.
 
     Parameters
     ----------
@@ -375,7 +381,7 @@ class ReliabilityPicture:
         Of the intervals.
     log : bool
     edges : array-like, optional
-        Ends of the bins, for the data of the page.
+        Edges of the bins, for the JSON of a page.
     """
 
     series: Mapping[str, Bins]
@@ -389,11 +395,11 @@ class ReliabilityPicture:
 Picture = Curves | Panels | Bars | Histogram | ReliabilityPicture
 
 
-# --- what our records look like -------------------------------------------------------------------
+# --- pictures of records --------------------------------------------------------------------------
 
 
 def percent(share: float) -> str:
-    """Write a share in percent.
+    """Write a proportion in percent.
 
     Examples
     --------
@@ -404,12 +410,12 @@ def percent(share: float) -> str:
 
 
 def band_name(level: float, simultaneous: bool = False) -> str:
-    """Return what a legend says of a band."""
+    """Return the legend entry of a band."""
     return f"{percent(level)} band" + (", whole curve" if simultaneous else "")
 
 
-def cost_picture(curve: Any, name: str = "") -> Curves:
-    """Return the picture of a `CostCurve`: the best threshold for each balance of costs."""
+def cost_picture(curve: CostCurve, name: str = "") -> Curves:
+    """Return the picture of a `CostCurve`: the best threshold at each operating condition."""
     x, high = curve.probability_cost, curve.high
     return Curves(
         [
@@ -417,31 +423,36 @@ def cost_picture(curve: Any, name: str = "") -> Curves:
             Line("act on no row", x, x, grey=True, dash="dashed"),
             Line("act on every row", x, 1 - x, grey=True, dash="dotted"),
         ],
-        Axis("weight of misses: prevalence x cost of a miss, as a share", ends=(0.0, 1.0)),
-        Axis("cost (1 = every row wrong)", ends=(0.0, max(0.5, 1.05 * float(np.max(high))))),
+        Axis("probability cost: weight of misses (prevalence x cost of a miss)", ends=(0.0, 1.0)),
+        Axis(
+            "normalised expected cost (1 = every row wrong)",
+            ends=(0.0, max(0.5, 1.05 * float(np.max(high)))),
+        ),
     )
 
 
-def brier_picture(curve: Any, name: str = "") -> Curves:
-    """Return the picture of a `BrierCurve`: probabilities as they are, beside best thresholds."""
+def brier_picture(curve: BrierCurve, name: str = "") -> Curves:
+    """Return the picture of a `BrierCurve`: probabilities as thresholds, and best thresholds."""
     x, best = curve.cost_proportion, "best thresholds" + (f", {name}" if name else "")
     return Curves(
         [
-            _banded(name or "probabilities as they are", x, curve.cost, curve),
+            _banded(name or "probabilities as given", x, curve.cost, curve),
             Line(best, x, curve.best, like_last=True, dash="dashdot"),
         ],
         Axis(
-            "cost of a false alarm / (false alarm + miss), which is the threshold used",
+            "cost proportion: false alarm / (false alarm + miss), used as the threshold",
             ends=(0.0, 1.0),
         ),
         Axis(
-            "cost per row (unit: mean of the two costs)",
+            "expected cost per row (unit: mean of the two costs)",
             ends=(0.0, 1.05 * max(float(np.max(curve.high)), 1e-12)),
         ),
     )
 
 
-def decision_picture(curve: Any, name: str = "", threshold: float | None = None) -> Curves:
+def decision_picture(
+    curve: DecisionCurve, name: str = "", threshold: float | None = None
+) -> Curves:
     """Return the picture of a `DecisionCurve`: net benefit against the threshold."""
     top = 1.1 * max(float(np.max(curve.high)), 1e-12)
     x = np.asarray(curve.threshold)
@@ -452,22 +463,22 @@ def decision_picture(curve: Any, name: str = "", threshold: float | None = None)
             Line("act on no row", x, np.zeros(len(x)), grey=True, dash="dotted"),
         ],
         Axis(
-            "threshold: probability from which one acts",
+            "threshold probability",
             log=True,
             percent=True,
             ends=(float(x.min()), float(x.max())) if x.min() < x.max() else None,
         ),
-        # What acting on every row loses at high thresholds would flatten everything else.
-        Axis("net benefit: events found per row, less false alarms", ends=(-0.25 * top, top)),
+        # The loss of acting on every row at high thresholds would flatten the other lines.
+        Axis("net benefit per row", ends=(-0.25 * top, top)),
         threshold=threshold,
         threshold_name="threshold of these costs",
     )
 
 
-def risk_picture(curve: Any, name: str = "") -> Curves:
-    """Return the picture of a `RiskCoverage`: mean loss of the rows that are decided."""
+def risk_picture(curve: RiskCoverage, name: str = "") -> Curves:
+    """Return the picture of a `RiskCoverage`: mean loss of the rows that are not deferred."""
     x = np.asarray(curve.coverage)
-    # Few rows are kept on the left and their band is wide: it may run out of the picture.
+    # The band is wide at low coverage, where few rows are left; it may leave the picture.
     settled = x >= min(0.1, float(x.max()))
     top = 1.1 * max(float(curve.high[settled].max()), float(curve.risk.max()), 1e-12)
     bottom = min(0.0, 1.1 * float(curve.low[settled].min()))
@@ -476,7 +487,7 @@ def risk_picture(curve: Any, name: str = "") -> Curves:
             _banded(name or "by confidence", x, curve.risk, curve),
             Line("best possible order", x, curve.best, grey=True, dash="dashed"),
             Line(
-                "no row sent to a person",
+                "full coverage",
                 x,
                 np.full(len(x), curve.full.value),
                 grey=True,
@@ -484,22 +495,24 @@ def risk_picture(curve: Any, name: str = "") -> Curves:
             ),
         ],
         Axis(
-            "rows decided, the surest first; the rest goes to a person",
+            "coverage: rows decided, most confident first",
             percent=True,
             ends=(0.0, 1.0),
         ),
-        Axis("mean loss of the rows decided", ends=(bottom, top)),
+        Axis("risk: mean loss of the rows decided", ends=(bottom, top)),
     )
 
 
-def _banded(name: str, x: Any, y: Any, curve: Any) -> Line:
+def _banded(
+    name: str, x: Array, y: Array, curve: CostCurve | BrierCurve | DecisionCurve | RiskCoverage
+) -> Line:
     words = band_name(curve.level, curve.simultaneous)
     return Line(name, x, y, curve.low, curve.high, band=words)
 
 
 def performance_picture(
-    found: Any,
-    curve: Any,
+    found: Performance,
+    curve: PerformanceCurve,
     name: str = "",
     *,
     intervals: bool = True,
@@ -512,14 +525,14 @@ def performance_picture(
     ----------
     found : Performance
     curve : PerformanceCurve
-        The same at other thresholds.
+        At other thresholds.
     name : str
     intervals : bool
-        Shade the region of the intervals along the line.
+        Shade the intervals along the curve.
     slope : bool
         Draw dP/dR at the threshold, with its interval (002 eq 2).
     mark : str
-        Words beside the present threshold, instead of its value.
+        Label of the threshold in use, instead of its value.
     """
     level = percent(found.precision.level)
     recall, precision = np.asarray(curve.recall), np.asarray(curve.precision)
@@ -528,37 +541,36 @@ def performance_picture(
     known = np.isfinite(recall[:, 0]) & np.isfinite(precision[:, 0])
     seen = len(np.unique(np.c_[recall[known, 0], precision[known, 0]], axis=0)) > 1
     if seen:
-        words = name or "best guess, threshold by threshold"
+        words = name or "estimate at each threshold"
         lines = [Line(words, recall[:, 0], precision[:, 0]), *lines]
     elif name:
-        notes = [*notes, f"{name}: no best guess along the line"]
+        notes = [*notes, f"{name}: no point estimates along the curve"]
     boxes = np.column_stack([recall[:, 1:], precision[:, 1:]])
     boxes = boxes[np.isfinite(boxes).all(axis=1)]
     wide = len(boxes) and ((boxes[:, 1] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 2]) > 0).any()
     tops = [found.precision.high, np.nanmax(precision[:, 0], initial=0.0), 0.02]
     return Curves(
         lines or [Line("", [np.nan], [np.nan])],
-        Axis("recall: share of events found", percent=True, ends=(0.0, 1.0)),
+        Axis("recall: proportion of events found", percent=True, ends=(0.0, 1.0)),
         Axis(
-            "precision: events among alerts",
+            "precision: proportion of alerts that are events",
             percent=True,
             ends=(0.0, min(1.0, 1.25 * float(np.nanmax(tops)))),
         ),
         marks=marks,
         region=boxes if intervals and wide else None,
-        region_name=f"{level} intervals along the line",
+        region_name=f"{level} intervals along the curve",
         notes=notes,
     )
 
 
 def _threshold_marks(
-    found: Any, name: str, level: str, slope: bool
+    found: Performance, name: str, level: str, slope: bool
 ) -> tuple[list[Mark], list[Line], list[str]]:
-    """Return what shows the present threshold: a point, a line of precision, or a note."""
+    """Return what shows the threshold in use: a point, a line of precision, or a note."""
     recall, precision, tangent = found.recall, found.precision, found.precision_per_recall
     at = found.threshold
-    batches = isinstance(at, tuple)
-    where = "each batch at its own threshold" if batches else f"threshold {short(float(at))}"
+    where = "each batch at its own threshold" if isinstance(at, tuple) else f"threshold {short(at)}"
     name = one_line([name], 24)[0]
     words = f"{name}: {where}" if name else f"{where}, {level} intervals"
     if np.isnan(precision.value):
@@ -572,7 +584,7 @@ def _threshold_marks(
     mark = Mark(
         recall.value if certain else (recall.low + recall.high) / 2,
         precision.value,
-        words if certain else f"{words}; no best guess of recall",
+        words if certain else f"{words}; no point estimate of recall",
         slope=tangent.value if told else None,
         slope_low=tangent.low if told else None,
         slope_high=tangent.high if told else None,
@@ -596,7 +608,7 @@ def reliability_picture(
     ----------
     tables : mapping of str to Reliability
     log : bool or "auto"
-        "auto": logarithmic where fewer than 20 % of the rows are events.
+        "auto": logarithmic if the base rate is below 20 %.
     edges : array-like, optional
 
     Examples
@@ -628,25 +640,25 @@ def _base_rate(bins: Bins) -> float:
 
 
 def importance_picture(
-    variables: Sequence[object], drops: Any, unit: str, most: int = 15
+    variables: Sequence[object], drops: ArrayLike, unit: str, most: int = 15
 ) -> tuple[Bars, NDArray[np.intp]]:
-    """Return bars of what each variable is worth, the most important first, and their order.
+    """Return bars of the importance of each variable, largest first, and their order.
 
     Parameters
     ----------
     variables : sequence of length n
     drops : array of shape (n, n_repeats)
-        What the model lost in each shuffle.
+        Loss of performance in each permutation.
     unit : str
-        What was lost.
+        The measure of performance and its unit.
     most : int
-        Variables to draw.
+        Number of variables to draw.
     """
     lost = np.asarray(drops, dtype=np.float64)
     if lost.ndim != 2 or len(lost) != len(variables) or not lost.size:
         raise DataError(
-            "drops must have one row per variable and one column per shuffle; got shape {shape} "
-            "for {variables} variables.",
+            "drops must have one row per variable and one column per permutation, got shape "
+            "{shape} for {variables} variables.",
             code="picture-shape",
             shape=lost.shape,
             variables=len(variables),
@@ -654,33 +666,33 @@ def importance_picture(
     mean, repeats = lost.mean(axis=1), lost.shape[1]
     error = lost.std(axis=1, ddof=1) / np.sqrt(repeats) if repeats > 1 else np.zeros(len(mean))
     order = np.argsort(-mean, kind="stable")[:most]
-    lines = f", lines: standard error over {repeats} shuffles" if repeats > 1 else ""
+    lines = f"; lines: standard error over {repeats} permutations" if repeats > 1 else ""
     return Bars(
         [str(variables[i]) for i in order],
         mean[order],
-        Axis(f"{unit}, when shuffled{lines}"),
+        Axis(f"{unit} when permuted{lines}"),
         low=(mean - error)[order] if repeats > 1 else None,
         high=(mean + error)[order] if repeats > 1 else None,
     ), order
 
 
-def label_value_picture(found: Any) -> Bars:
-    """Return bars of what one more label in each region of scores is worth (`LabelValue`)."""
+def label_value_picture(found: LabelValue) -> Bars:
+    """Return bars of the value of one more label in each region of scores (`LabelValue`)."""
     best = int(found.best)
     return Bars(
         [_region(found, at) for at in range(len(found))],
         found.value,
         Axis(
-            "what one more label takes off the standard error of recall, now "
+            "reduction of the standard error of recall by one more label, now "
             f"{short(found.recall_sd)}"
         ),
         best=best if found.value[best] > 0 else None,
-        best_name="worth most",
+        best_name="most valuable",
     )
 
 
-def _region(found: Any, at: int) -> str:
-    """Write a region's scores, and how many rows and events it holds."""
+def _region(found: LabelValue, at: int) -> str:
+    """Write a region of scores, its share of the rows and its proportion of events."""
     rows, events = (
         percent(float(f"{one[at]:.2g}")) for one in (found.share_of_rows, found.posterior)
     )

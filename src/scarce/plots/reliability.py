@@ -1,24 +1,28 @@
-"""A reliability diagram: of the rows that were given 2 %, did 2 % happen, and how many were there?
+"""A reliability diagram: do events predicted with 2 % occur in 2 % of the rows?
 
-Probability against frequency with intervals, and under it how many rows were given which
-probability. Rare events live at the low end, so both axes are logarithmic where events are rare.
-Assumes what `reliability` does. Does not smooth.
+Observed frequency against predicted probability, with intervals and a histogram of the predictions
+below. Both axes are logarithmic if events are rare. Assumes what `reliability` does. Does not
+smooth.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from scarce.errors import Argument, UsageError, refuse_word
 from scarce.evaluation.calibration import Reliability, reliability
-from scarce.plots.curves import ask
+from scarce.plots.curves import Classifier, ask
 from scarce.plots.mpl import (
     DASHES,
     GREY,
     SERIES,
+    Artist,
+    Axes,
+    Colour,
     Frame,
     check_axes,
     framed,
@@ -26,27 +30,27 @@ from scarce.plots.mpl import (
     legend_off,
     pyplot,
 )
-from scarce.plots.picture import band_name, percent, reliability_picture
+from scarce.plots.picture import Array, band_name, percent, reliability_picture
 
-BELOW = "scarce-probabilities"  # label of the axes under the diagram
+BELOW = "scarce-probabilities"  # label of the axes of the histogram
 
 
 class ReliabilityDisplay:
-    """Picture of a `Reliability` table.
+    """Reliability diagram of a `Reliability` table.
 
     Parameters
     ----------
     table : Reliability
         What to draw.
     name : str
-        What the legend says.
+        Legend entry.
     prob, y_true : array-like of shape (n,), optional
-        Probabilities and outcomes of the rows behind the table, for the histogram under it.
+        Probabilities and outcomes of the rows, for the histogram below the diagram.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib objects, after `plot`.
-    histogram_ax_ : the axes under the diagram, or None.
+    histogram_ax_ : the axes of the histogram, or None.
 
     Examples
     --------
@@ -83,32 +87,32 @@ class ReliabilityDisplay:
         bins: int | ArrayLike = 10,
         level: float = 0.9,
         name: str = "",
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Bin outcomes by probability and draw the result; options are those of `plot`."""
+        """Bin outcomes by probability and draw; options go to `plot`."""
         table = reliability(y_true, prob, bins=bins, level=level)
         return cls(table, name=name, prob=prob, y_true=y_true).plot(ax, **options)
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Classifier,
+        X: ArrayLike,
+        y: ArrayLike,
         *,
-        positive: Any = None,
+        positive: Hashable = None,
         name: str | None = None,
         **options: Any,
     ) -> Self:
-        """Ask a fitted classifier for probabilities and draw; the rest is as in from_predictions.
+        """Predict with a fitted classifier and draw; options as in from_predictions.
 
         Parameters
         ----------
         positive : class, optional
-            The class that counts as the event; by default the second of two.
+            The class that is the event; by default the second of two.
         name : str, optional
-            What the legend says; by default the classifier's own name.
+            Legend entry; by default the name of the class of the estimator.
         """
         asked = ask(estimator, X, y, positive)
         name = type(estimator).__name__ if name is None else name
@@ -116,54 +120,35 @@ class ReliabilityDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         name: str | None = None,
         scale: str = "auto",
         intervals: str = "bars",
-        histogram: bool | Any = None,
+        histogram: bool | Axes | None = None,
         **style: Any,
     ) -> Self:
-        """Draw on the given axes, or on new ones.
+        """Draw on the given axes, or on a new figure.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
         name : str, optional
-            What the legend says, instead of the Display's own name.
+            Legend entry, instead of the Display's name.
         scale : {"auto", "log", "linear"}
-            Of both axes. "auto": logarithmic where fewer than 20 % of the rows are events. Axes
-            that hold a diagram already keep theirs.
+            Of both axes. "auto": logarithmic if the base rate is below 20 %. Axes that already
+            hold a diagram keep theirs.
         intervals : {"bars", "band"}
-            A bar for each bin, or a band along the line through them.
+            A bar per bin, or a band along the line.
         histogram : bool or matplotlib axes, optional
-            How many rows were given which probability, under the diagram or on the axes given. By
-            default where the Display makes its own figure, or draws on such a one.
+            Histogram of the probabilities, below the diagram or on the given axes. By default if
+            the Display makes the figure or draws on one made by a Display.
         **style : passed to `Axes.errorbar`, or with a band to `Axes.plot`
         """
         refuse_word("scale", scale, ("auto", "log", "linear"))
         refuse_word("intervals", intervals, ("bars", "band"))
-        if histogram is not None and histogram is not False and self.prob is None:
-            raise UsageError(
-                "{argument} needs the probabilities behind the table.",
-                code="histogram-place",
-                argument=Argument("histogram"),
-                remedy="Use ReliabilityDisplay(table, prob=prob, y_true=y), or from_predictions.",
-            )
-        if histogram is True and ax is not None and _under(check_axes(ax)) is None:
-            raise UsageError(
-                "{argument} needs a place under the diagram, and axes of your own have none.",
-                code="histogram-place",
-                argument=Argument("histogram", True),
-                remedy="Pass histogram=axes, such as the second of "
-                "plt.subplots(2, 1, sharex=True).",
-            )
-        wanted = histogram is None or histogram is True
-        own, below = ax is None, None if isinstance(histogram, bool | None) else histogram
-        if own and wanted and self.prob is not None:
-            ax, below = _two_axes()
-        elif not own and wanted and self.prob is not None:
-            below = _under(check_axes(ax))
+        own = ax is None
+        ax, below = self._place(ax, histogram)
         try:
             with framed(self, ax, (5, 5)) as frame:
                 self._diagram(frame, self.name if name is None else name, scale, intervals, style)
@@ -178,6 +163,31 @@ class ReliabilityDisplay:
         self.histogram_ax_ = below
         return self
 
+    def _place(
+        self, ax: Axes | None, histogram: bool | Axes | None
+    ) -> tuple[Axes | None, Axes | None]:
+        """Return the axes of the diagram (None: new ones) and of the histogram (None: none)."""
+        if histogram is not None and histogram is not False and self.prob is None:
+            raise UsageError(
+                "{argument} needs the probabilities of the rows.",
+                code="histogram-place",
+                argument=Argument("histogram"),
+                remedy="Use ReliabilityDisplay(table, prob=prob, y_true=y), or from_predictions.",
+            )
+        if histogram is True and ax is not None and _under(check_axes(ax)) is None:
+            raise UsageError(
+                "{argument} needs space below the diagram, and the given axes have none.",
+                code="histogram-place",
+                argument=Argument("histogram", True),
+                remedy="Pass histogram=axes, such as the second of "
+                "plt.subplots(2, 1, sharex=True).",
+            )
+        if not isinstance(histogram, bool | None):
+            return ax, histogram
+        if histogram is False or self.prob is None:
+            return ax, None
+        return _two_axes() if ax is None else (ax, _under(check_axes(ax)))
+
     def _diagram(
         self, frame: Frame, name: str, scale: str, intervals: str, style: dict[str, Any]
     ) -> None:
@@ -187,8 +197,8 @@ class ReliabilityDisplay:
         log = picture.log
         if not frame.fresh:
             log = ax.get_xscale() == "log"
-        # A share of 0 has no place on a logarithmic axis: its upper limit has. Nor has a
-        # probability of 0, and an event that was given none must not go unseen: see _beyond.
+        # A logarithmic axis cannot show a frequency of 0, only its upper limit; nor a probability
+        # of 0, and events predicted with 0 must not be hidden: see _beyond.
         shown = (table.observed > 0) & (table.predicted > 0) | (not log)
         given, happened = table.predicted[shown], table.observed[shown]
         low, high = table.low[shown], table.high[shown]
@@ -197,8 +207,8 @@ class ReliabilityDisplay:
             ax.axline(*ends, color=GREY, linewidth=1, zorder=0, label="calibrated")
         if intervals == "bars":
             look = {"capsize": 2, **frame.take(style, of="points")}
-            mark = look.pop("gid")  # errorbar would mark the bars too, and they are no series
-            # At a share of 1 rounding puts the upper limit a hair below it.
+            mark = look.pop("gid")  # errorbar would mark the bars as series too
+            # At a frequency of 1, rounding puts the upper limit just below it.
             reach = np.maximum([happened - low, high - happened], 0.0)
             drawn = ax.errorbar(given, happened, reach, label=frame.named(name), **look)
             drawn[0].set_gid(mark)
@@ -210,7 +220,7 @@ class ReliabilityDisplay:
             frame.band(given, low, high, label=band_name(table.level), color=color)
         if log:
             self._beyond(frame, color)
-            # Bars are shown whole, but one of a thousandth of its point would flatten the rest.
+            # A very low lower limit would flatten the rest.
             reached = np.maximum(low, happened / 20)
             positive = np.concatenate([table.predicted[table.predicted > 0], reached, [1.0]])
             lowest = float(positive.min()) / 1.5
@@ -222,22 +232,22 @@ class ReliabilityDisplay:
         ax.set(xlabel=picture.x.label, ylabel=picture.y.label)
         in_percent(ax.xaxis, ax.yaxis)
 
-    def _beyond(self, frame: Frame, color: Any) -> None:
-        """Mark bins that have no place on logarithmic axes: none happened, or given exactly 0."""
+    def _beyond(self, frame: Frame, color: Colour) -> None:
+        """Mark bins that a logarithmic axis cannot show: no event, or predicted exactly 0."""
         table, look = self.table, {"linestyle": "", "fillstyle": "none", "color": color}
         none = (table.observed == 0) & (table.predicted > 0)
         if none.any():
-            words = frame.once(f"none happened: {percent(table.level)} limit")
+            words = frame.once(f"no event: {percent(table.level)} upper limit")
             frame.ax.plot(table.predicted[none], table.high[none], "v", label=words, **look)
         zero = (table.observed > 0) & (table.predicted <= 0)
         if zero.any():
             edge = {"transform": frame.ax.get_yaxis_transform(), "clip_on": False}
-            words = frame.once("happened, though given 0 %")
+            words = frame.once("events predicted with 0 %")
             place = np.zeros(int(zero.sum()))
             frame.ax.plot(place, table.observed[zero], "<", label=words, **edge, **look)
 
-    def _histogram(self, frame: Frame, ax: Any) -> None:
-        """Count rows, and events among them, by probability: on the diagram's axis."""
+    def _histogram(self, frame: Frame, ax: Axes) -> None:
+        """Draw the number of rows, and of events, by predicted probability."""
         prob = np.asarray(self.prob, dtype=np.float64)
         (low, high), log = frame.ax.get_xlim(), frame.ax.get_xscale() == "log"
         edges = np.geomspace(low, high, 41) if log else np.linspace(0.0, 1.0, 41)
@@ -255,8 +265,8 @@ class ReliabilityDisplay:
                 ax.stairs(events, edges, fill=True, label="events among them (below)", **fill)
         ax.stairs(rows, edges, gid=SERIES, baseline=None, **look)
         beyond = int((prob < edges[0]).sum())
-        if beyond and turn == 0:  # a probability of 0 has no place on a logarithmic axis
-            note = f"{beyond:,} row{'s' * (beyond > 1)} further left"
+        if beyond and turn == 0:  # a logarithmic axis has no 0
+            note = f"{beyond:,} row{'s' * (beyond > 1)} at lower probabilities"
             place = {"xy": (0.01, 0.93), "xycoords": "axes fraction", "va": "top"}
             ax.annotate(note, fontsize="x-small", **place)
         ax.set(xlabel="predicted probability", ylabel="rows", yscale="log", xlim=(low, high))
@@ -267,8 +277,8 @@ class ReliabilityDisplay:
         if ax.get_label() == BELOW:
             frame.ax.set_xlabel("")
 
-    def _legend(self, ax: Any, below: Any) -> None:
-        """Explain both axes where no point is hidden: those of this table and of others before."""
+    def _legend(self, ax: Axes, below: Axes | None) -> None:
+        """Draw one legend for both axes where it hides no point."""
         handles, labels = ax.get_legend_handles_labels()
         if below is not None:
             more = below.get_legend_handles_labels()
@@ -283,12 +293,12 @@ class ReliabilityDisplay:
         legend_off(ax, handles, labels, np.concatenate([np.empty((0, 2)), *points, *bars]))
 
 
-def _points(line: Any) -> NDArray[Any]:
+def _points(line: Artist) -> Array:
     return np.asarray(line.get_xydata(), dtype=np.float64)
 
 
-def _two_axes() -> tuple[Any, Any]:
-    """Return a diagram's axes and those under it, with one x axis for both."""
+def _two_axes() -> tuple[Axes, Axes]:
+    """Return axes for the diagram and the histogram below, with a shared x axis."""
     _, (ax, below) = pyplot().subplots(
         2,
         1,
@@ -301,8 +311,8 @@ def _two_axes() -> tuple[Any, Any]:
     return ax, below
 
 
-def _under(ax: Any) -> Any:
-    """Return the axes under a diagram that a Display made, or None."""
+def _under(ax: Axes) -> Axes | None:
+    """Return the histogram axes below a diagram made by a Display, or None."""
     shared = ax.get_shared_x_axes()
     for other in ax.figure.axes:
         if other.get_label() == BELOW and shared.joined(ax, other):

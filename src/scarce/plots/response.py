@@ -1,43 +1,60 @@
-"""Response curves: how does a model's answer change with one variable?
+"""Response curves: how does a prediction change with one variable?
 
-One panel for each variable, from `MaxentClassifier.response_curve`: every other variable is left
-missing. Ticks along the bottom show where rows were learnt from; a band shows how far fits to other
-rows disagree, where such fits are given. Assumes curves of one model. Computes no curve itself.
+One panel per variable, from `MaxentClassifier.response_curve`: all other variables are missing.
+Ticks along the bottom show where the training rows are; a band shows the variation between fits to
+other rows, if given. Assumes curves of one model. Computes no curve itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from scarce.checks import read_level
 from scarce.errors import UsageError, listed, refuse_word, suggest, warn_user
-from scarce.plots.mpl import GREY, Frame, fit, framed_grid, in_percent, shared_legend, wrap
-from scarce.plots.picture import percent
+from scarce.plots.mpl import (
+    GREY,
+    Axes,
+    Colour,
+    Frame,
+    fit,
+    framed_grid,
+    in_percent,
+    shared_legend,
+    wrap,
+)
+from scarce.plots.picture import Array, percent
 
-MOST = 12  # panels, where nobody says which variables
-LEVELS = 18  # names of levels that have room side by side, turned upright
-KINDS = {"prob": "probability", "tilt": "log of the density ratio"}
+if TYPE_CHECKING:
+    from scarce.maxent.classifier import MaxentClassifier
+    from scarce.maxent.response import ResponseCurve
+
+MOST = 12  # panels, unless variables are named
+LEVELS = 18  # names of levels that fit side by side, rotated
+LARGEST = (
+    "{most} of {every} variables, those with the largest range; variables=[...] chooses others"
+)
+KINDS = {"prob": "probability", "tilt": "log density ratio"}
 
 
 class ResponseDisplay:
-    """Picture of response curves.
+    """Response curves, one panel per variable.
 
     Parameters
     ----------
     curves : sequence of ResponseCurve
-        Records with `variable`, `x`, `prob`, `tilt` and `missing`; one panel each.
+        One panel each.
     name : str
-        What the legend says.
+        Legend entry.
     rug : dict of variable -> array, optional
-        Values at which ticks are drawn along the bottom: quantiles of the rows learnt from.
+        Values to mark along the bottom: quantiles of the training rows.
     levels : dict of variable -> sequence of str, optional
-        For a category: what its codes 0, 1, ... stand for.
+        For a category: the names of its codes 0, 1, ...
     others : dict of variable -> sequence of ResponseCurve, optional
-        The same curves of fits to other rows; the band holds the share `level` of them.
+        The same curves from fits to other rows; the band covers a fraction `level` of them.
     level : float
 
     Attributes
@@ -61,12 +78,12 @@ class ResponseDisplay:
 
     def __init__(
         self,
-        curves: Sequence[Any],
+        curves: Sequence[ResponseCurve],
         *,
         name: str = "",
         rug: Mapping[str, ArrayLike] | None = None,
         levels: Mapping[str, Sequence[str]] | None = None,
-        others: Mapping[str, Sequence[Any]] | None = None,
+        others: Mapping[str, Sequence[ResponseCurve]] | None = None,
         level: float = 0.9,
     ) -> None:
         self.curves = list(curves)
@@ -82,33 +99,33 @@ class ResponseDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        variables: Sequence[Any] | None = None,
+        estimator: MaxentClassifier,
+        variables: Sequence[str | int] | None = None,
         *,
-        label: Any = None,
+        label: Hashable = None,
         n: int = 200,
-        others: Sequence[Any] = (),
+        others: Sequence[MaxentClassifier] = (),
         level: float = 0.9,
         name: str = "",
-        ax: Any = None,
+        ax: Sequence[Axes] | None = None,
         **options: Any,
     ) -> Self:
-        """Ask a fitted model for its curves and draw them; options are those of `plot`.
+        """Compute the curves of a fitted model and draw them; options go to `plot`.
 
         Parameters
         ----------
         estimator : fitted MaxentClassifier
         variables : sequence of str or int, optional
-            Which, by name or position; by default all, of more than 12 those whose curves swing
-            most, and the picture says so.
+            By name or position; by default all, or the 12 with the largest range, which the
+            picture then says.
         label : class, optional
-            Which labelled class, where there are several.
+            The labelled class, if there are several.
         n : int
-            Values between the knots.
+            Values per curve.
         others : sequence of fitted MaxentClassifier
             Fits to other rows, such as bootstrap samples or folds, for a band.
         level : float
-            Share of those fits that the band holds.
+            Fraction of those fits that the band covers.
         """
         for one in (estimator, *others):
             if not hasattr(one, "response_curve"):
@@ -126,13 +143,7 @@ class ResponseDisplay:
         curves = [estimator.response_curve(one, label=label, n=n) for one in asked]
         note = ""
         if variables is None and every > MOST and np.size(np.array(ax, dtype=object)) != every:
-            note = (
-                f"{MOST} of {every} variables, those whose curves swing most; variables=[...] "
-                "chooses others"
-            )
-            swing = np.array([np.ptp(one.tilt) for one in curves])
-            kept = np.sort(np.argsort(-swing, kind="stable")[:MOST])
-            curves = [curves[at] for at in kept]
+            curves, note = _largest(curves), LARGEST.format(most=MOST, every=every)
         wanted = [one.variable for one in curves]
         more = {
             one: [other.response_curve(one, label=label, n=n) for other in others]
@@ -146,7 +157,7 @@ class ResponseDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Sequence[Axes] | None = None,
         *,
         name: str | None = None,
         kind: str = "prob",
@@ -154,20 +165,20 @@ class ResponseDisplay:
         columns: int = 3,
         **style: Any,
     ) -> Self:
-        """Draw on the given axes, one for each variable, or on new ones.
+        """Draw on the given axes, one per variable, or on a new figure.
 
         Parameters
         ----------
         ax : sequence of matplotlib axes, optional
         name : str, optional
-            What the legend says, instead of the Display's own name.
+            Legend entry, instead of the Display's name.
         kind : {"prob", "tilt"}
-            Probability of the class with every other variable missing, or the log of the density
-            ratio that the variable adds.
+            Probability of the class with all other variables missing, or the log density ratio of
+            the variable.
         names : dict of variable -> str, optional
-            What the variables are called in the picture, with their units.
+            Names of the variables in the picture, with units.
         columns : int
-            Most panels side by side.
+            Most panels in a row.
         **style : passed to `Axes.plot`
         """
         refuse_word("kind", kind, tuple(KINDS))
@@ -194,10 +205,12 @@ class ResponseDisplay:
                     frame.ax.set_ylabel(KINDS[kind])
                 if kind == "prob":
                     in_percent(frame.ax.yaxis)
-            shared_legend(frames)  # a category has no ticks: the fullest panel explains most
+            shared_legend(frames)  # taken from the panel with the most entries
         return self
 
-    def _panel(self, frame: Frame, curve: Any, kind: str, name: str, style: dict[str, Any]) -> None:
+    def _panel(
+        self, frame: Frame, curve: ResponseCurve, kind: str, name: str, style: dict[str, Any]
+    ) -> None:
         y = np.asarray(getattr(curve, kind))
         names = self.levels.get(curve.variable)
         words = name or "the model"
@@ -223,11 +236,13 @@ class ResponseDisplay:
                 marker="|",
                 markersize=7,
                 color="0.25",
-                label="rows learnt from, every 5 %",
+                label="training rows, every 5 %",
             )
 
-    def _band(self, frame: Frame, curve: Any, kind: str, color: Any, *, bars: bool) -> None:
-        """Draw how far other fits disagree."""
+    def _band(
+        self, frame: Frame, curve: ResponseCurve, kind: str, color: Colour, *, bars: bool
+    ) -> None:
+        """Draw the variation between other fits."""
         others = self.others.get(curve.variable)
         if not others:
             return
@@ -242,8 +257,15 @@ class ResponseDisplay:
             frame.ax.fill_between(curve.x, low, high, label=words, **look)
 
 
-def _name_levels(ax: Any, places: Any, names: list[str]) -> None:
-    """Write the names of levels under an axis: turned where they are many, and not all of 20."""
+def _largest(curves: list[ResponseCurve]) -> list[ResponseCurve]:
+    """Return the curves with the largest range, in their order."""
+    ranges = np.array([np.ptp(one.tilt) for one in curves])
+    kept = np.sort(np.argsort(-ranges, kind="stable")[:MOST])
+    return [curves[at] for at in kept]
+
+
+def _name_levels(ax: Axes, places: Array, names: list[str]) -> None:
+    """Write the names of levels under an axis: rotated if there are many, at most 18."""
     words = fit(names, 16, lines=1)
     step = -(-len(words) // LEVELS)
     ax.set_xticks(places[::step], words[::step])
@@ -256,8 +278,8 @@ def _name_levels(ax: Any, places: Any, names: list[str]) -> None:
             text.set_fontsize("x-small" if upright else "small")
 
 
-def _known(model: Any, variables: Sequence[Any]) -> Sequence[Any]:
-    """Return the variables asked for, or name all that there are."""
+def _known(model: MaxentClassifier, variables: Sequence[str | int]) -> Sequence[str | int]:
+    """Return the variables, or raise an error that names those of the model."""
     held = getattr(model, "feature_names_in_", None)
     n = model.n_features_in_
     names = [f"x{at}" for at in range(n)] if held is None else list(map(str, held))
@@ -275,17 +297,17 @@ def _known(model: Any, variables: Sequence[Any]) -> Sequence[Any]:
     return variables
 
 
-def _at(curve: Any, kind: str, x: Any, *, exact: bool) -> Any:
-    """Return a curve at other values: between its own by lines, of a category only at its own."""
+def _at(curve: ResponseCurve, kind: str, x: Array, *, exact: bool) -> Array:
+    """Interpolate a curve; `exact` (a category) takes known values only."""
     y = np.asarray(getattr(curve, kind))
     if not exact:
-        return np.interp(x, curve.x, y)
+        return np.asarray(np.interp(x, curve.x, y))
     known = dict(zip(curve.x.tolist(), y.tolist(), strict=True))
     return np.array([known.get(one, np.nan) for one in np.asarray(x).tolist()])
 
 
-def _learnt_from(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return quantiles of the rows learnt from, and names of levels, as far as a model has them."""
+def _learnt_from(model: MaxentClassifier) -> tuple[dict[str, Array], dict[str, list[str]]]:
+    """Return quantiles of the training rows and names of levels, as far as a model has them."""
     names = getattr(model, "feature_names_in_", None)
     quantiles = getattr(model, "pool_quantiles_", None)
     columns = getattr(model, "schema_", {}).get("columns", ())
