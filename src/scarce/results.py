@@ -556,7 +556,7 @@ class RankedFit(Record):
     Examples
     --------
     >>> print(RankedFit("gamma", "normal", 41.2, -36.2, 0.011, 0.008))
-    gamma background, normal events: log likelihood -36.2, KS 0.011, share of events 0.008
+    gamma background, normal events: log likelihood -36.2, KS 0.011, prevalence 0.008
     """
 
     background: str
@@ -569,6 +569,6 @@ class RankedFit(Record):
     def __str__(self) -> str:
         return (
             f"{self.background} background, {self.foreground} events: log likelihood "
-            f"{self.log_likelihood:.8g}, KS {short(self.ks)}, share of events "
+            f"{self.log_likelihood:.8g}, KS {short(self.ks)}, prevalence "
             f"{short(self.positive_share)}"
         )

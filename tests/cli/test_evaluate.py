@@ -501,7 +501,7 @@ def test_labels_of_alerts_are_no_share_of_events(tmp_path, data, labelled):
         assert "How much was missed is asked with `scarce estimate`" in told
         assert "160 of 400" in told
         assert "scarce correct" not in told
-        assert "worth less than nothing" not in told
+        assert "worse than the base rate" not in told
         assert "If those rows were chosen, this says nothing of the others" in told
     else:
         assert "scarce correct" in told

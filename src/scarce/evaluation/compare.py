@@ -182,7 +182,7 @@ def loss_difference(
     """Return how much more one set of probabilities loses than another on the same rows.
 
     Arguments as in `compare`; `loss` is "log" or "brier". Where one class has no row the limits are
-    unknown: nothing was put to the test there.
+    unknown.
 
     Examples
     --------

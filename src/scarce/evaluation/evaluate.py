@@ -84,7 +84,7 @@ class Evaluation(Record):
     log_loss_skill, brier_skill : Estimate
         Share of the constant's loss that is saved: 1 perfect, 0 no better, below 0 worse.
     events : tuple of names
-        The classes that the next five speak of: the last of two, each one of several.
+        The classes that the next five are about: the last of two, each one of several.
     calibration : tuple of Estimate
         Calibration loss of each, against all others.
     given, happened, gap : tuple of Estimate
@@ -193,8 +193,8 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Where one class has no row, limits are unknown: what the model says of such rows was never
-        put to the test.
+        Where one class has no row, limits are unknown: the probabilities of such rows were never
+        tested.
 
     **Assumes** independent rows, or groups; with `inclusion`, labels drawn with those
     probabilities.
@@ -351,8 +351,8 @@ def _skill_remarks(rows: Forecasts, skill: Estimate, brier_skill: Estimate) -> l
     if np.count_nonzero(rows.counts) == 1:
         return [
             Problem(
-                "There are rows of class {name} only ({rows}): what the model says of others was "
-                "not put to the test, so no limits are known.",
+                "There are rows of class {name} only ({rows}): probabilities of others were not "
+                "tested, so no limits are known.",
                 code="one-class",
                 name=str(rows.classes[int(np.argmax(rows.counts))]),
                 rows=in_rows(len(rows.place)),

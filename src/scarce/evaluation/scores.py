@@ -30,7 +30,7 @@ from scarce.results import Estimate
 from scarce.scoring import LOSSES, losses_if, row_losses
 
 SUM_SLACK = 1e-3  # probabilities written with three digits
-ONE_CLASS = "there are rows of one class only, so that the constant forecast loses nothing"
+ONE_CLASS = "there are rows of one class only, and the constant forecast loses nothing"
 LOG, BRIER = range(len(LOSSES))
 
 
@@ -274,7 +274,7 @@ class LossFigures:
 
 
 def untested(one: Estimate) -> Estimate:
-    """Return the same figure without limits: no row of the other class has put it to the test."""
+    """Return the same figure without limits: no row of the other class has tested it."""
     if np.isnan(one.value):
         return replace(one, method="not identified", assumes=ONE_CLASS)
     return replace(one, low=np.nan, high=np.nan, method="no limits: rows of one class only")
