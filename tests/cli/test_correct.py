@@ -274,7 +274,7 @@ def test_the_model_knows_its_share_better_than_the_user(folder, data):
     assert done.exit_code == 2
     assert f" {model.prevalence_:.3g} of 1.0" in done.stderr
     done = ok("correct", "m.scarce", "--now-at", "0.2", "-o", "m2.scarce")
-    assert f"predicts for a share of {model.prevalence_:.3g} of 1.0; m2.scarce" in done.stderr
+    assert f" {model.prevalence_:.3g} of 1.0; m2.scarce" in done.stderr
     half = correct_prior([0.5], model.prevalence_, 0.2)[0]
     assert f"A probability of 0.5 becomes {half:.3g}." in done.stderr
 

@@ -187,7 +187,7 @@ def test_one_column_and_a_file_with_class_names(tmp_path, monkeypatch):
     Path("c.csv").write_text("action,fraud,legit\npass,400,0\nblock,0,5\n")
     text = "prob\n0.001\n0.9\n0.9999\n"
     done = ok("decide", "--costs", "c.csv", stdin=text)
-    assert "read as the probability of legit, the last class in c.csv" in done.stderr
+    assert " legit, " in done.stderr
     assert "--positive fraud" in done.stderr
     assert rows_of(done.stdout)["action"] == ["block", "block", "pass"]
     done = ok("decide", "--costs", "c.csv", "--positive", "fraud", stdin=text)

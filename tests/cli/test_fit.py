@@ -112,9 +112,9 @@ def test_the_file_holds_the_model_that_python_fits(folder, data):
 
 def test_what_was_understood_is_said_with_the_flag_that_settles_it(folder):
     shown = fit(folder, "m.scarce", "--model", "rare")
-    assert "Column 'id' has another value in every row" in shown.stderr
+    assert "--id id" in shown.stderr
     assert "rows are 1 (the event; --positive settles it)" in shown.stderr
-    assert "Text column 'city': 3 levels as columns of 0 and 1, beside 'Köln'" in shown.stderr
+    assert "Text column 'city': 3 levels" in shown.stderr
     settled = fit(folder, "m.scarce", "--model", "rare", "--positive", "1")
     assert "rows are 1 (the event)," in settled.stderr
 
@@ -179,7 +179,7 @@ def test_auto_takes_trees_where_values_are_missing(folder):
     (folder / "holes.csv").write_text("\n".join(holes) + "\n", encoding="utf-8")
     shown = fit(folder, "t.scarce", data="holes.csv")
     assert shown.exit_code == 0, shown.stderr
-    assert "so a stack of trees, which take holes as they are" in shown.stderr
+    assert "stack of trees" in shown.stderr
     assert load(folder / "t.scarce").members == ["boosting", "forest"]
     shown = run(folder, "predict", "t.scarce", "holes.csv", "--id", "id")
     assert shown.exit_code == 0, shown.stderr
@@ -192,9 +192,9 @@ def test_one_labelled_class_is_for_maxent(folder):
         assert "[one-labelled-class]" in shown.stderr
     shown = fit(folder, "w.scarce", "--model", "maxent", label="seen")
     assert "against all 1,200 as background" in shown.stdout
-    assert "Probabilities rest on a share of" in shown.stderr
+    assert "--now-at RATE" in shown.stderr
     assert "cannot tell how common it is" in shown.stderr
-    assert "scarce correct MODEL --now-at SHARE" in shown.stderr
+    assert "scarce correct MODEL --now-at" in shown.stderr
 
 
 def test_maxent_takes_the_observed_share_where_every_row_is_labelled(folder):
@@ -225,7 +225,7 @@ def test_a_background_that_is_called_0_is_a_background(folder):
     flags = ("--unlabelled", "0", "--positive", "1")
     done = fit(folder, "tried.scarce", *flags, data="zero.csv")
     assert done.exit_code == 0, done.output
-    assert "maxent learns from the labelled rows against all rows" in done.stderr
+    assert "--model auto: only" in done.stderr
 
 
 def test_a_measurement_is_no_label(folder):
@@ -240,7 +240,7 @@ def test_a_measurement_is_no_label(folder):
 
 def test_missing_values_of_labels_are_said(folder):
     done = fit(folder, "tried.scarce", "--missing", "0", "--model", "maxent")
-    assert "--missing holds for 'fraud' too: rows that say 0 there are not labelled" in done.stderr
+    assert "--missing applies to 'fraud'" in done.stderr
 
 
 def test_rare_is_for_two_classes(folder):

@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 
 from scarce.cli.main import scarce
-from scarce.cli.wording import reworded
 
 
 @pytest.fixture
@@ -114,23 +113,3 @@ def test_help_does_not_need_good_settings(here):
     (here / "scarce.toml").write_text("[fit\n")
     for args in (["--help"], ["fit", "--help"], ["doctor"]):
         assert CliRunner().invoke(scarce, args).exit_code == 0
-
-
-@pytest.mark.parametrize(
-    ("said", "flags"),
-    [
-        (
-            "pass negative=-1; if not, pass unlabelled=-1.",
-            "pass --negative -1; if not, pass --unlabelled -1.",
-        ),
-        ("Pass delimiter=';'.", "Pass --delimiter ';'."),
-        ("with open_rows(..., drop=['a', 'b c']).", "with --drop a --drop 'b c'."),
-        ("such as encoding='latin-1'.", "such as --encoding latin-1."),
-        ("Pass another random_state and compare.", "Pass another random_state and compare."),
-        ("random_state=3", "--seed 3"),
-        ("with open_rows(..., indicators=True),", "with indicators=True,"),
-    ],
-)
-def test_arguments_become_flags(said, flags):
-    known = ["negative", "unlabelled", "delimiter", "drop", "encoding", "seed"]
-    assert reworded(said, known) == flags

@@ -20,11 +20,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scarce.cli.bad_cells import shown, told
 from scarce.cli.flags import warn
-from scarce.cli.label_columns import FILLED, MANY, TRUTHS, Reading, answers, listed, other_labels
+from scarce.cli.label_columns import MANY, TRUTHS, Reading, answers, listed, other_labels
 from scarce.cli.options import typed
 from scarce.cli.output import say
+from scarce.cli.table_columns import shown, with_label_remedy
 from scarce.errors import DataError, UsageError, suggest
 
 if TYPE_CHECKING:
@@ -34,12 +34,13 @@ if TYPE_CHECKING:
 
 ROW, CHANCE, POLICY, ANSWER = "row", "inclusion", "policy", "label"
 MOST_ROWS = 2**53  # beyond, a number in a file is no position
-AS_WRITTEN = "Take the list as `scarce label` wrote it, and fill in its column of labels alone."
+AS_WRITTEN = "Use the list as `scarce label` wrote it, and fill in only its label column."
 NO_TEXT = (b"PAR1", b"ARROW1", b"\xff" * 4, b"PK", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 WIDE = (b"\xff\xfe", b"\xfe\xff")  # how UTF-16 begins, which spreadsheets call Unicode text
+LABEL_CODES = ("unclear-labels", "unknown-label", "label-type", "two-classes-needed")
 JOINED = "inclusion of the list"  # a name that no table has
 SAME_SCORE = 1e-6  # relative: spreadsheets round
-APART = "Name a column that tells rows apart, or leave --id out: rows then go by position."
+APART = "Name a column of unique identifiers, or leave --id out to use row numbers."
 REWRITTEN = re.compile(r"\d(?:[.,]\d+)?E\+?\d+", re.IGNORECASE)
 
 
@@ -125,7 +126,7 @@ def read_list(path: Path, asked: ListReading) -> ReadList:
             )
         one = int(one) if asked.by is None else one
         if one in found:
-            cure = "Each row is checked once: remove one of the lines."
+            cure = "Remove one of the lines."
             lost = lost_digits(one) if asked.by is not None else ""
             raise DataError(
                 "{where} lists {key} {row} twice.",
@@ -350,18 +351,24 @@ class AuditLists:
         return earlier, len(below) - earlier - left_open, left_open
 
     def explained(self, error: DataError) -> DataError:
-        """Return an error about labels that says which of them a list alone has."""
-        told = str(error)
-        if error.code == "other-labels":
+        """Return an error about labels that says which of them only a list has."""
+        if error.code not in LABEL_CODES:
             return error
         for where in dict.fromkeys(entry.source for entry in self.entries):
             words = {entry.label for entry in self.entries if entry.source == where}
-            strange = {word for word in words - self._known - {None} if shown(word) in told}
+            strange = words - self._known - {None}
             known = self._known - self._apart - {None}
             if strange and known:
-                return DataError(
-                    f"{told} {where} {FILLED} {listed(strange)}, where {self.where} has "
-                    f"{listed(known)}: use the same words in both."
+                return error.amended(
+                    list=where,
+                    words=listed(strange),
+                    table=self.where,
+                    labels=listed(known),
+                    remedy=(
+                        *error.problem.remedy,
+                        "{list} holds the labels {words}, and {table} {labels}: use the same in "
+                        "both.",
+                    ),
                 )
         return error
 
@@ -505,7 +512,7 @@ class AuditLists:
             known = f"row {row:,}" if self.key is None else f"row {row:,}, by its {self.key},"
             cure = "Give the scores that it was drawn from"
             if self.key is None:
-                cure += ", or name the column that tells rows apart with --id"
+                cure += ", or name a column of identifiers with --id"
             self._complain(
                 DataError(
                     "{list} gives {row} of {table} the score {listed:g}, but the table has "
@@ -534,13 +541,13 @@ class AuditLists:
                 cure = lost_digits(first)
             elif self._respelt:
                 cure = (
-                    f"The list writes {shown(self._bare[self._respelt])} where there it is "
-                    f"{shown(self._respelt)}: write names in the list as they are there."
+                    f"The list has {shown(self._bare[self._respelt])} where the table has "
+                    f"{shown(self._respelt)}: use the table's spelling."
                 )
             elif self._padded and short.isdecimal() and not short.startswith("0"):
                 cure = (
-                    f"There, names begin with 0, such as {self._padded}: were leading zeros lost "
-                    "in a spreadsheet? Put them back into the list."
+                    f"Identifiers of the table begin with 0, such as {self._padded}: a "
+                    "spreadsheet may have dropped leading zeros. Restore them in the list."
                 )
             raise DataError(
                 "{list} names {row}{rest}, which {table} with {n_rows:,} rows does not have.",
@@ -606,8 +613,8 @@ def walk_of(
     def walk() -> Iterator[Any]:
         read = [name for name in numbers if name in source.types]
         parts = source.tables(wanted, numbers=read, exact=exact, progress=tick)
-        if source.is_text:
-            parts = told(source, parts, _read_as_numbers(source, wanted, read), form, label)
+        if source.is_text and label is not None:
+            parts = with_label_remedy(parts, label)
         if lists is None:
             return parts
         if exact:
@@ -616,17 +623,6 @@ def walk_of(
         return lists.join(parts)
 
     return walk
-
-
-def _read_as_numbers(
-    source: TableSource, columns: Sequence[str], numbers: Sequence[str]
-) -> list[str]:
-    """Columns of which every cell must be a number: those asked for, and those that look so."""
-    import pyarrow as pa
-
-    number = (pa.types.is_integer, pa.types.is_floating)
-    look = [name for name in columns if any(kind(source.types[name]) for kind in number)]
-    return list(dict.fromkeys((*numbers, *look)))
 
 
 def _blanked(part: Any, key: str | None, form: TextForm, truths: str | None) -> Any:
@@ -659,9 +655,9 @@ def lost_digits(name: Any) -> str:
     if not REWRITTEN.fullmatch(str(name).strip()):
         return ""
     return (
-        f"{name} looks like a name that a spreadsheet has rewritten as a number, and its digits "
-        "are lost: take the list as `scarce label` wrote it, let the spreadsheet read that column "
-        "as text, and fill it in again."
+        f"{name} looks like an identifier that a spreadsheet rewrote as a number, and its "
+        "digits are lost: take the list as `scarce label` wrote it, import that column as "
+        "text, and fill it in again."
     )
 
 

@@ -19,7 +19,7 @@ import click
 
 from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.estimate import warnings_of
-from scarce.cli.evaluate import cost_figures, folded, number, refuse_several
+from scarce.cli.evaluate import cost_figures, folded_note, number, refuse_several
 from scarce.cli.flags import in_flags
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import INPUT, LABELS, TEXT, Group, LabelFlags, names_of, takes
@@ -130,7 +130,7 @@ def verdict(bound: Bound, limit: float, name: str, one: Estimate, by: str) -> di
     >>> verdict(recall, 0.5, "recall", one, "value")["verdict"]
     'holds'
     >>> verdict(recall, 0.5, "recall", one, "worst")["verdict"]
-    'not shown: 0.6 keeps the bound, and its interval reaches 0.4'
+    'not shown: 0.6 meets the bound, but its interval reaches 0.4'
     >>> none = Estimate(math.nan, 0.0, 0.0, assumes="no event was seen")
     >>> verdict(recall, 0.5, "recall", none, "worst")["verdict"]
     'unknown: no event was seen'
@@ -147,7 +147,7 @@ def verdict(bound: Bound, limit: float, name: str, one: Estimate, by: str) -> di
     elif math.isnan(one.value) and (not settled or _within(open_end, limit, bound.side)):
         words = f"unknown: {one.assumes}"
     elif by != "value" and _within(one.value, limit, bound.side):
-        words = f"not shown: {number(one.value)} keeps the bound, and its interval reaches "
+        words = f"not shown: {number(one.value)} meets the bound, but its interval reaches "
         words += number(seen)
     else:
         words = "does not hold"
@@ -192,7 +192,7 @@ def check(
     labels: LabelFlags,
     against: str | None,
     scores: ScoreFlags,
-    speaks: SamplingFlags,
+    sampling: SamplingFlags,
     costs: CostFlags,
     level: float,
     seed: int,
@@ -215,7 +215,7 @@ def check(
     _refuse_flags(bounds, kinds, against, scores, costs)
     if dry_run:
         typed = [("--label", labels.label), *(("--prob", name) for name in prob)]
-        look_at(files, form, [*typed, ("--score", scores.score), *speaks.given.items()])
+        look_at(files, form, [*typed, ("--score", scores.score), *sampling.given.items()])
         show_plan(_plan(files, bounds, by), json=json)
         return
     by_walk = "score" in kinds and bool(as_estimate(scores))
@@ -228,13 +228,13 @@ def check(
             "check",
             labels=labels,
             prob=prob,
-            speaks=speaks,
+            sampling=sampling,
             costs=costs if "cost" in kinds else None,
             extra=[("--score", scores.score)] if scores.score is not None else [],
             need_prob=bool(kinds - {"score"}) or scores.score is None,
             form=form,
         )
-        if judged.learnt:
+        if judged.learnt is not None:
             raise DataError(
                 "{learnt} Such a check would always pass.",
                 code="training-rows",
@@ -245,7 +245,7 @@ def check(
         if judged is None or by_walk:
             again = judged is not None
             found = walked(
-                files, scores, labels, prob, speaks, form, again=again, level=level, seed=seed
+                files, scores, labels, prob, sampling, form, again=again, level=level, seed=seed
             )
         else:
             found = at_hand(judged, scores, thresholds(scores.threshold, None), level, seed)
@@ -255,7 +255,7 @@ def check(
     if judged is not None:
         where, rows, unlabelled = judged.where, len(judged.y), judged.unlabelled
     if against is not None and judged is not None:
-        rival = _rival(files, judged.columns, against, labels, speaks, form)
+        rival = _rival(files, judged.columns, against, labels, sampling, form)
         figures["worse"] = {f"log loss beyond {against}": judged.worse_than(rival, level, seed)}
     verdicts = [
         verdict(bound, limit, name, one, by)
@@ -356,8 +356,9 @@ def _figures(
     """Estimates by figure, each by the name that it is shown with; and what to know of them."""
     figures: dict[str, dict[str, Estimate]] = {}
     remarks: list[str] = []
-    if judged.left_aside() and kinds - {"score"}:
-        remarks.append(judged.left_aside())
+    aside = judged.left_aside()
+    if aside is not None and kinds - {"score"}:
+        remarks.append(aside)
     if "prob" in kinds:
         found = judged.evaluate(level, seed)
         remarks += found.remarks
@@ -385,7 +386,7 @@ def _rival(
     prob: tuple[str, ...],
     against: str,
     labels: LabelFlags,
-    speaks: SamplingFlags,
+    sampling: SamplingFlags,
     form: TextForm,
 ) -> OutcomeTable:
     """The same rows as judged by what is in use now."""
@@ -421,7 +422,7 @@ def _rival(
         "check",
         labels=labels,
         prob=() if old else (against,),
-        speaks=speaks,
+        sampling=sampling,
         form=form,
         quiet=True,
     )
@@ -438,7 +439,7 @@ def _size(one: Estimate) -> Estimate:
 
 def _show(result: dict[str, Any]) -> None:
     for remark in result["remarks"]:
-        say(folded(f"Note: {remark}") + "\n")
+        say(folded_note(remark))
     rows = []
     for one in result["checks"]:
         held, sign = one["estimate"], "<=" if one["bound"].startswith("--max") else ">="
@@ -489,7 +490,7 @@ def walked(
     scores: ScoreFlags,
     labels: LabelFlags,
     prob: Sequence[str],
-    speaks: SamplingFlags,
+    sampling: SamplingFlags,
     form: TextForm,
     *,
     again: bool,
@@ -500,7 +501,7 @@ def walked(
 
     Parameters
     ----------
-    files, scores, labels, prob, speaks, form
+    files, scores, labels, prob, sampling, form
         As typed.
     again : bool
         Whether the table was read before, for other bounds.
@@ -511,7 +512,7 @@ def walked(
 
     flag = as_estimate(scores)
     for other in ("--weight", "--groups"):
-        if other in speaks.given:
+        if other in sampling.given:
             raise UsageError(
                 "{option} needs a label in every row, and {other} is for rows without one.",
                 code="argument-conflict",
@@ -553,7 +554,9 @@ def walked(
     open_rows = counts.rows - counts.alerts_labelled - counts.labelled_below
     remarks = warnings_of(found, held)
     if again and scores.audit:
-        remarks.append("The lists of --audit count for recall, precision and missed events alone.")
+        remarks.append(
+            "The lists of --audit are used for recall, precision and missed events only."
+        )
     return ThresholdFigures(
         held.source.where, counts.rows, open_rows, _performance_figures(found), remarks
     )
@@ -576,7 +579,7 @@ def at_hand(
         cut = at_threshold(judged.y, values, threshold, **judged.drawn(level, seed))
         count = float(cut.missed)
         exact = Estimate(count, count, count, level, "counted", "these rows alone")
-        recall = _because(cut.recall, "no row is an event, so that there is nothing to be found")
+        recall = _because(cut.recall, "no row is an event")
         precision = _because(cut.precision, "no row is an alert at this threshold")
         figures = {"recall": recall, "precision": precision, "missed": exact}
         return ThresholdFigures(where, rows, 0, figures, [])

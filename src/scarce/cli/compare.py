@@ -18,7 +18,7 @@ import click
 
 from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.evaluate import folded, number
-from scarce.cli.flags import warn
+from scarce.cli.flags import warn, with_code
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import FILE, INPUT, LABELS, TEXT, LabelFlags, engine_of, takes
 from scarce.cli.outcome_table import OutcomeTable, look_at, read_outcomes
@@ -33,21 +33,18 @@ from scarce.cli.output import (
     write_line,
 )
 from scarce.cli.sampling_columns import SAMPLING, SamplingFlags
-from scarce.errors import DataError, UsageError, suggest
+from scarce.errors import DataError, Problem, UsageError, suggest
 
 if TYPE_CHECKING:
     from scarce.io.text import TextForm
 
-LEANS = (
-    "the fits are taken as they are: how they would differ on other training rows is not in the "
-    "intervals"
-)
+LEANS = "the fits are fixed: their variation over training samples is not in the intervals"
 COMPARED = ("logistic", "rare", "maxent", "bayes", "auto")
 SEVERAL = ("bayes", "maxent")  # take more than two classes
 WIDENED = ("logistic", "rare", "bayes")  # take categories as columns of 0 and 1
 FEATURE_FLAGS = ("--columns", "--drop", "--id", "--categories")
 CONSTANT = "constant"
-MIX = ": it may have learnt at another share of events; see scarce evaluate."
+MIX = ": it may have been trained at another base rate; see scarce evaluate."
 OFF = 1.25  # a mean probability that is off by so much is worth a word
 
 
@@ -74,7 +71,7 @@ def compare(
     drop: tuple[str, ...],
     ids: tuple[str, ...],
     categories: tuple[str, ...],
-    speaks: SamplingFlags,
+    sampling: SamplingFlags,
     costs: CostFlags,
     level: float,
     seed: int,
@@ -98,7 +95,7 @@ def compare(
     costs.check()
     reading = FeatureFlags(columns, drop, ids, categories)
     named = [name.strip() for text in models for name in text.split(",") if name.strip()]
-    _refuse_flags(data, files, named, labels, reading, speaks)
+    _refuse_flags(data, files, named, labels, reading, sampling)
     for name in named:
         kind = name.partition(":")[0]
         if kind not in COMPARED:
@@ -117,15 +114,15 @@ def compare(
             for flag, names in zip(FEATURE_FLAGS, reading, strict=True)
             for name in names
         ]
-        look_at([data, *files], form, [("--label", labels.label), *chosen, *speaks.given.items()])
+        look_at([data, *files], form, [("--label", labels.label), *chosen, *sampling.given.items()])
         show_plan(_plan(data, files, named, folds, seed, costs), json=json)
         return
     if files:
-        judged, probs = _ask_files(data, files, labels, speaks, costs, form, json)
+        judged, probs = _ask_files(data, files, labels, sampling, costs, form, json)
         how, aside = "as they are", judged.unlabelled
     else:
         judged, probs, aside = _ask_folds(
-            data, named, folds, labels, reading, speaks, costs, seed, threads, form, json
+            data, named, folds, labels, reading, sampling, costs, seed, threads, form, json
         )
         how = f"{folds} folds, seed {seed}"
     with progress("Judging"):
@@ -140,7 +137,7 @@ def _refuse_flags(
     named: list[str],
     labels: LabelFlags,
     reading: FeatureFlags,
-    speaks: SamplingFlags,
+    sampling: SamplingFlags,
 ) -> None:
     """Refuse what cannot work together, before anything is read."""
     from scarce.cli.model_file import is_model
@@ -190,7 +187,7 @@ def _refuse_flags(
             code="read-twice",
             remedy="Write it to a file first.",
         )
-    if not files and speaks.inclusion is not None:
+    if not files and sampling.inclusion is not None:
         raise UsageError(
             "--inclusion is for model files.",
             code="argument-conflict",
@@ -205,7 +202,7 @@ def _ask_files(
     data: Path,
     files: tuple[Path, ...],
     labels: LabelFlags,
-    speaks: SamplingFlags,
+    sampling: SamplingFlags,
     costs: CostFlags,
     form: TextForm,
     json: bool,
@@ -223,11 +220,11 @@ def _ask_files(
     for path in files:
         name = path.stem if stems.count(path.stem) == 1 and path.stem != CONSTANT else str(path)
         found = read_outcomes(
-            [path, data], "compare", labels=labels, speaks=speaks, costs=costs, form=form,
+            [path, data], "compare", labels=labels, sampling=sampling, costs=costs, form=form,
             quiet=judged is not None,
         )  # fmt: skip
-        if found.learnt and not json:
-            say(found.learnt)
+        if found.learnt is not None and not json:
+            say(with_code(found.learnt))
         if judged is None:
             judged = found
         elif tuple(map(str, found.classes)) != tuple(map(str, judged.classes)):
@@ -242,8 +239,9 @@ def _ask_files(
             )
         probs[name] = found.prob
     assert judged is not None  # files is not empty
-    if judged.unlabelled and not json:
-        say(judged.left_aside())
+    aside = judged.left_aside()
+    if aside is not None and not json:
+        say(with_code(aside))
     return judged, probs
 
 
@@ -253,7 +251,7 @@ def _ask_folds(
     folds: int,
     labels: LabelFlags,
     reading: FeatureFlags,
-    speaks: SamplingFlags,
+    sampling: SamplingFlags,
     costs: CostFlags,
     seed: int,
     threads: int | None,
@@ -266,11 +264,23 @@ def _ask_folds(
     from scarce.evaluation.compare import deal_rows, left_out
 
     judged = read_outcomes(
-        [data], "compare", labels=labels, speaks=speaks, costs=costs, need_prob=False, form=form,
-    )  # fmt: skip
+        [data],
+        "compare",
+        labels=labels,
+        sampling=sampling,
+        costs=costs,
+        need_prob=False,
+        form=form,
+    )
     if judged.unlabelled and not json:
-        say(f"{judged.unlabelled:,} of {len(judged.y):,} rows are not labelled and left aside.")
-    apart = [*speaks.given.values()]
+        aside = Problem(
+            "{count:,} of {rows:,} rows are not labelled and are left out.",
+            code="unlabelled-rows",
+            count=judged.unlabelled,
+            rows=len(judged.y),
+        )
+        say(with_code(aside))
+    apart = [*sampling.given.values()]
     rows_of = OpenedRows(data, labels, reading, apart, form)
     _refuse_several(judged, named)
     groups = rows_of.together(judged)
@@ -581,7 +591,7 @@ def suitable_models(judged: OutcomeTable, rows: Any, json: bool) -> list[str]:
     else:
         return ["logistic", "rare", "bayes", "auto"]
     if not json:
-        say(f"Compared are {', '.join(chosen)}, because {why}; --models settles it.")
+        say(f"Comparing {', '.join(chosen)}, because {why}; --models chooses others.")
     return chosen
 
 
@@ -618,19 +628,19 @@ def verdict_words(
     worse = [name for name in found.behind["log_loss"] if name not in found.tied()]
     said = []
     if best == CONSTANT or not [name for name in found.evaluations if name != CONSTANT]:
-        said.append("No model has less log loss than the same probability for every row.")
+        said.append("No model has a lower log loss than the same probability for every row.")
     elif best in found.no_better():
         said.append(
-            f"The least log loss is that of {best}, and its gain over the constant forecast is "
-            "inside the noise: these rows do not show that any model is worth having."
+            f"{best} has the lowest log loss, but its gain over the constant forecast is "
+            "within noise: these rows do not show that any model helps."
         )
     elif tied:
         said.append(
-            f"The least log loss is that of {best}; the difference to {_listed(tied)} is inside "
-            "the noise, so that the simpler one will do."
+            f"{best} has the lowest log loss; the difference from {_listed(tied)} is within "
+            "noise, so the simpler one will do."
         )
     else:
-        said.append(f"{best} is best in log loss, by more than the noise.")
+        said.append(f"{best} is best in log loss, by more than noise.")
     lost = [name for name in found.no_better() if name not in (best, *tied)]
     if lost and best != CONSTANT:
         unsure = [name for name in lost if found.ahead["log_loss"][name].value > 0]
@@ -642,7 +652,7 @@ def verdict_words(
                 said.append(f"{_listed(names)}: {how} than the constant forecast in log loss.")
     for name, n in given_0.items():
         said.append(
-            f"{name} gave probability 0 to what happened in {in_rows(n)}, and so its log loss is "
+            f"{name} gave probability 0 to the outcome in {in_rows(n)}, so its log loss is "
             "infinite."
         )
     others = [name for name in worse if name not in (CONSTANT, *lost)]

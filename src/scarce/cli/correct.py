@@ -30,6 +30,7 @@ from scarce.errors import DataError, UsageError
 from scarce.results import short
 
 if TYPE_CHECKING:
+    from scarce.cli.model_file import LoadedModel
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
 
@@ -282,7 +283,7 @@ def _tell(
             line += f"; the share said to hold now is {short(shares[place])}"
         say(line)
     if shares and rows:
-        say("For rows that are a fair sample of today's world the last two should be close.")
+        say("For a representative sample of today's rows the last two should be close.")
 
 
 def correct_model(
@@ -313,40 +314,7 @@ def correct_model(
     loaded = load_model(path)
     classes = list(loaded.classes)
     again = isinstance(loaded.model, PriorCorrected)
-    own = own_shares(loaded.model)
-    before = own or read_shares(trained_at, classes, "--trained-at")
-    if own is not None and trained_at:
-        raise UsageError(
-            "--trained-at {given}: {model} stores the base rate of its probabilities, {own} of "
-            "{event}, which may differ from that of its training table.",
-            code="argument-conflict",
-            given=trained_at[0],
-            model=path,
-            own=short(own[-1]),
-            event=classes[-1],
-            remedy="Leave --trained-at out.",
-        )
-    if before is None:
-        raise DataError(
-            "{model}: a {kind} does not store the base rate that it was trained at.",
-            code="no-base-rate",
-            model=path,
-            kind=loaded.kind,
-            remedy="Give it, such as --trained-at 0.13.",
-        )
-    after = read_shares(now_at, classes, "--now-at")
-    if after is None:
-        if _states_its_share(loaded.model):
-            raise UsageError(
-                "--undersample: the probabilities of {model} ({kind}) are for a stated base "
-                "rate, not that of its rows.",
-                code="argument-conflict",
-                model=path,
-                kind=loaded.kind,
-                remedy="Give --now-at.",
-            )
-        learnt_at = loaded.model.trained_at_.tolist() if again else before
-        _, after = shares_of_kept(undersample, classes, learnt_at)
+    before, after = _base_rates(loaded, trained_at, now_at, undersample)
     event = str(classes[-1])
     result: dict[str, Any] = {
         "model": str(path),
@@ -365,12 +333,59 @@ def correct_model(
         emit(result, json=True)
         return
     say(
-        f"{path}: {loaded.kind}, predicts for a share of {short(before[-1])} of {event}; {out} "
-        f"predicts for {short(after[-1])}."
+        f"{path}: {loaded.kind}, base rate {short(before[-1])} of {event}; {out} has base rate "
+        f"{short(after[-1])}."
     )
     if len(classes) == 2:
         half = float(correct_prior([0.5], before, after)[0])
         say(f"A probability of 0.5 becomes {short(half)}.")
+
+
+def _base_rates(
+    loaded: LoadedModel,
+    trained_at: Sequence[str],
+    now_at: Sequence[str],
+    undersample: Sequence[str],
+) -> tuple[Shares, Shares]:
+    """Return the base rates that the model's probabilities are for, and should be for."""
+    classes = list(loaded.classes)
+    own = own_shares(loaded.model)
+    before = own or read_shares(trained_at, classes, "--trained-at")
+    if own is not None and trained_at:
+        raise UsageError(
+            "--trained-at {given}: {model} stores the base rate of its probabilities, {own} of "
+            "{event}, which may differ from that of its training table.",
+            code="argument-conflict",
+            given=trained_at[0],
+            model=loaded.path,
+            own=short(own[-1]),
+            event=classes[-1],
+            remedy="Leave --trained-at out.",
+        )
+    if before is None:
+        raise DataError(
+            "{model}: a {kind} does not store the base rate that it was trained at.",
+            code="no-base-rate",
+            model=loaded.path,
+            kind=loaded.kind,
+            remedy="Give it, such as --trained-at 0.13.",
+        )
+    after = read_shares(now_at, classes, "--now-at")
+    if after is None:
+        if _states_its_share(loaded.model):
+            raise UsageError(
+                "--undersample: the probabilities of {model} ({kind}) are for a stated base "
+                "rate, not that of its rows.",
+                code="argument-conflict",
+                model=loaded.path,
+                kind=loaded.kind,
+                remedy="Give --now-at.",
+            )
+        learnt_at = (
+            loaded.model.trained_at_.tolist() if hasattr(loaded.model, "trained_at_") else before
+        )
+        _, after = shares_of_kept(undersample, classes, learnt_at)
+    return before, after
 
 
 def _states_its_share(model: Any) -> bool:

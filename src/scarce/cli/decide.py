@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.bad_cells import numbers_of, place_of
 from scarce.cli.base_rates import read_shares
 from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.next_command import shell_word
@@ -243,14 +242,14 @@ def _classes(
     if own is None:
         if positive is None:
             return ["no event", "event"], (
-                f"{column!r} is read as the probability of the event (--positive names it)"
+                f"{column!r} is taken as the probability of the event (--positive names it)"
             )
         return [f"not {positive}", positive], f"{column!r} is the probability of {positive}"
     names = [str(name) for name in own]
     if positive is None:
         return own, (
-            f"{column!r} is read as the probability of {names[1]}, the last class in {costs.file}; "
-            f"if it is that of {names[0]}: --positive {shell_word(names[0])}"
+            f"{column!r} is taken as the probability of {names[1]}, the last class in "
+            f"{costs.file}; if it is that of {names[0]}: --positive {shell_word(names[0])}"
         )
     if positive not in names:
         raise UsageError(
@@ -382,7 +381,7 @@ class Decider:
 
     def _at(self, row: int) -> str:
         """Where a row of the part at hand is."""
-        return place_of(self.source, self.rows + row, self.form)
+        return self.source.find.place(self.rows + row)
 
     @property
     def actions(self) -> list[str]:
@@ -440,7 +439,7 @@ class Decider:
             return self.matrix
         table = {}
         for name in self.matrix.columns:
-            values = table[name] = numbers_of(self.source, part, name, self.form, self.rows)
+            values = table[name] = self.source.numbers(part, name, self.rows)
             bad = ~np.isfinite(values)
             if bad.any():
                 row = int(bad.argmax())
@@ -493,7 +492,7 @@ class Decider:
         return best
 
     def _amounts(self, part: Any) -> Any:
-        values = numbers_of(self.source, part, str(self.uses), self.form, self.rows)
+        values = self.source.numbers(part, str(self.uses), self.rows)
         bad = ~((values >= 0.0) & (values < float("inf")))
         if bad.any():
             row = int(bad.argmax())

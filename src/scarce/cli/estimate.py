@@ -20,11 +20,11 @@ from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes
 from scarce.cli.output import emit, say, show_plan, table, write_line
 from scarce.cli.scored_table import SCORES, ScoredTable, ScoreFlags
 from scarce.cli.table_columns import table_or_stdin
+from scarce.errors import Problem
 
 if TYPE_CHECKING:
     from scarce import Estimate, Performance
     from scarce.cli.audit_lists import AuditLists
-    from scarce.errors import Problem
     from scarce.io.text import TextForm
 
 FIGURES = (
@@ -145,8 +145,13 @@ def warnings_of(found: Performance, held: ScoredTable | None = None) -> list[str
         return [in_flags(one) for one in warnings]
     if held.lists.open == held.lists.asked:
         return [
-            f"No row of {held.flags.audit[-1]} is filled in yet: fill in its column "
-            f"{held.answer!r}, and run this again."
+            Problem(
+                "No row of {list} is labelled yet.",
+                code="audit-unlabelled",
+                list=held.flags.audit[-1],
+                column=held.answer,
+                remedy="Fill in its column {column!r}, and run this again.",
+            )
         ]
     return _with_lists(warnings, found, held.lists)
 
@@ -206,8 +211,14 @@ def _with_lists(warnings: Sequence[Problem], found: Performance, lists: AuditLis
     told = [in_flags(one) for one in (*lists.notes, *warnings) if one not in explained]
     if left_open:
         told.append(
-            f"{left_open:,} of {filled + left_open:,} rows that {lists.last} takes for certain are "
-            "not filled in: they count as not checked."
+            Problem(
+                "{count:,} of {rows:,} rows that {list} takes with certainty are not labelled: "
+                "they count as not checked.",
+                code="audit-unlabelled",
+                count=left_open,
+                rows=filled + left_open,
+                list=lists.last,
+            )
         )
     return told
 
@@ -272,7 +283,7 @@ def sentences(found: Performance) -> list[str]:
         looked = ", all were looked at" if counts.alerts else ""
     precise = f"precision {_figure(found.precision)} ({level}, for further alerts)"
     if not counts.alerts_labelled:
-        precise = "precision is not known, as no alert was looked at"
+        precise = "precision is unknown, because no alert was investigated"
     lines = [
         f"Found: {_events(counts.events_seen)}. {counts.alerts:,} of {counts.rows:,} rows are "
         f"alerts ({at}){looked}: {precise}."
@@ -297,7 +308,7 @@ def sentences(found: Performance) -> list[str]:
     if not math.isnan(found.alerts_per_event.value) and not nothing_below:
         cost = found.alerts_per_event
         lines.append(
-            f"Lowering the threshold: about {short(cost.value)} alerts to open per further event "
+            f"Lowering the threshold costs about {short(cost.value)} alerts per further event "
             f"(between {short(cost.low)} and {short(cost.high)})."
         )
     return lines
@@ -306,15 +317,15 @@ def sentences(found: Performance) -> list[str]:
 def _by_batch(result: dict[str, Any]) -> str:
     """Say why a total of batches is not what the same rows say as one, and what that is."""
     text = (
-        "By batch: the figures above are of all batches together; each has its own counts, and "
-        "they share the shape of a curve."
+        "By batch: the figures above are for all batches together; each has its own counts, "
+        "and they share the shape of one curve."
     )
     if "as_one_batch" not in result:
         return text
     missed, recall = (result["as_one_batch"][name] for name in ("missed", "recall"))
     return (
-        f"{text} Without --batch one curve for all rows is fitted, and says: missed "
-        f"{_cell(missed)}, recall {_cell(recall)}."
+        f"{text} Without --batch, one curve for all rows gives: missed {_cell(missed)}, recall "
+        f"{_cell(recall)}."
     )
 
 
@@ -326,8 +337,8 @@ def _recall(found: Performance, level: str) -> str:
     these = f"of the events in these {counts.rows:,} rows"
     if _all_labelled(found):
         return (
-            f"Recall: {_figure(found.recall)} {these}: every row is labelled, so it is counted. It "
-            "says nothing of how recall varies in further rows."
+            f"Recall: {_figure(found.recall)} {these}: every row is labelled, so it is "
+            "counted. It does not say how recall varies in further rows."
         )
     return f"Recall: {_figure(found.recall)} ({level}), {these}."
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from scarce.cli.costs import COSTS, CostFlags
+from scarce.cli.flags import with_code
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes
 from scarce.cli.outcome_table import OutcomeTable, look_at, read_outcomes
@@ -31,7 +32,7 @@ from scarce.cli.output import (
 )
 from scarce.cli.sampling_columns import SAMPLING, SamplingFlags
 from scarce.cli.table_columns import USUAL
-from scarce.errors import DataError, UsageError
+from scarce.errors import DataError, Problem, UsageError
 
 if TYPE_CHECKING:
     from scarce.evaluation.evaluate import Evaluation
@@ -52,7 +53,7 @@ SAID = {
 FAR = 1.25  # times as much given as happened, or the reverse, from which on it is worth a word
 MENDED = 0.5  # of the gap that may be left by a move that is worth its while
 PLACEHOLDER = "SHARE"
-ANOTHER = "Fit it anew on rows like these, or take another model."
+ANOTHER = "Fit it again on rows like these, or use another model."
 
 
 @click.command()
@@ -62,7 +63,7 @@ def evaluate(
     files: tuple[Path, ...],
     prob: tuple[str, ...],
     labels: LabelFlags,
-    speaks: SamplingFlags,
+    sampling: SamplingFlags,
     costs: CostFlags,
     threshold: float | None,
     level: float,
@@ -95,14 +96,15 @@ def evaluate(
     if dry_run:
         typed = [("--label", labels.label), *(("--prob", name) for name in prob)]
         paid = [(costs.option(name), name) for name in costs.columns]
-        look_at(files, form, [*typed, *speaks.given.items(), *paid])
-        show_plan(_plan(files, prob, labels, speaks, costs), json=json)
+        look_at(files, form, [*typed, *sampling.given.items(), *paid])
+        show_plan(_plan(files, prob, labels, sampling, costs), json=json)
         return
     judged = read_outcomes(
-        files, "evaluate", labels=labels, prob=prob, speaks=speaks, costs=costs, form=form,
+        files, "evaluate", labels=labels, prob=prob, sampling=sampling, costs=costs, form=form,
     )  # fmt: skip
-    if not json and judged.unlabelled:
-        say(judged.left_aside())
+    aside = judged.left_aside()
+    if not json and aside is not None:
+        say(with_code(aside))
     with progress("Judging"):
         if threshold is not None:
             refuse_several(judged)
@@ -176,8 +178,9 @@ def _result(judged: OutcomeTable, found: Evaluation, money: dict[str, Any]) -> d
         "constant": {"log_loss": found.constant_log_loss, "brier": found.constant_brier},
         "remarks": _remarks(judged, found),
     }
-    if judged.unlabelled:
-        result["remarks"].insert(0, judged.left_aside())
+    aside = judged.left_aside()
+    if aside is not None:
+        result["remarks"].insert(0, aside)
     if len(found.events) > 1:
         result["by_class"] = each
     if money:
@@ -192,14 +195,15 @@ def _result(judged: OutcomeTable, found: Evaluation, money: dict[str, Any]) -> d
 def _remarks(judged: OutcomeTable, found: Any) -> list[str]:
     """What the reader should know, most important first."""
     advice = base_rate_advice(judged, found)
-    said = [judged.learnt] if judged.learnt else []
-    said += [str(advice)] if advice is not None else []
+    said: list[str] = [judged.learnt] if judged.learnt is not None else []
+    said += [advice.problem] if advice is not None else []
     for remark in found.remarks:
         if judged.chosen and getattr(remark, "code", "") == "worse-than-constant":
             # a verdict that only fair rows allow
-            remark = (
-                "On the rows with a label these probabilities lose more than the same one for "
-                "every row would. If those rows were chosen, this says nothing of the others."
+            remark = Problem(
+                "On the labelled rows these probabilities score worse than the constant forecast. "
+                "If those rows were selected, this does not extend to the others.",
+                code="worse-than-constant",
             )
         said.append(remark)
     return said
@@ -224,7 +228,7 @@ def _show(judged: OutcomeTable, found: Any, money: dict[str, Any], result: dict[
         what = f"{SAID.get(name, name)} at {cut.threshold:g}"
         rows.append(_line(what, getattr(cut, name), unit=" %"))
     for remark in result["remarks"][1 if judged.unlabelled else 0 :]:
-        say(folded(f"Note: {remark}") + "\n")
+        say(folded_note(remark))
     columns = ["", "value", f"{100 * found.level:g} % interval", "constant"]
     table(rows, columns=columns, title=_title(judged, found))
     if money:
@@ -240,11 +244,18 @@ def _show(judged: OutcomeTable, found: Any, money: dict[str, Any], result: dict[
 
 
 def folded(text: str) -> str:
-    """Return text in lines of the terminal's width, 79 at most; commands to paste stay whole."""
-    words, mark, command = text.partition(": scarce ")
+    """Return text in lines of the terminal's width, 79 at most."""
     width = max(20, min(79, terminal_width() - 1))
-    lines = textwrap.fill(words + (":" if mark else ""), width, break_long_words=False)
-    return f"{lines}\n  scarce {command}" if mark else lines
+    return textwrap.fill(text, width, break_long_words=False)
+
+
+def folded_note(remark: str) -> str:
+    """Return a remark in lines with its code; a command to paste has a line of its own."""
+    command = remark.fields.get("command", "") if isinstance(remark, Problem) else ""
+    if not command:
+        return folded(f"Note: {with_code(remark)}") + "\n"
+    assert isinstance(remark, Problem)
+    return f"{folded('Note: ' + remark.removesuffix(command))}\n  {command}\n[{remark.code}]\n"
 
 
 def _title(judged: OutcomeTable, found: Any) -> str:
@@ -280,11 +291,11 @@ def _plan(
     files: tuple[Path, ...],
     prob: tuple[str, ...],
     labels: LabelFlags,
-    speaks: SamplingFlags,
+    sampling: SamplingFlags,
     costs: CostFlags,
 ) -> dict[str, Any]:
     money = ["mean cost, savings, cost by action and class"] if costs.given else []
-    named = [f"{flag} {column}" for flag, column in speaks.given.items()]
+    named = [f"{flag} {column}" for flag, column in sampling.given.items()]
     return {
         "reads": ", ".join(map(str, files)) or "standard input",
         "columns": ", ".join([*(prob or ["prob"]), str(labels.label), *named, *costs.columns]),
@@ -310,9 +321,13 @@ class BaseRateAdvice(NamedTuple):
     way: str
     command: str = ""
 
-    def __str__(self) -> str:
-        words = f"{self.seen} {self.way}"
-        return f"{words.removesuffix('.')}: {self.command}" if self.command else words
+    @property
+    def problem(self) -> Problem:
+        """The advice as one remark; its last words are the command."""
+        way = f"{self.way.removesuffix('.')}: {self.command}" if self.command else self.way
+        return Problem(
+            "{seen} {way}", code="mean-off", seen=self.seen, way=way, command=self.command
+        )
 
 
 def base_rate_advice(judged: OutcomeTable, found: Any) -> BaseRateAdvice | None:
@@ -341,11 +356,11 @@ def base_rate_advice(judged: OutcomeTable, found: Any) -> BaseRateAdvice | None:
     elif judged.corrected:
         mends = False
         way = (
-            "They were corrected before: unless another share was meant then, they are not right "
-            f"on these rows for another reason. {ANOTHER}"
+            "They were corrected before: unless that used another base rate, they are "
+            f"miscalibrated on these rows for another reason. {ANOTHER}"
         )
     else:
-        way, mends = "If the model learnt at another share of events, move it.", True
+        way, mends = "If the model was trained at another base rate, recalibrate it.", True
     command = _correct_command(judged, happened) if mends else ""
     if mends and not command:
         way = f"{way.removesuffix('.')} with `scarce correct`."
@@ -357,8 +372,10 @@ def _of_chosen(judged: OutcomeTable, seen: str) -> BaseRateAdvice:
     n, labelled = len(judged.y), len(judged.y) - judged.unlabelled
     return BaseRateAdvice(
         f"{seen} among the rows with a label, {labelled:,} of {n:,}.",
-        "If these were chosen, as alerts are, theirs is not the share of events of all rows, and "
-        "nothing can be corrected by it. How much was missed is asked with `scarce estimate`.",
+        (
+            "If these were selected, as alerts are, their event rate is not that of all rows, and "
+            "must not be used to recalibrate. To estimate what was missed use `scarce estimate`."
+        ),
     )
 
 
@@ -375,15 +392,16 @@ def _recalibration(
     now = [1.0 - happened, happened]
     moved = float(np.average(correct_prior(judged.prob[rows], shares, now), 0, weight))
     if abs(moved - happened) <= MENDED * abs(given - happened):
-        return f"The model is for a share of {_percent(own)}; move it.", True
+        return f"The model has a base rate of {_percent(own)}; recalibrate it.", True
     if 1 / FAR < own / happened < FAR:
-        why = f"The model is for a share of {_percent(own)} already, so that this"
+        why = f"The model already has a base rate of {_percent(own)}, so this"
     else:
         why = (
-            f"The model is for a share of {_percent(own)}; moved to {_percent(happened)} it would "
-            f"give {_percent(moved)} on average, so that the share of events"
+            f"The model has a base rate of {_percent(own)}; recalibrated to "
+            f"{_percent(happened)} it would give {_percent(moved)} on average, so the base "
+            "rate"
         )
-    return f"{why} is not the reason: it is not right on these rows. {ANOTHER}", False
+    return f"{why} is not the reason: it is miscalibrated on these rows. {ANOTHER}", False
 
 
 def _correct_command(judged: OutcomeTable, share: float) -> str:

@@ -138,7 +138,7 @@ class EvaluationPage:
     def subtitle(self) -> str:
         """What was judged, in a line."""
         rows = _rows(self.found.rows)
-        return f"Probabilities of {self._events()}, judged on {rows} with a label."
+        return f"Probabilities of {self._events()}, evaluated on {rows} with a label."
 
     def tell(self, page: FitPage) -> None:
         """Put everything on the page."""
@@ -170,8 +170,10 @@ class EvaluationPage:
     def _warn(self, page: Report) -> None:
         if self.seen_only:
             page.warn(
-                f"Every label says {self.found.events[0]}: these are events, and of the other rows "
-                "nothing is known. How right the probabilities are cannot be judged by them"
+                (
+                    f"Every label is {self.found.events[0]}: only events are labelled, and nothing "
+                    "is known of the other rows. Calibration cannot be assessed"
+                )
                 + (", nor what decisions cost." if self.costs.given else ".")
             )
             if self.assumed:
@@ -182,15 +184,14 @@ class EvaluationPage:
         elif self.judged.unlabelled:
             page.warn(
                 f"{self.judged.unlabelled:,} of {len(self.judged.y):,} rows are not labelled. "
-                "Every figure here speaks for the labelled rows alone: if they were picked, by an "
-                "alert or by hand, the others may be quite different. How much was missed: "
-                "`scarce estimate`; which rows to look at next: `scarce label`."
+                "All figures are for the labelled rows only: if those were selected, by an "
+                "alert or by hand, the others may differ. To estimate what was missed: "
+                "`scarce estimate`; to choose rows to label: `scarce label`."
             )
         if self.learnt:
             page.warn(
-                f"{Path(self.files[1]).name} is the file that the model learnt from, so every "
-                "figure here is too good: a model knows the rows it has seen. Give rows that it "
-                "has not."
+                f"{Path(self.files[1]).name} is the training file of the model, so every "
+                "figure here is too optimistic. Use rows that the model has not seen."
             )
         for warning in self._mix():
             page.warn(warning)
@@ -213,8 +214,8 @@ class EvaluationPage:
             times = given.value / happened.value
             if not 1 / FAR < times < FAR:
                 said.append(
-                    f"On average {_percent(given.value)} was given for {name} and "
-                    f"{_percent(happened.value)} happened: the probabilities are {times:.3g} times "
+                    f"The mean probability of {name} is {_percent(given.value)} and its rate "
+                    f"is {_percent(happened.value)}: the probabilities are {times:.3g} times "
                     "as large."
                 )
         return said[:3]
@@ -231,12 +232,13 @@ class EvaluationPage:
         page.data("evaluation", found)
         if self.seen_only:
             page.text(
-                f"{_rows(self.judged.unlabelled)} have no label: these figures compare the two, "
-                "and cannot say how often it happens."
+                f"{_rows(self.judged.unlabelled)} have no label: these figures compare the two "
+                "groups, and cannot tell the prevalence."
             )
             page.text(
-                f"AUC, labelled against the rest: {_told(self.told_apart)}. So often does a row "
-                f"labelled {found.events[0]} get more than one without a label; 0.5 is chance."
+                f"AUC, labelled against the rest: {_told(self.told_apart)}, the share of pairs "
+                f"in which a row labelled {found.events[0]} has the higher probability; 0.5 is "
+                "chance."
             )
             return
         page.text(
@@ -253,8 +255,8 @@ class EvaluationPage:
             known = saved.share.value == saved.share.value
             share = f"{_told(saved.share, percent=True)} of what always {saved.best!s} costs"
             page.text(
-                f"Taking the cheapest action for each row costs {_told(saved.cost)} a row, and "
-                f"saves {share if known else f'nothing: always {saved.best!s} costs 0'}."
+                f"The cheapest action for each row costs {_told(saved.cost)} a row, and saves "
+                f"{share if known else f'nothing: always {saved.best!s} costs 0'}."
             )
 
     def _data(self, page: Report) -> None:
@@ -271,7 +273,7 @@ class EvaluationPage:
         )
         path = self.files[-1] if self.files else None
         if path is None or str(path) == "-":
-            page.text("Read from a pipe: what is missing in its columns was not counted.")
+            page.text("Read from a pipe: missing values were not counted.")
             return
         columns = summarise(path, self.form)
         self.spread = {one["name"]: one["spread"] for one in columns if one["spread"]}
@@ -362,8 +364,8 @@ class EvaluationPage:
         others = " and ".join(str(name) for name in matrix.actions[2:])
         if others:
             page.text(
-                f"The curve below is about two actions, {rest} and {act}; its threshold leaves "
-                f"{others} aside."
+                f"The curve below compares two actions, {rest} and {act}; its threshold "
+                f"ignores {others}."
             )
         bands = matrix.only([rest, act]).thresholds()
         return bands[act][0] if act in bands else None
@@ -377,7 +379,7 @@ class EvaluationPage:
             values.append(self.money["savings"].cost)
         told = assumptions(values)
         if self.seen_only:
-            told = ["The labelled events are a fair sample of all events."]
+            told = ["The labelled events are a representative sample of all events."]
         if self.assumed:
             told.append(self.assumed)
         page.section("What this leans on").assumes(
@@ -385,8 +387,7 @@ class EvaluationPage:
                 *told,
                 "The labels are right.",
                 *([] if self.learnt else ["The model and its settings saw none of these rows."]),
-                "Rows to come are like these: the same world, the same share of events, the same "
-                "way of measuring.",
+                "Future rows are like these: the same population, base rate and measurements.",
             ]
         )
 
@@ -481,7 +482,7 @@ def _histogram(prob: Any, states: dict[str, Any], what: str, by: str) -> Figure:
     below = " What lies below the axis is in its first bin." if prob.min() < edges[0] else ""
     return (
         Histogram(edges, counts, Axis(what, log=rare, percent=True)),
-        f"How many rows were given which probability, {by}.{below}",
+        f"Distribution of the probabilities, {by}.{below}",
     )
 
 
@@ -529,9 +530,10 @@ def _show_presence(page: Report, judged: OutcomeTable, event: Any, found: Any) -
     known, prob = judged.known, judged.prob
     page.section(
         "What labelled events alone can say",
-        f"Rows are labelled {event} or not at all. How often it happens, and so whether the "
-        "probabilities are right, cannot be known from these rows; whether they are higher "
-        "for labelled rows, can.",
+        (
+            f"Rows are labelled {event} or not at all. The prevalence, and so calibration, cannot "
+            "be known from these rows; whether labelled rows get higher probabilities can."
+        ),
     )
     page.numbers(
         [
@@ -546,8 +548,8 @@ def _show_presence(page: Report, judged: OutcomeTable, event: Any, found: Any) -
         percent=["mean given, labelled", "mean given, the rest"],
     )
     page.text(
-        "Rows without a label may be of either kind, so this AUC cannot reach 1: the more "
-        "events are among them, the lower it is, however good the model."
+        "Rows without a label may be events, so this AUC cannot reach 1: the more events are "
+        "among them, the lower it is, however good the model."
     )
     page.figure(*given_by_state(judged, event))
 

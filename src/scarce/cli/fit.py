@@ -13,10 +13,10 @@ looked (--background). Does not evaluate the model: see `scarce evaluate` and `s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -35,6 +35,11 @@ from scarce.cli.options import (
 )
 from scarce.cli.output import emit, progress, refuse_table_ending, say, show_plan, table, write_line
 from scarce.errors import CheckError, DataError, UsageError, suggest
+
+if TYPE_CHECKING:
+    from scarce.engine.rows import Rows
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
 
 OWNERS = {  # options that only one model has
     "loss": "rare",
@@ -82,7 +87,7 @@ def fit(
     categories: tuple[str, ...],
     max_levels: int | None,
     more: tuple[str, ...],
-    form: Any,
+    form: TextForm,
     out: Path | None,
     force: bool,
     seed: int,
@@ -102,17 +107,74 @@ def fit(
     scarce fit train.csv --label fraud --drop id --model rare --ridge 0.01 --out m3.scarce
     scarce fit sightings.csv --label seen --drop site --model maxent --out w.scarce
     """
-    from scarce.io.sink import refuse_existing
+    from scarce import save
     from scarce.io.source import open_table
 
     labels = with_background(labels, background, model)
+    label = _refuse_flags(labels, out, force, dry_run)
+    with progress("Reading") as tick:
+        source = open_table(data, form, whole=True, progress=tick)
+    named = {"--columns": columns, "--drop": drop, "--id": ids, "--categories": categories}
+    _refuse_columns(source, label, named, groups, weight)
+    apart = (*drop, *([groups] if groups else []))
+    naming = [*ids, *([] if columns else identifiers(source, labels, apart, ids))]
+    left_out = list(dict.fromkeys([*apart, *naming]))
+    settings = settings_of(model, own, more)
+    if dry_run or out is None:
+        away = (label, weight, *left_out)
+        show_plan(
+            {
+                "reads": f"{source.where}: {len(source.names)} columns",
+                "label": label,
+                "features": [name for name in (columns or source.names) if name not in away],
+                "model": model,
+                "parameters": settings,
+                "seed": seed,
+                "writes": "nothing; name a file with --out" if out is None else str(out),
+            },
+            json=json,
+        )
+        return
+    rows, opened = open_labelled(
+        source,
+        labels,
+        form,
+        indicators=model in ("rare", "bayes"),
+        weight=weight,
+        columns=list(columns) or None,
+        drop=left_out or None,
+        categories=list(categories),
+        max_levels=max_levels,
+        engine=engine_of(threads),
+    )
+    counts = _say_labels(rows, labels, form)
+    chosen, settings = _choose(model, settings, rows, counts)
+    ask_background(chosen, counts, labels)
+    told = point_out(chosen, rows, labels, quiet=bool(columns))  # typed columns are meant
+    if chosen == "bayes" and model == "auto" and _has_categories(rows):
+        rows = _reopen_with_indicators(rows, opened)
+    for column, levels in rows.schema.indicators.items():
+        say(f"Text column {column!r}: {len(levels)} levels, one-hot beside {levels[0]!r}.")
+    if chosen == "rare":
+        refuse_missing(rows)
+    # names found in all rows are all different: only those typed can join rows
+    together = _together(source, groups, list(ids) if source.parsed else naming, form)
+    source.release()
+    fitted = _fit(chosen, rows, settings, seed, engine_of(threads), together)
+    save(fitted, out, force=force)
+    _tell(fitted, _result(fitted, rows, counts, out), chosen, told, json)
+
+
+def _refuse_flags(labels: LabelFlags, out: Path | None, force: bool, dry_run: bool) -> str:
+    """Refuse flags that cannot work, before anything is read; return the label column."""
+    from scarce.io.sink import refuse_existing
+
     if labels.label is None:
         raise UsageError(
             "--label is missing.",
             code="no-label-column",
             remedy="Name the column of labels: --label COLUMN",
         )
-    label = labels.label
     if out is None and not dry_run:
         raise UsageError(
             "--out is missing.",
@@ -127,12 +189,22 @@ def fit(
             )
         refuse_existing(out, force)
         refuse_table_ending(out)
-    with progress("Reading") as tick:
-        source = open_table(data, form, whole=True, progress=tick)
+    return labels.label
+
+
+def _refuse_columns(
+    source: TableSource,
+    label: str,
+    named: Mapping[str, Sequence[str]],
+    groups: str | None,
+    weight: str | None,
+) -> None:
+    """Refuse columns that the table does not have, and one for two roles."""
     source.column(label, "--label")
     if weight is not None:
         source.column(weight, "--weight")
-    if groups is not None and source.column(groups, "--groups") in (*columns, labels.label, weight):
+    taken = (*named["--columns"], label, weight)
+    if groups is not None and source.column(groups, "--groups") in taken:
         raise UsageError(
             "--groups {column}: the group column cannot also be a feature, the label or the "
             "weight.",
@@ -140,85 +212,26 @@ def fit(
             column=groups,
             remedy="Name it once.",
         )
-    for option, names in (
-        ("--columns", columns),
-        ("--drop", drop),
-        ("--id", ids),
-        ("--categories", categories),
-    ):
+    for option, names in named.items():
         for name in names:
             source.column(name, option)
-    apart = (*drop, *([groups] if groups else []))
-    naming = [*ids, *([] if columns else identifiers(source, labels, apart, ids))]
-    left_out = list(dict.fromkeys([*apart, *naming]))
-    settings = settings_of(model, own, more)
-    plan: dict[str, Any] = {
-        "reads": f"{source.where}: {len(source.names)} columns",
-        "label": labels.label,
-        "features": [
-            name
-            for name in (columns or source.names)
-            if name not in (labels.label, weight, *left_out)
-        ],
-        "model": model,
-        "parameters": settings,
-        "seed": seed,
-        "writes": "nothing; name a file with --out" if out is None else str(out),
-    }
-    if dry_run or out is None:
-        show_plan(plan, json=json)
-        return
-    rows, table_in = open_labelled(
-        source,
-        labels,
-        form,
-        indicators=model in ("rare", "bayes"),
-        weight=weight,
-        columns=list(columns) or None,
-        drop=left_out or None,
-        categories=list(categories),
-        max_levels=max_levels,
-        engine=engine_of(threads),
-    )
-    refuse_numbers(label, rows.classes, labels)
-    counts = _say_labels(rows, labels)
-    if len(rows.classes) > 2 and not labels.classes:
-        rare = min(counts["labelled"], key=lambda name: int(counts["labelled"][name]))
-        say(
-            f"They are taken for {len(rows.classes)} classes. If one of them means not labelled, "
-            f"say so: --unlabelled {shell_word(rare)}; for an event and all others: --positive."
-        )
-    if form.missing and counts["unlabelled"]:
-        say(
-            f"--missing holds for {labels.label!r} too: rows that say "
-            f"{' or '.join(map(str, form.missing))} there are not labelled. If that is a label, "
-            "replace what means missing in the other columns first, and leave --missing out."
-        )
-    chosen, why = model, ""
-    if model == "auto":
-        chosen, settings, why = choose_model(rows, counts)
-    refuse_labels(chosen, rows, counts)
-    if why:
-        say(f"--model auto: {why}")
-    ask_background(chosen, counts, labels)
-    told = point_out(chosen, rows, labels, quiet=bool(columns))  # typed columns are meant
-    if chosen == "bayes" and model == "auto" and _has_categories(rows):
-        rows = _reopen_with_indicators(rows, table_in)
-    for column, levels in rows.schema.indicators.items():
-        say(
-            f"Text column {column!r}: {len(levels)} levels as columns of 0 and 1, beside "
-            f"{levels[0]!r}."
-        )
-    if chosen == "rare":
-        refuse_missing(rows)
-    # names found in all rows are all different: only those typed can join rows
-    together = _together(source, groups, list(ids) if source.parsed else naming, form)
-    source.release()
-    fitted = _fit(chosen, rows, settings, seed, engine_of(threads), together)
-    from scarce import save
 
-    save(fitted, out, force=force)
-    result = _result(fitted, rows, counts, out)
+
+def _choose(
+    model: str, settings: dict[str, Any], rows: Rows, counts: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Return the model to fit and its settings; refuse labels that it cannot be fitted to."""
+    if model != "auto":
+        refuse_labels(model, rows, counts)
+        return model, settings
+    chosen, settings, why = choose_model(rows, counts)
+    refuse_labels(chosen, rows, counts)
+    say(f"--model auto: {why}")
+    return chosen, settings
+
+
+def _tell(fitted: Any, result: dict[str, Any], chosen: str, told: list[str], json: bool) -> None:
+    """Print the result, the warnings that were not given yet, and the next command."""
     converged = bool(fitted.report_.converged)
     emit(result, json=json, ok=converged, show=lambda: _show(result, fitted))
     if json or not hasattr(fitted, "summary"):  # a summary holds them
@@ -228,12 +241,12 @@ def fit(
     if chosen == "auto":
         _say_if_worthless(fitted)
     if chosen == "maxent" and fitted.class_prior_from_ != "observed":
-        _say_prevalence(fitted, counts)
+        _say_prevalence(fitted, result)
     if not converged:
-        warn(not_converged(out, fitted.report_))
+        warn(not_converged(result["out"], fitted.report_))
         click.get_current_context().exit(CheckError.exit_code)
     if not json:
-        command = shell_command("scarce", "predict", path_word(out), "NEW-ROWS.csv")
+        command = shell_command("scarce", "predict", path_word(result["out"]), "NEW-ROWS.csv")
         say(f"\nNext: {command} --out p.csv")
 
 
@@ -266,15 +279,30 @@ def _has_categories(rows: Any) -> bool:
     return any(column.kind == "category" for column in rows.schema.columns)
 
 
-def _say_labels(rows: Any, labels: LabelFlags) -> dict[str, Any]:
+def _say_labels(rows: Rows, labels: LabelFlags, form: TextForm) -> dict[str, Any]:
+    """Say what the labels were taken to mean; return their counts."""
     from scarce.cli.label_columns import describe_counts
 
+    refuse_numbers(str(labels.label), rows.classes, labels)
     weights, unlabelled = rows.label_counts()
     counts = rows.fold(_count_rows, len(rows.classes))
     say(describe_counts(str(labels.label), rows.classes, counts.tolist(), unlabelled, labels))
+    labelled = {str(k): int(n) for k, n in zip(rows.classes, counts, strict=True)}
+    if len(rows.classes) > 2 and not labels.classes:
+        rare = min(labelled, key=lambda name: labelled[name])
+        say(
+            f"These are {len(rows.classes)} classes. If one of them means not labelled, give "
+            f"--unlabelled {shell_word(rare)}; for an event and all others, --positive."
+        )
+    if form.missing and unlabelled:
+        say(
+            f"--missing applies to {labels.label!r} too: rows with "
+            f"{' or '.join(map(str, form.missing))} there are not labelled. If that is a label, "
+            "replace the missing values of the other columns first, and leave --missing out."
+        )
     return {
         "rows": len(rows),
-        "labelled": {str(k): int(n) for k, n in zip(rows.classes, counts, strict=True)},
+        "labelled": labelled,
         "unlabelled": unlabelled,
         "weight": weights.tolist(),
     }
@@ -406,8 +434,9 @@ def _say_prevalence(fitted: Any, counts: dict[str, Any]) -> None:
     share = labelled.get(str(event), 0) / max(1, sum(labelled.values()))
     among = f" (of the labelled rows it is {share:.3g})" if len(labelled) > 1 else ""
     say(
-        f"Probabilities rest on a share of {fitted.class_prior_[-1]:.3g} for {event}{among}, which "
-        "such labels cannot tell. To move them: scarce correct MODEL --now-at SHARE --out NEW"
+        f"Probabilities assume a base rate of {fitted.class_prior_[-1]:.3g} for "
+        f"{event}{among}, which such labels cannot tell. To change it: scarce correct MODEL "
+        "--now-at RATE --out NEW"
     )
 
 
@@ -440,14 +469,15 @@ def identifiers(
     for name in named:
         if FEW_NAMES < counts[name] < len(first):
             say(
-                f"Column {name!r} is named like an identifier, several rows share its values, and "
-                "it is learnt from. If it says which rows belong together (a patient, a card): "
-                f"--groups {shell_word(name)}; if not: --drop {shell_word(name)}."
+                f"Column {name!r} is named like an identifier, several rows share its values, "
+                "and it is used as a feature. If it groups rows (a patient, a card): --groups "
+                f"{shell_word(name)}; if not: --drop {shell_word(name)}."
             )
     for name in found:
         say(
-            f"Column {name!r} has another value in every row, so it names rows and is left out "
-            f"(--id {shell_word(name)}; to learn from it, name all columns with --columns)."
+            f"Column {name!r} has a different value in every row, so it is taken as an "
+            f"identifier and left out (--id {shell_word(name)}; to use it as a feature, name "
+            "all columns with --columns)."
         )
     return found
 
@@ -540,8 +570,8 @@ def choose_model(rows: Any, counts: dict[str, Any]) -> Choice:
     labelled = [name for name, n in counts["labelled"].items() if n]
     if len(labelled) == 1:
         why = (
-            f"only {labelled[0]} is ever labelled, so no row is known to be anything else: maxent "
-            "learns from the labelled rows against all rows."
+            f"only {labelled[0]} is ever labelled, so no row is known to be negative: maxent "
+            "compares the labelled rows with all rows."
         )
         return Choice("maxent", {}, why)
     if len(rows.classes) > 2:
@@ -552,20 +582,20 @@ def choose_model(rows: Any, counts: dict[str, Any]) -> Choice:
         return Choice("bayes", {"covariance": "shrunk"}, why)
     if not rows.fold(_count_missing).any():
         why = (
-            "both classes are labelled, so a stack of regressions and trees is weighed on held-out "
-            "rows; the table below has each beside the constant forecast. For coefficients that "
-            "can be read, say --model rare."
+            "both classes are labelled, so a stack of regressions and trees is weighted on "
+            "held-out rows; the table below shows each beside the constant forecast. For "
+            "interpretable coefficients use --model rare."
         )
         return Choice("auto", {}, why)
     if min(counts["labelled"].values()) < FEWEST_OF_A_CLASS:
         why = (
             "values are missing and few rows of a class are labelled, so a Gaussian for each "
-            "class (bayes, shrunk covariances), which takes holes as they are."
+            "class (bayes, shrunk covariances), which accepts missing values."
         )
         return Choice("bayes", {"covariance": "shrunk"}, why)
     why = (
-        "both classes are labelled and values are missing, so a stack of trees, which take holes "
-        "as they are, is weighed on held-out rows; regressions would need every value."
+        "both classes are labelled and values are missing, so a stack of trees, which accept "
+        "missing values, is weighted on held-out rows; regressions need every value."
     )
     return Choice("auto", {"members": ["boosting", "forest"]}, why)
 

@@ -14,7 +14,6 @@ from typing import Any
 from scarce.cli.next_command import shell_word
 from scarce.cli.options import flags_by_argument, verb_options
 from scarce.cli.output import say
-from scarce.cli.wording import reworded
 from scarce.errors import UNSET, Argument, Phrase, Problem
 
 
@@ -61,14 +60,14 @@ def in_flags(message: str, options: Collection[str] | None = None) -> str:
     Parameters
     ----------
     message : str
-        A `Problem`, whose code the result keeps, or a plain sentence.
+        A `Problem`, whose code the result keeps; a plain sentence is left as it is.
     options : collection of str, optional
         Names of options; those of the verb that is running by default.
     """
+    if not isinstance(message, Problem) or not message.code:
+        return message
     known = verb_options() if options is None else options
-    if isinstance(message, Problem) and message.code:
-        return Problem(message.render(Flags(known)), code=message.code)
-    return reworded(message, known)
+    return Problem(message.render(Flags(known)), code=message.code)
 
 
 def with_code(message: str) -> str:

@@ -27,16 +27,16 @@ from scarce.cli.audit_lists import (
     walk_of,
     without_blanks,
 )
-from scarce.cli.bad_cells import numbers_of, refuse_nested, refuse_unscored
 from scarce.cli.flags import in_flags, with_code
 from scarce.cli.label_columns import for_events, reading_of, refuse_many
 from scarce.cli.next_command import command_to_paste
 from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, is_typed, takes
 from scarce.cli.output import emit, progress, rows_need_a_file, say, show_plan, write_line
-from scarce.cli.table_columns import find_prob, table_or_stdin
+from scarce.cli.table_columns import find_prob, refuse_nested, refuse_unscored, table_or_stdin
 from scarce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from scarce.cli.label_columns import Reading
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
     from scarce.missed.choose import LabelChoice
@@ -51,9 +51,9 @@ OF_POLICY = {
 }
 BACK = ("audit", "random", "stratified", "tail", "adaptive")  # whose labels an estimate can take
 ALONE = (
-    "These are further checks, counted alone: of the earlier lists only the labels are used here, "
-    "not what their lots stand for. An estimate with all lists (--audit, earliest first) counts "
-    "both, and its interval is narrower as a rule."
+    "The plan is for further labels alone: earlier lists contribute their labels, not their "
+    "sampling weights. An estimate with all lists (--audit, earliest first) uses both, and "
+    "its interval is usually narrower."
 )
 SIZES = (25, 50, 100, 200, 400)
 
@@ -188,12 +188,12 @@ def _read(
     form: TextForm,
     tick: Any,
 ) -> Candidates:
-    """Candidates the columns that the choice is made from, with the labels of earlier lists."""
+    """Read the columns that the choice is made from, with the labels of earlier lists."""
     import numpy as np
     import pyarrow as pa
 
     from scarce import CostMatrix
-    from scarce.cli.label_columns import number_column, read_labels
+    from scarce.cli.label_columns import number_column
     from scarce.cli.table_columns import ProbColumns, prob_values
 
     reading = reading_of(source, labels, lists=bool(audit))
@@ -225,7 +225,7 @@ def _read(
         table = without_blanks(held.select([n for n in wanted if n in source.types]), form)
         for at, name in enumerate(table.column_names):
             if name in plain:
-                read = numbers_of(source, table, name, form)
+                read = source.numbers(table, name)
                 table = table.set_column(at, name, pa.array(read, from_pandas=True))
         if lists is not None:
             keyed = table if id is None else table.append_column(id, held.column(id))
@@ -245,22 +245,34 @@ def _read(
     else:
         values = number_column(table, names[0])
         refuse_unscored(source, values, names[0], form)
-    y, classes = np.full(n_rows, np.nan), (0, 1)
-    if answer in table.column_names:
-        column = table.column(answer)
-        if column.null_count < n_rows:
-            try:
-                found = read_labels(column, answer, reading.flags, where=source.where, form=form)
-            except DataError as error:
-                error = error if unsure else for_events(error)
-                raise error if lists is None else lists.explained(error) from None
-            y, classes = found.y, found.classes
-        else:
-            say(f"Label {answer!r} is empty in all {n_rows:,} rows: none is labelled yet.")
+    try:
+        y, classes = _labels_of(table, answer, reading, source, form)
+    except DataError as error:
+        error = error if unsure else for_events(error)
+        raise error if lists is None else lists.explained(error) from None
     chance = None if lists is None else number_column(table, JOINED)
     if amounts and matrix is not None:
         matrix = matrix.bind({name: number_column(table, name) for name in amounts})
     return Candidates(names, values, y, classes, n_rows, chance, matrix)
+
+
+def _labels_of(
+    table: Any, answer: str, reading: Reading, source: TableSource, form: TextForm
+) -> tuple[Any, tuple[Any, ...]]:
+    """Return class positions, NaN where not labelled, and the classes."""
+    import numpy as np
+
+    from scarce.cli.label_columns import read_labels
+
+    n_rows = table.num_rows
+    if answer not in table.column_names:
+        return np.full(n_rows, np.nan), (0, 1)
+    column = table.column(answer)
+    if column.null_count == n_rows:
+        say(f"Label {answer!r} is empty in all {n_rows:,} rows: none is labelled yet.")
+        return np.full(n_rows, np.nan), (0, 1)
+    found = read_labels(column, answer, reading.flags, where=source.where, form=form)
+    return found.y, found.classes
 
 
 def _choose(
@@ -454,7 +466,7 @@ def refuse_taken_names(source: TableSource, names: list[str]) -> None:
     for name in names:
         if name in source.names:
             cure = {
-                ROW: "Rename it, or name a column that tells rows apart with --id.",
+                ROW: "Rename it, or name a column of identifiers with --id.",
                 ANSWER: f"If it holds the labels, say so: --label {ANSWER}.",
             }.get(name, "Rename it.")
             raise DataError(
@@ -528,15 +540,15 @@ def tell(
     event, other = read.classes[-1], read.classes[0]
     kinds = f"{event} (an event) or {other} (none)" if len(read.classes) == 2 else "the class"
     say(
-        f"{where}, in the order to be worked from the top. Fill in column {answer!r} with {kinds}; "
-        "leave empty what was not checked."
+        f"{where}, in the order to be labelled. Fill in column {answer!r} with {kinds} from "
+        "the top; leave empty what was not checked."
     )
     if back is not None:
         say(f"Then: {back}")
     elif (choice.probability < 1).any():
-        say(f"They were drawn by lot: each stands for 1 / {CHANCE!r} rows.")
+        say(f"They were sampled at random: each stands for 1 / {CHANCE!r} rows.")
     else:
-        say("They were chosen by rule: they improve a model and stand for no other row.")
+        say("They were chosen by a rule: they improve a model, and represent no other rows.")
 
 
 def play_plan(
@@ -603,6 +615,6 @@ def _enough(plan: AuditPlan, needed: float) -> str:
     if needed < float("inf"):
         return f"{needed:,.0f} checks, on average."
     if not plan.width[-1] >= 0:
-        return "no number of checks brings it, as recall is 0 or not known here."
+        return "no number of checks gives it, because recall is 0 or unknown here."
     more = dict.fromkeys(min(plan.rows_below, times * largest) for times in (2, 4))
     return f"more than {largest:,} checks; try {' '.join(f'--n {size}' for size in more)}"

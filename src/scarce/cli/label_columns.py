@@ -13,10 +13,10 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scarce.cli.bad_cells import shown
 from scarce.cli.next_command import shell_word
 from scarce.cli.options import EXACT, LabelFlags, class_key, typed
 from scarce.cli.output import say
+from scarce.cli.table_columns import shown
 from scarce.errors import DataError, Problem, UsageError
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 MOST = 1000  # different labels; a column with more of them holds something else
 MANY = 50  # labels beyond which a column is none of labels, and is not remembered
-FILLED = "was filled in with"
 TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
-THREE = "If -1 is a class like the others"  # how the library begins to offer classes
 
 
 class Labels(NamedTuple):
@@ -367,8 +365,9 @@ def _looked_at(
         )
     if not quiet:
         say(
-            f"The model learnt with {word} as not labelled. Here {n:,} rows are {word} and count "
-            f"as looked at, without {loaded.classes[1]}; if nobody looked, say --unlabelled {word}."
+            f"The model was fitted with {word} as not labelled. Here {n:,} rows are {word} and "
+            f"count as negatives for {loaded.classes[1]}; if nobody looked, give --unlabelled "
+            f"{word}."
         )
     return found
 
@@ -573,7 +572,7 @@ def answers(
     if not strange:
         return read, sorted(truths)
     held = _held(source, label) - reading.apart - {None}
-    filled = f"{where} {FILLED} {listed(strange)}"
+    filled = f"{where} holds the labels {listed(strange)}"
     if not held:
         raise DataError(
             "{filled}.",
@@ -629,20 +628,19 @@ def refuse_many(name: str, classes: Sequence[Any]) -> None:
 
 
 def for_events(error: DataError) -> DataError:
-    """Return an error that offers classes as one for verbs that know event and no event alone."""
-    if THREE not in str(error):
+    """Return an error that offers several classes as one for verbs that take two."""
+    if error.code != "unclear-labels" or "classes" not in error.fields:
         return error
-    head = str(error).partition(THREE)[0].rstrip()
-    readings = (
-        "If 0 means not labelled, pass --positive 1 --negative -1 --unlabelled 0; if -1 does, pass "
-        "--positive 1 --negative 0 --unlabelled -1."
+    remedy = (
+        "An alert is an event or not: name the event with --positive, the others with --negative, "
+        "and what means not labelled with --unlabelled."
     )
-    if not head.endswith("holds -1, 0 and 1."):
-        readings = (
-            "An alert is an event or none: name the event with --positive, the others with "
-            "--negative, and what means not labelled with --unlabelled."
+    if list(error.fields["classes"].value) == [-1, 0, 1]:
+        remedy = (
+            "If 0 means not labelled, pass --positive 1 --negative -1 --unlabelled 0; if -1 does, "
+            "pass --positive 1 --negative 0 --unlabelled -1."
         )
-    return DataError(f"{head} {readings}")
+    return error.amended(remedy=remedy)
 
 
 def listed(values: Collection[Any]) -> str:

@@ -245,8 +245,8 @@ def _report(error: BaseException, *, json: bool, options: Sequence[str] = ()) ->
     elif isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
         code, kind, name = UsageError.exit_code, UsageError.__name__, "file-name-encoding"
         message = (
-            f"The name {error.object!r} is not valid UTF-8, so the file cannot be opened. Rename "
-            "it; if names are UTF-8 and the locale is not, set PYTHONUTF8=1."
+            f"The name {error.object!r} is not valid UTF-8, so the file cannot be opened. "
+            "Rename it; if names are UTF-8 and the locale is not, set PYTHONUTF8=1."
         )
     else:
         message = f"unexpected {kind}: {error}".removesuffix(": ").removesuffix(".") + "."

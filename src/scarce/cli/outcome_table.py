@@ -13,20 +13,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scarce.cli.bad_cells import numbers_of, told
 from scarce.cli.base_rates import own_shares
 from scarce.cli.label_columns import as_in_columns, as_in_model, read_classes
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import LabelFlags
 from scarce.cli.output import progress
 from scarce.cli.sampling_columns import SamplingFlags, group_column, inclusion_column, weight_column
-from scarce.cli.table_columns import before_name, find_prob, prob_values, table_or_stdin
-from scarce.errors import DataError, UsageError
+from scarce.cli.table_columns import (
+    before_name,
+    find_prob,
+    prob_values,
+    table_or_stdin,
+    with_label_remedy,
+)
+from scarce.errors import DataError, Problem, UsageError
 
 if TYPE_CHECKING:
     from scarce import Estimate
     from scarce.cli.costs import CostFlags
     from scarce.evaluation.evaluate import Evaluation
+    from scarce.io.source import TableSource
     from scarce.io.text import TextForm
 
 
@@ -52,8 +58,8 @@ class OutcomeTable:
         What said it, for the reader; "" for a table of probabilities.
     columns : tuple of str
         The columns of probabilities; empty where a model said them.
-    learnt : str
-        A sentence, where the model learnt from this very file.
+    learnt : Problem, or None
+        Says that the model was fitted to this very file.
     path, model_path : Path, or None
         The table's file, None for a pipe; and the model's, None for a table of probabilities.
     own_shares : list of float, or None
@@ -74,7 +80,7 @@ class OutcomeTable:
     table: Any
     model: str = ""
     columns: tuple[str, ...] = ()
-    learnt: str = ""
+    learnt: Problem | None = None
     path: Path | None = None
     model_path: Path | None = None
     own_shares: list[float] | None = None
@@ -178,20 +184,29 @@ class OutcomeTable:
             "random_state": seed,
         }
 
-    def left_aside(self) -> str:
-        """Say how many rows say nothing, "" where all do."""
+    def left_aside(self) -> Problem | None:
+        """Say how many rows have no label, None where all have one."""
         n = self.unlabelled
         if n == 0:
-            return ""
+            return None
         if self.inclusion is not None:
-            return (
-                f"{n:,} of {len(self.y):,} rows are not labelled: those that are speak for them "
-                "by --inclusion."
+            return Problem(
+                "{count:,} of {rows:,} rows are not labelled: the labelled ones represent them by "
+                "--inclusion.",
+                code="unlabelled-rows",
+                count=n,
+                rows=len(self.y),
             )
-        return (
-            f"{n:,} of {len(self.y):,} rows are not labelled and left aside: the figures speak for "
-            "the labelled rows alone. If those were drawn by lot, say how: --inclusion COLUMN; if "
-            "only alerts were looked at, ask how much was missed: scarce estimate."
+        return Problem(
+            "{count:,} of {rows:,} rows are not labelled and are left out: the figures are for the "
+            "labelled rows only.",
+            code="unlabelled-rows",
+            count=n,
+            rows=len(self.y),
+            remedy=[
+                "If those were sampled at random, give --inclusion COLUMN.",
+                "If only alerts were investigated, estimate what was missed: scarce estimate.",
+            ],
         )
 
 
@@ -201,7 +216,7 @@ def read_outcomes(
     *,
     labels: LabelFlags,
     prob: Sequence[str] = (),
-    speaks: SamplingFlags,
+    sampling: SamplingFlags,
     costs: CostFlags | None = None,
     extra: Sequence[tuple[str, str]] = (),
     need_prob: bool = True,
@@ -216,7 +231,7 @@ def read_outcomes(
         One table (none: standard input), or a model file and a table.
     verb : str
         For messages.
-    labels, prob, speaks, costs, form
+    labels, prob, sampling, costs, form
         As typed.
     extra : sequence of (flag, column)
         Further number columns that the verb needs.
@@ -231,24 +246,11 @@ def read_outcomes(
     from scarce.io.source import open_table
 
     model, data = _model_and_table(files, verb, is_model)
-    if model is not None and prob:
-        raise UsageError(
-            "--prob {column} names a column of probabilities, and {model} is a model.",
-            code="argument-conflict",
-            column=prob[0],
-            model=model,
-            remedy="Leave one of the two out.",
-        )
-    if labels.label is None:
-        raise UsageError(
-            "--label is missing.",
-            code="no-label-column",
-            remedy="Name the column of outcomes, such as --label fraud.",
-        )
+    wanted = _refuse_flags(model, prob, labels)
     loaded = None if model is None else load_model(model)
     source = open_table(table_or_stdin(data, verb), form)
-    label = source.column(labels.label, option="--label")
-    pairs = [*speaks.given.items(), *extra]
+    label = source.column(wanted, option="--label")
+    pairs = [*sampling.given.items(), *extra]
     if costs is not None:
         pairs += [(costs.option(name), name) for name in costs.columns]
     named = [source.column(column, option=flag) for flag, column in pairs]
@@ -261,7 +263,7 @@ def read_outcomes(
         else:
             numbers += found.columns if found else ()
             walk = source.tables(keep, numbers=numbers, progress=tick)
-            parts = list(told(source, walk, numbers, form, label))
+            parts = list(with_label_remedy(walk, label))
             table, said = pa.concat_tables(parts, promote_options="permissive"), None
     if table.num_rows == 0:
         raise DataError(
@@ -286,19 +288,38 @@ def read_outcomes(
         y=y,
         classes=classes,
         prob=said,
-        sample_weight=weight_column(source, table, speaks.weight, form),
-        inclusion=inclusion_column(source, table, speaks.inclusion),
-        groups=group_column(source, table, speaks.groups, form),
+        sample_weight=weight_column(source, table, sampling.weight, form),
+        inclusion=inclusion_column(source, table, sampling.inclusion),
+        groups=group_column(source, table, sampling.groups, form),
         table=table,
         model="" if loaded is None else f"{loaded.path} ({loaded.kind})",
         columns=() if found is None else found.columns,
-        learnt="" if loaded is None else _learnt(loaded, source),
+        learnt=None if loaded is None else _learnt(loaded, source),
         path=source.path,
         model_path=None if loaded is None else loaded.path,
         own_shares=None if loaded is None else own_shares(loaded.model),
         corrected=found is not None and before_name(found.columns[0]) in source.names,
         form=form,
     )
+
+
+def _refuse_flags(model: Path | None, prob: Sequence[str], labels: LabelFlags) -> str:
+    """Refuse flags that cannot work together; return the label column."""
+    if model is not None and prob:
+        raise UsageError(
+            "--prob {column} names a column of probabilities, and {model} is a model.",
+            code="argument-conflict",
+            column=prob[0],
+            model=model,
+            remedy="Leave one of the two out.",
+        )
+    if labels.label is None:
+        raise UsageError(
+            "--label is missing.",
+            code="no-label-column",
+            remedy="Name the column of outcomes, such as --label fraud.",
+        )
+    return labels.label
 
 
 def look_at(
@@ -329,18 +350,22 @@ def look_at(
                 source.column(name, flag)
 
 
-def _learnt(loaded: Any, source: Any) -> str:
-    """Say that the model learnt from this very file, by the mark that it carries; else nothing."""
+def _learnt(loaded: Any, source: TableSource) -> Problem | None:
+    """Say that the model was fitted to this very file, by the mark that it carries; else None."""
     from scarce.io.source import stamp
 
     held = loaded.model
     while held is not None and not hasattr(held, "data_fingerprint_"):
         held = getattr(held, "estimator_", None)
     if held is None or source.path is None or held.data_fingerprint_ != stamp([source.path]):
-        return ""
-    return (
-        f"{loaded.path} learnt from {source.where} itself: on rows that it knows every model looks "
-        "better than it is. Judge it on rows that it has not seen."
+        return None
+    return Problem(
+        "{model} was fitted to {table} itself: on its training rows every model looks better than "
+        "it is.",
+        code="training-rows",
+        model=loaded.path,
+        table=source.where,
+        remedy="Evaluate it on rows that it has not seen.",
     )
 
 
@@ -387,9 +412,9 @@ def _stream(
 
     parts, said, start = [], [], 0
     walk = loaded.stream(source, keep, exact=False, progress=tick)
-    for part, prob in told(source, walk, loaded.numbers, form):
+    for part, prob in walk:
         for name in numbers:
-            values = numbers_of(source, part, name, form, start)
+            values = source.numbers(part, name, start)
             at = part.column_names.index(name)
             part = part.set_column(at, name, pa.array(values, from_pandas=True))
         parts.append(part)

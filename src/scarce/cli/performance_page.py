@@ -105,7 +105,7 @@ class PerformancePage:
             [
                 *(f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in leans_on(self.found)),
                 "The labels are right.",
-                "Rows to come are like these: the same detector, the same world.",
+                "Future rows are like these: the same detector, the same population.",
             ]
         )
 
@@ -154,9 +154,9 @@ class PerformancePage:
             if which.any()
         }
         beyond = int(((scores < edges[0]) | (scores > edges[-1])).sum())
-        rest = f" {beyond:,} scores beyond the axis stand in its end bins." if beyond else ""
+        rest = f" {beyond:,} scores beyond the axis are in its end bins." if beyond else ""
         chart = Histogram(edges, counts, Axis(self.held.score), threshold=mark, y_log=True)
-        return chart, f"How many rows have which score, by what is known of them.{rest}"
+        return chart, f"Distribution of the scores, by what is known of the rows.{rest}"
 
     def _figures(self, page: Report) -> None:
         from scarce.report import show_performance
@@ -174,8 +174,10 @@ class PerformancePage:
         level = f"{100 * found.recall.level:g} %"
         page.section(
             "Other thresholds",
-            "What the same rows say of other thresholds. Far from the labels the bands are wide: "
-            "there nobody looked.",
+            (
+                "Estimates for other thresholds from the same rows. The bands are wide far from "
+                "the labels, where nobody looked."
+            ),
         )
         recall, precision, _ = parts = (curve.recall, curve.precision, curve.missed)
         page.figure(
@@ -192,9 +194,11 @@ class PerformancePage:
         if known.sum() > 1:
             page.figure(
                 performance_picture(found, curve, mark="in use"),
-                f"Precision against recall. The mark is the threshold in use with its {level} "
-                "intervals; the short line through it says how precision changes as the "
-                "threshold is lowered.",
+                (
+                    f"Precision against recall. The mark is the threshold in use with its {level} "
+                    "intervals; the short line through it shows how precision changes as the "
+                    "threshold is lowered."
+                ),
             )
         some = _evenly(np.flatnonzero(known), 9)
         if len(some) == 0:
@@ -232,28 +236,31 @@ class PerformancePage:
         """Say why figures of batches, of all together and of the same rows as one are not alike."""
         from scarce.missed.rules import FEW, MANY
 
-        said = ["The figures above are of all batches together."]
+        said = ["The figures above are for all batches together."]
         if self.found.method != "audit":
             said = [
-                "Each batch has its own counts and its own share of events at the threshold. How "
-                "that share falls as scores do is taken to be the same in all, so that each batch "
-                f"learns from the others. {said[0]}"
+                (
+                    "Each batch has its own counts and its own event rate at the threshold. How "
+                    "that rate falls with the score is assumed to be the same in all, so each "
+                    f"batch borrows strength from the others. {said[0]}"
+                )
             ]
         if "as_one_batch" in self.result:
             one = self.result["as_one_batch"]
             said.append(
                 f"The same rows without `--batch`: missed {_told(one['missed'])}, recall "
-                f"{_told(one['recall'], percent=True)}. That takes all rows for one batch with one "
-                "curve, which is another assumption, and so another figure."
+                f"{_told(one['recall'], percent=True)}. That treats all rows as one batch with "
+                "one curve, which is a different assumption."
             )
         records = [self.result, *self.result["batches"].values()]
         kinds = " ".join(record["missed"].method for record in records)
         if "one-sided" in kinds and "extrapolated" in kinds:
             said.append(
-                f"Intervals here are of two kinds, as nothing was checked below. From {FEW} to "
-                f"{MANY} events found, both ends of missed come from the curve. With fewer or "
-                "more, only an upper limit is given, and the lower end is what is certain. So the "
-                "ends of the batches do not add up to those of the total, which may reach lower."
+                "Intervals here are of two kinds, because nothing was checked below the "
+                f"threshold. With {FEW} to {MANY} events found, both ends of missed come from "
+                "the curve. With fewer or more, only an upper limit is given, and the lower "
+                "end is what is certain. So the ends of the batches do not add up to those of "
+                "the total, which may reach lower."
             )
         return said
 

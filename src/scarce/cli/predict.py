@@ -8,7 +8,7 @@ Rows are read, scored and written part by part: memory does not grow with the fi
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +16,10 @@ from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import FILE, INPUT, TEXT, takes
 from scarce.cli.output import emit, progress, rows_need_a_file, say, show_plan
 from scarce.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from scarce.cli.model_file import LoadedModel
+    from scarce.io.text import TextForm
 
 
 @click.command()
@@ -31,7 +35,7 @@ def predict(
     data: Path,
     keep: tuple[str, ...],
     unknown: str,
-    form: Any,
+    form: TextForm,
     out: Path | None,
     to: str | None,
     formula_safe: bool,
@@ -53,7 +57,7 @@ def predict(
     """
     from dataclasses import replace
 
-    from scarce.cli.model_file import is_model, load_model
+    from scarce.cli.model_file import load_model
     from scarce.cli.table_columns import as_written
     from scarce.io.sink import refuse_existing, sink_format, write_tables
     from scarce.io.source import open_table
@@ -62,20 +66,7 @@ def predict(
         rows_need_a_file(out, json, "p.csv")
     refuse_existing(out, force)
     kind, _ = sink_format(out, to)
-    if is_model(data) and not is_model(model):
-        command = shell_command("scarce", "predict", path_word(data), path_word(model))
-        raise UsageError(
-            "The model comes first: {command}",
-            code="argument-order",
-            command=command,
-        )
-    if out is not None and out.exists() and out.samefile(model):
-        raise UsageError(
-            "--out {out} is the model.",
-            code="output-is-input",
-            out=out,
-            remedy="Give the rows another file name.",
-        )
+    _refuse_files(model, data, out)
     loaded = load_model(model)
     loaded = replace(loaded, schema=replace(loaded.schema, unknown=unknown))
     source = open_table(data, form)
@@ -102,8 +93,8 @@ def predict(
         return
     _use_threads(threads)
     shape = as_written(source, out, to, form, set(loaded.numbers) & set(kept))
-    count, total = 0, 0.0
     sink = write_tables(out, to=to, force=force, form=form, formula_safe=formula_safe)
+    count, total = 0, 0.0
     with progress("Predicting") as tick, sink as write:
         for part, prob in loaded.stream(source, kept, progress=tick):
             part = shape(part)
@@ -114,19 +105,45 @@ def predict(
             count += part.num_rows
             total += float(prob[:, -1].sum())
     loaded.say_columns()
-    summary = {
-        "rows": count,
-        "model": loaded.kind,
-        "classes": list(loaded.classes),
-        "columns": [*kept, *names],
-        "mean_prob": total / count if count else float("nan"),
-        "out": None if out is None else str(out),
-    }
+    _tell(loaded, [*kept, *names], count, total, out, json)
+
+
+def _refuse_files(model: Path, data: Path, out: Path | None) -> None:
+    """Refuse files in the wrong order, and rows that would replace the model."""
+    from scarce.cli.model_file import is_model
+
+    if is_model(data) and not is_model(model):
+        command = shell_command("scarce", "predict", path_word(data), path_word(model))
+        raise UsageError(
+            "The model comes first: {command}",
+            code="argument-order",
+            command=command,
+        )
+    if out is not None and out.exists() and out.samefile(model):
+        raise UsageError(
+            "--out {out} is the model.",
+            code="output-is-input",
+            out=out,
+            remedy="Give the rows another file name.",
+        )
+
+
+def _tell(
+    loaded: LoadedModel, columns: list[str], count: int, total: float, out: Path | None, json: bool
+) -> None:
+    """Print what was written."""
     if json:
+        summary = {
+            "rows": count,
+            "model": loaded.kind,
+            "classes": list(loaded.classes),
+            "columns": columns,
+            "mean_prob": total / count if count else float("nan"),
+            "out": None if out is None else str(out),
+        }
         emit(summary, json=True)
     elif out is not None and str(out) != "-":
-        event = loaded.classes[-1]
-        mean = f"; mean probability of {event}: {total / count:.4g}" if count else ""
+        mean = f"; mean probability of {loaded.classes[-1]}: {total / count:.4g}" if count else ""
         say(f"{count:,} rows written to {out}{mean}.")
 
 

@@ -135,7 +135,7 @@ def report(
     summary = {"out": str(out), "bytes": size, "report": page.to_dict()}
     emit(summary, json=json, show=lambda: _show(page))
     if not json:
-        say(f"Written: {out} ({size / 1000:,.0f} kB). It opens in any browser, without a network.")
+        say(f"Written: {out} ({size / 1000:,.0f} kB). It opens in any browser, offline.")
 
 
 def _story_of_scores(
@@ -171,7 +171,7 @@ def _story_of_prob(
         "report",
         labels=labels,
         prob=prob,
-        speaks=SamplingFlags(),
+        sampling=SamplingFlags(),
         costs=costs,
         form=form,
     )

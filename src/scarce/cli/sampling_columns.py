@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from scarce.cli.bad_cells import place_of
 from scarce.cli.next_command import shell_word
 from scarce.cli.options import Group, names_of
 from scarce.cli.output import say
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SamplingFlags:
-    """Which columns say whom a row speaks for, as typed."""
+    """Which columns say whom a row sampling for, as typed."""
 
     weight: str | None = None
     inclusion: str | None = None
@@ -38,7 +37,7 @@ class SamplingFlags:
         return {flag: column for flag, column in flags.items() if column is not None}
 
 
-SAMPLING = Group("speaks", names_of("sampling"), SamplingFlags)
+SAMPLING = Group("sampling", names_of("sampling"), SamplingFlags)
 
 
 def weight_column(source: TableSource, table: Any, name: str | None, form: TextForm) -> Any:
@@ -60,7 +59,7 @@ def weight_column(source: TableSource, table: Any, name: str | None, form: TextF
             table=source.where,
             column=name,
             value=values[row],
-            at=place_of(source, row, form),
+            at=source.find.place(row),
         )
     if not values.any():
         raise DataError(
@@ -108,7 +107,7 @@ def group_column(source: TableSource, table: Any, name: str | None, form: TextFo
             code="missing-group",
             table=source.where,
             column=name,
-            at=place_of(source, row, form),
+            at=source.find.place(row),
             remedy="Every row needs a group; give single rows a name of their own.",
         )
     coded = pc.dictionary_encode(values).combine_chunks()
@@ -164,9 +163,8 @@ def rows_together(table: Any, groups: Any, ids: Sequence[str]) -> Any:
         linked.append(codes)
         say(
             f"Column {name!r} (--id): {shared:,} of {len(codes):,} rows share their value with "
-            f"another row ({int((often > 1).sum()):,} values), and are kept together: none judges "
-            "a model that has learnt from another. If the column does not say which rows belong "
-            f"together, leave it out with --drop {shell_word(name)} instead."
+            f"another row ({int((often > 1).sum()):,} values), and stay in one fold. If the "
+            f"column does not group rows, leave it out with --drop {shell_word(name)} instead."
         )
     if not linked:
         return None

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scarce.cli.audit_lists import ANSWER, JOINED, AuditLists, refuse_same, walk_of
-from scarce.cli.bad_cells import refuse_nested, refuse_unscored
 from scarce.cli.label_columns import for_events, reading_of, refuse_many
 from scarce.cli.options import Group, LabelFlags, is_typed, names_of, typed
 from scarce.cli.output import progress, say
+from scarce.cli.table_columns import refuse_nested, refuse_unscored
 from scarce.errors import DataError, UsageError, refuse_word
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ class ScoredTable:
         apart = self.labels.unlabelled
         nothing = "" if not apart else f" or {' or '.join(apart)}"
         say(
-            f"Label {self.answer!r}: {classes[1]} is an event{settled}, {classes[0]} is none, "
+            f"Label {self.answer!r}: {classes[1]} is an event{settled}, {classes[0]} is not, "
             f"empty{nothing} is not labelled."
         )
 

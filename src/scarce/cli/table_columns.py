@@ -10,12 +10,12 @@ fit is refused, never changed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scarce.errors import DataError, UsageError
+from scarce.errors import Argument, DataError, UsageError
 
 if TYPE_CHECKING:
     from scarce.io.source import TableSource
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 OLD = "before_"  # begins the name of a column of probabilities as they were before a correction
 USUAL = "prob"  # what `scarce predict` calls its column, or the beginning of its columns
+LONGEST = 40  # characters of a cell in a message
 SUM_TOLERANCE = 1e-4  # as in decisions/decide.py
 Shape = Callable[[Any], Any]
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"
@@ -163,20 +164,18 @@ def prob_values(
     """
     import numpy as np
 
-    from scarce.cli.bad_cells import numbers_of, place_of
-
     where = where if source is None else source.where
 
     def at(row: int) -> str:
         row += start
-        return f" at row {row:,}" if source is None else place_of(source, row, form)
+        return f" at row {row:,}" if source is None else source.find.place(row)
 
     held = []
     for name in prob.columns:
         if source is None:
             values = number_values(part, name, where=where, form=form, start=start)
         else:
-            values = numbers_of(source, part, name, form, start)
+            values = source.numbers(part, name, start)
         bad = ~((values >= 0.0) & (values <= 1.0))  # NaN too
         if bad.any():
             row = int(bad.argmax())
@@ -214,7 +213,7 @@ def _strange(values: Any, row: int, column: str, at: str) -> DataError:
             rows=len(values),
             remedy="Leave such rows out, or predict them again.",
         )
-    hint = "If these are scores, let a model turn them into probabilities first: scarce predict."
+    hint = "If these are scores, turn them into probabilities with a model first: scarce predict."
     if 1.0 < value <= 100.0:
         hint = "If these are percentages, divide them by 100 first."
     return DataError(
@@ -340,3 +339,71 @@ def _empty_out(values: Any) -> Any:
     import pyarrow.compute as pc
 
     return pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
+
+
+def with_label_remedy(parts: Iterator[Any], label: str) -> Iterator[Any]:
+    """Walk parts of a table; words among labels that were numbers so far need another remedy."""
+    try:
+        yield from parts
+    except DataError as error:
+        fields = error.fields
+        word = error.code == "not-a-number" and fields.get("written") == "word"
+        if not word or fields["column"] != label:
+            raise
+        value = fields["value"]
+        raise error.amended(
+            positive=Argument("positive"),
+            unlabelled=Argument("unlabelled", value if len(value) <= LONGEST else ...),
+            remedy="If labels are words, name the event with {positive}; if it means not labelled, "
+            "pass {unlabelled}.",
+        ) from None
+
+
+def refuse_unscored(
+    source: TableSource, values: Any, name: str, form: TextForm, start: int = 0
+) -> None:
+    """Refuse a score that is missing or infinite: such a row has no rank."""
+    import numpy as np
+
+    from scarce.io.locate import cell_error, located
+
+    bad = np.flatnonzero(~np.isfinite(np.asarray(values, dtype=np.float64)))
+    if len(bad):
+        value = float(values[bad[0]])
+        with located(source.find):
+            raise cell_error(
+                "{place}: the score is {seen}, so the row cannot be ranked.",
+                code="missing-score",
+                column=name,
+                row=start + int(bad[0]),
+                value=value,
+                seen="missing" if np.isnan(value) else f"{value:g}",
+                remedy="Give it a score, or leave the row out.",
+            )
+
+
+def refuse_nested(source: TableSource, columns: Mapping[str, str | None]) -> None:
+    """Refuse columns whose cells are lists or records: each must hold one value a row."""
+    import pyarrow as pa
+
+    for flag, name in columns.items():
+        if name is not None and name in source.types and pa.types.is_nested(source.types[name]):
+            held = str(source.types[name])
+            raise DataError(
+                "{table}, column {column!r}: each cell holds several values ({held}), and "
+                "{option} needs one.",
+                code="nested-column",
+                table=source.where,
+                column=name,
+                held=held if len(held) <= LONGEST else f"{held[:LONGEST]} ...",
+                option=flag,
+                remedy="Name another column, or extract the value first.",
+            )
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message shows it: numbers plain, text in quotes, long text cut."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."

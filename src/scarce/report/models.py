@@ -238,7 +238,7 @@ def show_coefficients(
             low, high = np.asarray(found.low), np.asarray(found.high)
             said = f", with {100 * level:g} % intervals ({_kind(found.method)})"
         except ScarceError as error:
-            page.text(f"No intervals: {error}")
+            page.text(error.problem.amended("No intervals: "))
     columns = ["column", "coefficient"]
     rows = [[name, float(v)] for name, v in zip(names, value, strict=True)]
     if low is not None and high is not None:
