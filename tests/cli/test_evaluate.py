@@ -19,6 +19,7 @@ from scarce import (
     GaussianBayes,
     PriorCorrected,
     RareClassifier,
+    brier_curve,
     brier_score,
     calibration_loss,
     cost_confusion,
@@ -765,3 +766,11 @@ def recorded_bars(monkeypatch, *modules):
     for module in modules:
         monkeypatch.setattr(f"{module}.progress", bar)
     return begun
+
+
+def test_the_interval_is_the_librarys_for_the_same_level_and_seed(table, data):
+    found = figures(table, "--label", "fraud", "--level", 0.8, "--seed", 5)["figures"]
+    how = {"level": 0.8, "random_state": 5}
+    assert close(found["brier"], brier_score(data["fraud"], data["prob"], **how))
+    assert close(found["log_loss"], log_loss(data["fraud"], data["prob"], **how))
+    assert close(found["brier"], brier_curve(data["fraud"], data["prob"], **how).area)
