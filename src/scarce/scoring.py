@@ -43,15 +43,31 @@ def row_losses(y: ArrayLike, prob: ArrayLike, loss: str) -> Array:
     refuse_word("loss", loss, LOSSES)
     place, p = np.asarray(y, dtype=np.intp), np.asarray(prob, dtype=np.float64)
     if p.ndim == 1:
-        if loss == "brier":
-            return np.asarray((p - place) ** 2)
-        with np.errstate(divide="ignore"):
-            return np.asarray(-np.where(place == 1, np.log(p), np.log1p(-p)))
+        return binary_losses(place, p, loss)
     happened = p[np.arange(len(p)), place]
     if loss == "brier":
         return np.asarray(((p**2).sum(axis=1) - 2 * happened + 1) / 2)
     with np.errstate(divide="ignore"):
         return np.asarray(-np.log(happened))
+
+
+def binary_losses(y: ArrayLike, prob: ArrayLike, loss: str) -> Array:
+    """Return the losses of probabilities of class 1, of any shape that `y` (0 or 1) broadcasts to.
+
+    Examples
+    --------
+    >>> binary_losses([[0], [1]], [[0.2, 0.5], [0.9, 0.5]], "brier").round(3)
+    array([[0.04, 0.25],
+           [0.01, 0.25]])
+    """
+    outcome, p = np.asarray(y), np.asarray(prob, dtype=np.float64)
+    if loss == "brier":
+        return np.asarray((p - outcome) ** 2)
+    event = np.broadcast_to(outcome == 1, p.shape)  # few as a rule: one logarithm for most values
+    with np.errstate(divide="ignore"):
+        lost = np.atleast_1d(np.log1p(-p))
+        lost[event] = np.log(p[event])
+    return np.asarray(-lost).reshape(p.shape)
 
 
 def score_log_losses(y: ArrayLike, score: ArrayLike) -> Array:

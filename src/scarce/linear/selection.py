@@ -45,6 +45,7 @@ from scarce.linear.losses import Loss, loss_of
 from scarce.linear.regress import Formulation, newton_applies, regress
 from scarce.linear.sums import ColumnSummary, append_rows, labels_and_weights
 from scarce.results import Selection
+from scarce.scoring import binary_losses
 
 PAPER_SHAPES = tuple(
     [-1.0, -0.9, -0.8, -0.7, -0.6, -0.5, -0.4, -0.3, -0.2567, -0.2, -0.1, 0.0]
@@ -766,9 +767,7 @@ def _held_out_rows(piece: Block, fold: Fold) -> tuple[Array, Array, Array]:
 
 
 def _row_score(prob: Array, y: Array, by: str) -> Array:
-    wrong = np.abs(prob - y)
-    with np.errstate(divide="ignore"):
-        return np.asarray(-np.log1p(-wrong) if by == "log_loss" else wrong**2)
+    return binary_losses(y, prob, "log" if by == "log_loss" else "brier")
 
 
 def _bins(prob: Array, y: Array, weight: Array) -> Array:
