@@ -22,7 +22,7 @@ from scarce.bootstrap import (
     typical_row,
 )
 from scarce.errors import Argument
-from scarce.missed.choice import LabelChoice
+from scarce.missed.choose import LabelChoice
 from scarce.scoring import losses_if
 from tests.problems import codes, refused, warned
 
