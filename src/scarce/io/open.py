@@ -281,7 +281,11 @@ def _open_source(
         rows = TableRows(table, schema, engine=engine, fingerprint=mark)
         if cache and paths:
             copy = _Copy(paths, mark, schema, cache)
-            return copy.rows(rows.blocks, lambda: TableRows(table, schema).blocks(), engine)
+            found = copy.rows(
+                rows.blocks, lambda: TableRows(source.table(), schema).blocks(), engine
+            )
+            source.release()  # mapped from now on, and read again only where the cache is damaged
+            return found
         return decode(rows)
 
 

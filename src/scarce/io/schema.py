@@ -401,7 +401,7 @@ def code_book(
             max_levels=Argument("max_levels", len(levels)),
             remedy=[
                 "Where rows of one value belong together (a patient, a card), pass {groups}.",
-                "Leave it out with {drop}.",
+                "Otherwise leave it out with {drop}.",
                 "Pass {max_levels} if it is a category all the same.",
             ],
         )
@@ -427,7 +427,7 @@ def refuse_infinities(
     column = int(np.flatnonzero(infinite.any(axis=0))[0])
     rows = np.flatnonzero(infinite[:, column])
     raise cell_error(
-        "{place}: an infinite value ({count:,} in this part of the column).",
+        "{place}: an infinite value ({count:,} in this part of the table).",
         code="infinite-values",
         column=names[column],
         row=start + int(rows[0]),

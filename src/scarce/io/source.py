@@ -162,12 +162,12 @@ def kind_of(head: bytes, path: Path | None) -> str:
     kind = ENDINGS[ending]
     if kind not in TEXT:
         raise DataError(
-            "{file} is not a {kind} file: it begins with {value!r}. It may be damaged or wrongly "
-            "named.",
+            "{file} is not in {kind} format: it begins with {value!r}.",
             code="wrong-format",
             file=str(path),
             kind=kind,
             value=head[:4],
+            remedy="It may be damaged or wrongly named.",
         )
     return kind
 
