@@ -1,12 +1,12 @@
-# make demo : sets up .venv and runs the main job     make test : lint, types, tests, doctests
+# make demo : set up .venv and run the demo             make test : lint, types, tests, doctests
 # make lint | bench | papers | lock | clean            Needs Python >= 3.11 and the package index.
-# make invariants : what changes no model, measured    make oldest, make other-machines : see CONTRIBUTING.md
+# make invariants : what does not change a model       make oldest, make other-machines : see CONTRIBUTING.md
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-# The real data sets are used from where they lie and are not part of the project.
+# The real data sets are not part of the project; they are read from this folder if it exists.
 ifneq ($(wildcard ../shared/data),)
 export SCARCE_DATA ?= $(abspath ../shared/data)
 endif
@@ -24,11 +24,11 @@ lint: .venv/installed-dev
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 
-# Every estimator under every change of form that says nothing new; ARGS=--write renews docs/invariants.md.
+# Every estimator under every change without information; ARGS=--write updates docs/invariants.md.
 invariants: .venv/installed-dev
 	@$(BIN)/python -m tests.properties.invariants $(ARGS)
 
-# The tests with the oldest versions that pyproject.toml allows, in an environment of their own.
+# The tests with the oldest versions that pyproject.toml allows, in a separate environment.
 oldest:
 	@$(PYTHON) scripts/oldest.py -q -n 2 $(ARGS)
 
@@ -42,7 +42,7 @@ bench: .venv/installed-dev
 papers: .venv/installed-dev
 	@$(BIN)/python -m experiments.run
 
-# Writes constraints.txt anew from what pip resolves today.
+# Update constraints.txt with the versions that pip resolves today.
 lock:
 	@$(PYTHON) scripts/lock.py
 
@@ -51,8 +51,8 @@ clean:
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "scarce needs Python >= 3.11; $$($(PYTHON) --version) was found. Say: make PYTHON=python3.11 ..."; exit 1; }
-	@echo "Setting up .venv (once; a few minutes at the most) ..."
+	  || { echo "scarce needs Python >= 3.11; $$($(PYTHON) --version) was found. Run: make PYTHON=python3.11 ..."; exit 1; }
+	@echo "Setting up .venv (once; at most a few minutes) ..."
 	@$(PYTHON) -m venv .venv
 	@$(INSTALL) pip
 
@@ -62,6 +62,6 @@ clean:
 	@touch $@
 
 .venv/installed-dev: .venv/installed-demo
-	@echo "Installing what the tests need ..."
+	@echo "Installing test dependencies ..."
 	@$(INSTALL) -e '.[plot,dask]' --group dev
 	@touch $@

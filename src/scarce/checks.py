@@ -1,8 +1,8 @@
 """One reader per role: scores, labels, probabilities, weights, inclusion, level, seed, parameters.
 
-Columns may be NumPy arrays (masked ones too), pandas, polars, Arrow or lists; None, NaN, NA and NaT
-are missing values. A value that cannot be used is refused with its row. Assumes one value per row.
-Readers interpret nothing: which labels may be used for what is decided in `missed/`.
+Columns may be NumPy arrays (also masked), pandas, polars, Arrow or lists; None, NaN, NA and NaT are
+missing values. Errors name the row of an invalid value. Assumes one value per row. Readers do not
+interpret: how labels may be used is decided in `missed/`.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _not_a_column(argument: str, seen: str) -> DataError:
 def _from_arrow(values: Any) -> Any:
     try:
         return values.cast("float64").to_numpy(zero_copy_only=False)
-    except (TypeError, ValueError, NotImplementedError):  # Arrow's own errors are of these kinds
+    except (TypeError, ValueError, NotImplementedError):  # Arrow's errors are subclasses of these
         return values.to_pylist()
 
 
@@ -183,7 +183,7 @@ def _not_a_number(name: str, value: object, row: int) -> DataError:
 
 
 def refuse_length(values: Any, n_rows: int, name: str, rest: str = "") -> None:
-    """Refuse a column that does not have one value per row; `rest` says how to fill it."""
+    """Raise unless a column has one value per row; `rest` says how to fill it."""
     found = getattr(values, "shape", None)
     if isinstance(values, (list, tuple)):
         found = (len(values), *np.shape(values[0])) if len(values) else (0,)
@@ -232,7 +232,7 @@ def read_scores(scores: Any, name: str = "scores") -> Array:
 
 
 def refuse_not_finite(values: NDArray[Any], name: str) -> None:
-    """Refuse NaN and infinity, with the first row that has one."""
+    """Raise if a value is NaN or infinite, with the first such row."""
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise DataError(
@@ -249,7 +249,7 @@ def refuse_not_finite(values: NDArray[Any], name: str) -> None:
 
 
 def refuse_negative(values: NDArray[Any], name: str, code: str = "number-range") -> None:
-    """Refuse NaN, infinity and numbers below 0, with the first row that has one."""
+    """Raise if a value is NaN, infinite or negative, with the first such row."""
     bad = ~(np.isfinite(values) & (values >= 0))
     if bad.any():
         raise DataError(
@@ -262,7 +262,7 @@ def refuse_negative(values: NDArray[Any], name: str, code: str = "number-range")
 
 
 def read_labels(labels: Any, n_rows: int, name: str = "labels") -> Array:
-    """Return labels as 1.0, 0.0 and NaN for not labelled; None means that no row is labelled.
+    """Return labels as 1.0, 0.0 and NaN for not labelled; None: no row is labelled.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def read_labels(labels: Any, n_rows: int, name: str = "labels") -> Array:
     values = column(labels, name)
     for start in range(0, len(values), PIECE):
         part = values[start : start + PIECE]
-        # A label equals its own square, and a missing one does not equal itself.
+        # 0 and 1 equal their square; NaN does not equal itself.
         strange = (part * part != part) & (part == part)
         if strange.any():
             row = start + int(np.argmax(strange))
@@ -323,7 +323,7 @@ def read_prob(prob: Any, name: str = "prob") -> Array:
 
 
 def read_weight(weight: Any, n_rows: int, name: str = "weight") -> Array:
-    """Return one weight per row: finite, not negative, not all 0; None means 1 for every row.
+    """Return one weight per row: finite, not negative, not all 0; None: 1 for every row.
 
     Examples
     --------
@@ -349,7 +349,7 @@ def read_weight(weight: Any, n_rows: int, name: str = "weight") -> Array:
 
 
 def read_inclusion(inclusion: Any, n_rows: int) -> Array | None:
-    """Return inclusion probabilities, NaN where a row was not drawn; a `LabelChoice` has its own.
+    """Return inclusion probabilities, NaN for rows that were not sampled; takes a `LabelChoice`.
 
     Examples
     --------
@@ -378,7 +378,7 @@ def read_inclusion(inclusion: Any, n_rows: int) -> Array | None:
 
 
 def strange_probability(value: float, row: int) -> DataError:
-    """Return the error for a value that cannot be the probability of a draw."""
+    """Return the error for an invalid inclusion probability."""
     return DataError(
         "{argument} must be between {least:g} and 1, got {value:g} at row {row:,}.",
         code="inclusion-range",
@@ -429,7 +429,7 @@ def read_threshold(threshold: Any, names: list[Any]) -> list[float]:
 
 
 def refuse_one_class(classes: Sequence[Any] | NDArray[Any], weight: Array) -> None:
-    """Refuse to fit unless at least two classes, and all that are named, have weight above 0.
+    """Raise unless there are at least two classes, and all have weight above 0.
 
     Examples
     --------
@@ -475,7 +475,7 @@ def read_level(level: Any, name: str = "level") -> float:
 
 
 def read_auc(auc: Any) -> float | None:
-    """Return the area under the ROC curve of a validation, above 0.5 and below 1."""
+    """Return the AUC of a validation, above 0.5 and below 1."""
     if auc is None:
         return None
     if not is_number(auc) or not 0.5 < auc < 1:
@@ -490,7 +490,7 @@ def read_auc(auc: Any) -> float | None:
 
 
 def read_seed(random_state: Any) -> int:
-    """Return a seed: the number given, or one drawn from a generator or from the system."""
+    """Return a seed: the given one, or one from a generator or from the system."""
     if random_state is None:
         return int(np.random.default_rng().integers(2**62))
     if isinstance(random_state, np.random.Generator):
@@ -562,17 +562,17 @@ def is_number(value: object) -> bool:
 
 
 class Constraint(Protocol):
-    """What a parameter may be."""
+    """The allowed values of a parameter."""
 
     def allows(self, value: object) -> bool:
-        """Whether the value may be used."""
+        """Whether the value is allowed."""
 
     def __str__(self) -> str: ...
 
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number from `low` to `high`; the ends are allowed unless they are open.
+    """A finite number from `low` to `high`, including the ends unless they are open.
 
     Examples
     --------
@@ -613,7 +613,7 @@ class Number:
 
 @dataclass(frozen=True)
 class NumberList:
-    """One or more numbers, each of them as `Number` says.
+    """A list of at least one number, each as in `Number`.
 
     Examples
     --------
@@ -686,14 +686,14 @@ NONE = Kind(type(None), "None")
 
 
 def check_parameters(estimator: object, allowed: Mapping[str, Sequence[Constraint]]) -> None:
-    """Refuse the first parameter of an estimator that meets none of its constraints.
+    """Raise for the first parameter of an estimator that meets none of its constraints.
 
     Parameters
     ----------
     estimator : object
         Has one attribute per parameter.
     allowed : mapping of str to sequence of Constraint
-        What each parameter may be; a parameter that is not listed is not checked.
+        Constraints by parameter; a parameter that is not listed is not checked.
 
     Examples
     --------

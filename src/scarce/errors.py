@@ -1,7 +1,7 @@
 """What can go wrong, as data: a code, what was seen, and what to do about it.
 
-A `Problem` is a sentence with named places. Its plain text speaks Python; the command line renders
-the same problem with flags. An error carries one, and so may a warning or a remark on a result:
+A `Problem` is a message with named fields. Its text uses Python syntax; the command line renders
+the same problem with flags. Errors, warnings and remarks on results carry one:
 
     raise DataError(
         "Column {column!r} holds {count:,} infinite values (first at row {row:,}).",
@@ -13,8 +13,8 @@ the same problem with flags. An error carries one, and so may a warning or a rem
     Python        ... read them as missing with missing='inf'.
     command line  ... read them as missing with --missing inf.
 
-Programs and tests ask for `error.code` and `error.fields`, never for words of the sentence. A
-remedy that names an argument which the surface does not have is left out there.
+Programs and tests use `error.code` and `error.fields`, never the text. A remedy that names an
+argument which a verb of the command line lacks is left out there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FORMATTER = string.Formatter()
 
 
 class Unset(Enum):
-    """The value of an argument of which only the name is said."""
+    """The value of an argument of which only the name is given."""
 
     UNSET = "unset"
 
@@ -42,17 +42,17 @@ UNSET = Unset.UNSET
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument that a sentence names, with the value it has or should be given.
+    """An argument in a message, with the value it has or should have.
 
     Parameters
     ----------
     name : str
         As Python spells it, such as "random_state".
     value : object, optional
-        What it is or should be set to; without one only the name is written. `...` stands for a
-        value of the reader's own.
+        What it is or should be set to; without it only the name is written. `...` stands for any
+        value.
     call : str
-        The function that takes it, where the sentence does not say: "open_rows" gives
+        The function that takes it, if the message does not say: "open_rows" gives
         ``open_rows(..., drop=['city'])``.
 
     Examples
@@ -76,9 +76,9 @@ class Argument:
 
 @dataclass(frozen=True)
 class Phrase:
-    """Words that differ between Python and the command line, where an `Argument` is not enough.
+    """Text that differs between Python and the command line, where an `Argument` is not enough.
 
-    An empty `shell` says that the command line has no such thing: a remedy with it is left out.
+    An empty `shell` means that the command line has no equivalent: a remedy with it is left out.
 
     Examples
     --------
@@ -93,23 +93,23 @@ class Phrase:
         return self.python
 
 
-Speaker = Callable[[Argument | Phrase], str | None]  # how a surface writes it; None: not at all
+Speaker = Callable[[Argument | Phrase], str | None]  # how to write it; None: no equivalent
 
 
 class Problem(str):
-    """A sentence with its data: equal to its Python wording, and rendered anew for other surfaces.
+    """A message with its data: a string in Python syntax that the command line can render again.
 
     Parameters
     ----------
     text : str
-        What was seen and why it cannot work, with named places such as ``{column!r}``. Without
-        fields it is taken as it stands.
+        What was seen and why it is a problem, with fields such as ``{column!r}``. Without fields it
+        is used unchanged.
     code : str
         Stable name of the problem, such as "infinite-values".
     remedy : str or sequence of str
-        What to do, as sentences of their own with the same places.
+        What to do, as separate sentences with the same fields.
     fields : object
-        Values for the places; an `Argument` or a `Phrase` is written as the surface writes it.
+        Values of the fields; an `Argument` or a `Phrase` is written in the syntax of the reader.
 
     Examples
     --------
@@ -129,14 +129,14 @@ class Problem(str):
     def __new__(
         cls, text: str, /, *, code: str = "", remedy: str | Sequence[str] = (), **fields: Any
     ) -> Self:
-        """Render the Python wording; see the class."""
+        """Render the text in Python syntax; see the class."""
         remedies = (remedy,) if isinstance(remedy, str) else tuple(remedy)
         self = super().__new__(cls, _render(text, remedies, fields, str))
         self.text, self.code, self.remedy, self.fields = text, code, remedies, fields
         return self
 
     def render(self, speaker: Speaker) -> str:
-        """Return the sentence as a surface says it."""
+        """Return the text as written by `speaker`."""
         return _render(self.text, self.remedy, self.fields, speaker)
 
     def amended(
@@ -161,7 +161,7 @@ class Problem(str):
 
 
 def _render(text: str, remedies: Sequence[str], fields: Mapping[str, Any], speaker: Speaker) -> str:
-    """Fill the places of the text and of every remedy that this surface can say."""
+    """Fill in the text and every remedy that the speaker can write."""
     if not fields:
         return " ".join([text, *remedies])
     marks = {name: one for name, one in fields.items() if isinstance(one, (Argument, Phrase))}
@@ -178,14 +178,14 @@ def _places(text: str) -> set[str]:
 
 
 class ScarceError(Exception):
-    """Anything that scarce refuses or fails to do; the message is meant for the user.
+    """Base class of all errors of scarce; the message is for the user.
 
     Parameters
     ----------
     text : str
-        A sentence, or a `Problem` made elsewhere.
+        A message, or a `Problem`.
     code, remedy, fields
-        As of `Problem`.
+        As in `Problem`.
 
     Examples
     --------
@@ -229,41 +229,41 @@ class ScarceError(Exception):
 
 
 class UsageError(ScarceError, ValueError):
-    """An argument or option that cannot work, whatever the data are."""
+    """An invalid argument or option, whatever the data."""
 
     exit_code = 2
 
 
 class DataError(ScarceError, ValueError):
-    """Data that cannot be used as they are: names the column, the row and the way out."""
+    """Data that cannot be used: names the column, the row and the remedy."""
 
     exit_code = 3
 
 
 class StoreError(ScarceError, ValueError):
-    """A model file that cannot be read or written: damaged, foreign, or newer than this version."""
+    """A model file that cannot be read or written: damaged, not ours, or from a newer version."""
 
     exit_code = 3
 
 
 class WorkerError(ScarceError, RuntimeError):
-    """A block or a fit failed in a worker, or the worker died. No half result is kept."""
+    """A block or a fit failed in a worker, or the worker died. No partial result is kept."""
 
 
 class CheckError(ScarceError):
-    """A bound that the user asked to be checked does not hold."""
+    """A check requested by the user failed."""
 
     exit_code = 4
 
 
 class DataWarning(UserWarning):
-    """Something in the data that the reader should know, and that did not stop the work."""
+    """Something in the data that the user should know, but that is not an error."""
 
 
 def warn_user(
     text: str, /, *, code: str = "", remedy: str | Sequence[str] = (), **fields: Any
 ) -> None:
-    """Warn with a `DataWarning` that points at the line outside scarce that led here.
+    """Warn with a `DataWarning` that points at the calling line outside scarce.
 
     The warning's only argument is a `Problem`.
     """
@@ -294,7 +294,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def refuse_array(name: str, value: object, shape: tuple[int, ...], kinds: str = "f") -> None:
-    """Refuse a value of a model file unless it is an array of this shape and kind of numbers.
+    """Raise unless a value of a model file is an array of this shape and kind of numbers.
 
     Kinds are those of NumPy: f, i, u, b.
 
@@ -317,7 +317,7 @@ def refuse_array(name: str, value: object, shape: tuple[int, ...], kinds: str = 
 
 
 def inconsistent_model(name: str, expected: str) -> DataError:
-    """Return the error for an attribute of a model file that cannot be used.
+    """Return the error for an invalid attribute of a model file.
 
     Examples
     --------
@@ -330,7 +330,7 @@ def inconsistent_model(name: str, expected: str) -> DataError:
 
 
 def refuse_word(argument: str, word: object, allowed: Sequence[str]) -> None:
-    """Refuse a word that an argument does not know, naming those it does.
+    """Raise unless a word is one of those allowed.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def refuse_word(argument: str, word: object, allowed: Sequence[str]) -> None:
 
 
 def listed(words: Sequence[str], last: str = "and", most: int = 12) -> str:
-    """Write words as a list for a reader.
+    """Join words to a list in a sentence.
 
     Examples
     --------
@@ -368,17 +368,16 @@ def listed(words: Sequence[str], last: str = "and", most: int = 12) -> str:
 
 
 def printable(text: str, *, keep: str = "\n") -> str:
-    """Return text in which every character that is not visible is shown as an escape.
+    """Return text with all invisible characters escaped.
 
-    Control characters (also C1), marks that change the direction of writing, characters without
-    width and bytes that are no text would let a file's content act on the terminal, or hide.
+    Control characters (also C1), bidirectional marks, characters of zero width and invalid bytes in
+    a file could control the terminal or hide content.
 
     Parameters
     ----------
     text : str
     keep : str
-        Characters that stay as they are: line ends as a rule, "" for what is one line, such as a
-        table's cell.
+        Characters to keep: line ends by default, "" for a single line such as a table cell.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Public names that are imported when they are first used, each written once, in a stub file.
+"""Public names that are imported on first use, each written once, in a stub file.
 
-A package's `__init__.pyi` holds lines such as ``from scarce.io.store import load as load``. Type
-checkers read them, and so does `public_names`: importing the package then costs nothing.
+The `__init__.pyi` of a package has lines such as ``from scarce.io.store import load as load``. Type
+checkers read them, and so does `public_names`, so importing the package imports no module.
 """
 
 from __future__ import annotations
