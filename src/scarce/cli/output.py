@@ -35,7 +35,6 @@ import click
 
 from scarce.cli.next_command import shell_word
 from scarce.errors import UsageError, printable
-from scarce.results import to_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -135,12 +134,16 @@ def rows_need_a_file(out: Path | None, json: bool, example: str) -> None:
 
 def write_json(record: Mapping[str, Any]) -> None:
     """Write one canonical JSON object and a line end on stdout."""
+    from scarce.results import to_json  # records take a while to import, and help needs none
+
     click.echo(to_json(record))
 
 
 def _cell(value: Any) -> str:
     """Write one value for a reader: an Estimate with its interval, lists and mappings as JSON."""
     if isinstance(value, (Mapping, list, tuple)) or hasattr(value, "tolist"):
+        from scarce.results import to_json
+
         return to_json(value)
     return str(value)
 
