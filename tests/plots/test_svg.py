@@ -213,7 +213,7 @@ def test_where_nothing_happened_the_limit_is_drawn_not_a_point():
     root = parsed(chart)
     assert len([e for e in of_class(root, "open") if e.find("*") is not None]) == 1
     assert len([e for e in of_class(root, "dot") if e.find("*") is not None]) == 1
-    assert "none happened" in chart.svg
+    assert "no event" in chart.svg
     assert "observed 0 % [0 %, 1 %]" in chart.alternative
 
 

@@ -1,8 +1,8 @@
 """Pictures as SVG: curves, panels, bars, histograms and reliability diagrams.
 
-`draw(picture)` returns a `Chart`: the drawing, the words that a reader who cannot see it is told,
-and the numbers drawn. Lines differ in dash and bars of states in hatching as well as in colour.
-Computes no result: see picture.py.
+`draw(picture)` returns a `Chart`: the drawing, its text alternative and the numbers drawn. Lines
+differ in dashes, and bars of states in hatching, as well as in colour. Computes no result: see
+picture.py.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def draw(picture: Picture) -> Chart:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A line as arrays, with the look that it was given."""
+    """A line as arrays, with its style."""
 
     name: str
     x: NDArray[Any]
@@ -86,7 +86,7 @@ class Drawn:
     marker: str
 
     def sample(self, sheet: Sheet, x: float, y: float) -> None:
-        """Draw a piece of it for the legend."""
+        """Draw its legend sample."""
         if self.low is not None:
             sheet.box(x, y - 6.0, 26.0, 12.0, f"band {self.colour}")
         sheet.line(x, y, x + 26.0, y, f"line {self.colour}", self.dash)
@@ -150,7 +150,7 @@ def _curves(picture: Curves) -> Chart:
 
 
 def _shade(frame: Frame, boxes: NDArray[Any]) -> None:
-    """Shade the union of boxes: one path, so that overlaps are not darker."""
+    """Shade the union of boxes: one path, so overlaps are not darker."""
     parts = []
     for left, right, low, high in boxes.tolist():
         x = np.array([left, right, right, left])
@@ -165,7 +165,7 @@ def _region_sample(sheet: Sheet, x: float, y: float) -> None:
 
 
 def _no_sample(sheet: Sheet, x: float, y: float) -> None:
-    """A note has words only."""
+    """A note has no sample."""
 
 
 @draw.register
@@ -252,7 +252,7 @@ def _arrays(line: Line, colour: str, dash: str, marker: str) -> Drawn:
 
 
 def _with_bands(values: NDArray[Any], drawn: Sequence[Drawn], log: bool) -> NDArray[Any]:
-    """Add the limits of bands, as far as they do not dwarf the lines themselves."""
+    """Add the limits of bands, unless they are far beyond the lines."""
     seen = values[np.isfinite(values) & ((values > 0) if log else True)]
     if not len(seen):
         return values
@@ -281,19 +281,19 @@ def draw_lines(frame: Frame, drawn: Sequence[Drawn]) -> None:
 
 
 def draw_threshold(frame: Frame, threshold: float | None) -> None:
-    """Draw a vertical line where a threshold lies within the axis."""
+    """Draw a vertical line at a threshold within the axis."""
     if threshold is not None and frame.x.holds(threshold):
         x = float(frame.along(threshold)) - frame.left
         frame.inner.line(x, 0.0, x, frame.height, "threshold", DASHES["dashdot"])
 
 
 def threshold_sample(sheet: Sheet, x: float, y: float) -> None:
-    """Draw a piece of a threshold for the legend."""
+    """Draw the legend sample of a threshold."""
     sheet.line(x + 13.0, y - 8.0, x + 13.0, y + 8.0, "threshold", DASHES["dashdot"])
 
 
 def _draw_mark(frame: Frame, mark: Mark) -> None:
-    """Draw a point with its intervals, its slope and its words."""
+    """Draw a point with its intervals, slope and label."""
     x, y = float(frame.along(mark.x)), float(frame.up(mark.y))
     if not (frame.x.holds(mark.x) and frame.y.holds(mark.y)):
         return
@@ -315,7 +315,7 @@ def _draw_mark(frame: Frame, mark: Mark) -> None:
 
 
 def _draw_slope(frame: Frame, mark: Mark, x: float, y: float) -> None:
-    """Draw a short line of the slope, of one length whatever the slope is, and its interval."""
+    """Draw the slope as a short line of constant length, and its interval."""
     if mark.slope is None or np.isnan(mark.slope):
         return
     if mark.slope_low is not None and mark.slope_high is not None:
@@ -329,7 +329,7 @@ def _draw_slope(frame: Frame, mark: Mark, x: float, y: float) -> None:
 
 
 def _way(frame: Frame, mark: Mark, slope: float) -> tuple[float, float]:
-    """Return a step of constant length on the sheet with a slope, which may be infinite."""
+    """Return a step of this slope, which may be infinite, and of constant length on the sheet."""
     if not np.isfinite(slope):
         return 0.0, -46.0 * float(np.sign(slope)) if slope == slope else 0.0
     step = 1e-4 * (frame.x.high - frame.x.low)
@@ -485,7 +485,7 @@ def _interval(
 
 
 def _spaced(axis: Scale, left: float, right: float) -> list[tuple[float, str]]:
-    """Return ticks whose texts do not touch."""
+    """Return ticks whose labels do not overlap."""
     kept, free = [], -np.inf
     for at, text in zip(axis.place(axis.ticks, left, right).tolist(), axis.texts, strict=True):
         half = text_width(text) / 2
@@ -526,7 +526,7 @@ def _most(name: str, count: NDArray[Any], ends: NDArray[Any], percent: bool) -> 
     top = int(np.argmax(count))
     a, b = (short(v, percent=percent) for v in (ends[top], ends[top + 1]))
     whole = f"{name}: " if name else ""
-    return f"{whole}{short(count.sum())} in all, most ({short(count[top])}) between {a} and {b}."
+    return f"{whole}{short(count.sum())} in total, most ({short(count[top])}) between {a} and {b}."
 
 
 # --- reliability ----------------------------------------------------------------------------------
@@ -541,7 +541,7 @@ def _reliability(picture: ReliabilityPicture) -> Chart:
         for i, (name, _) in enumerate(parts)
     ]
     if picture.log and any((one.observed <= 0).any() for _, one in parts):
-        legend.append(("none happened: upper limit", _none_sample))
+        legend.append(("no event: upper limit", _none_sample))
     legend.append(("calibrated", _calibrated_sample))
     x, y = picture.x.label, picture.y.label
     frame = Frame(scale, scale, x_label=x, y_label=y, legend=legend, height=300.0)
@@ -612,7 +612,7 @@ def _bins_data(bins: Bins) -> dict[str, Any]:
 
 
 def _common_scale(parts: Sequence[Bins], log: bool) -> Scale:
-    """Return one scale for both directions, so that calibrated points lie on the diagonal."""
+    """Return one scale for both axes; calibrated points lie on the diagonal."""
     given = np.concatenate([part.predicted for part in parts])
     seen = np.concatenate([part.observed for part in parts])
     high = np.concatenate([part.high for part in parts])
@@ -633,9 +633,9 @@ def _row_bars(frame: Frame, predicted: NDArray[Any], rows: NDArray[Any]) -> floa
     least, most = float(rows.min()), float(rows.max())
     if most <= 1.25 * least:  # bars of one height say nothing
         span = f"{least:,.0f}" + (f" to {most:,.0f}" if most > least else "")
-        sheet.text(frame.left, top + 4.0, f"{span} rows in each bin", "key")
+        sheet.text(frame.left, top + 4.0, f"{span} rows per bin", "key")
         return top + LINE / 2
-    sheet.text(frame.left, top + 4.0, f"rows in each bin (most: {most:,.0f})", "key")
+    sheet.text(frame.left, top + 4.0, f"rows per bin (at most {most:,.0f})", "key")
     base = top + 12.0 + height
     tallest = max(most, 1.0)
     for at, count in zip(frame.along(predicted).tolist(), rows.tolist(), strict=True):

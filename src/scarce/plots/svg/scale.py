@@ -1,9 +1,9 @@
-"""Where does a value lie on an axis, and which round numbers stand along it?
+"""Where does a value lie on an axis, and which round numbers are its ticks?
 
     place = start + (stop - start) (f(value) - f(low)) / (f(high) - f(low)),   f = identity or log10
 
-Ticks are 1, 2 or 5 times a power of ten, so that a reader can count on from them; on a logarithmic
-axis powers of ten, with 2 and 5 between where it is short. Draws nothing: see sheet.py.
+Ticks are 1, 2 or 5 times a power of ten; on a logarithmic axis powers of ten, with 2 and 5 between
+if it is short. Draws nothing: see sheet.py.
 """
 
 from __future__ import annotations

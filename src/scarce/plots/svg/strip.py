@@ -1,24 +1,23 @@
-"""A number's interval as a small strip beside it: where it lies, what it is compared with.
+"""An interval as a small strip next to a number, with its comparison and the truth.
 
-Each strip has its own scale, which holds 0 (a small upright line) unless that would press things
-to compare into one point. It says how intervals lie to each other, to the truth and to 0. It
-repeats what stands beside it in figures, and is hidden from readers of text.
+Each strip has its own scale, which includes 0 (a short vertical line) unless the values to compare
+would then be too close together. It repeats the numbers next to it, so screen readers skip it.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 from scarce.plots.svg.sheet import Sheet
 from scarce.results import Estimate
 
 WIDTH, HEIGHT, EDGE = 132.0, 28.0, 9.0
-PRESSED = 0.15  # of the distance from 0, below which a comparison leaves 0 out
+PRESSED = 0.15  # range relative to the largest value, below which 0 is left out
 
 
-def strip(value: Any, *, beside: Any = None, truth: float | None = None) -> str:
-    """Return the strip of one number; "" where there is no interval to draw.
+def strip(value: object, *, beside: object = None, truth: float | None = None) -> str:
+    """Return the strip of one number; "" if there is no interval.
 
     Examples
     --------
@@ -55,13 +54,15 @@ def strip(value: Any, *, beside: Any = None, truth: float | None = None) -> str:
     )
 
 
-def _ends(value: Any) -> list[float]:
+def _ends(value: object) -> list[float]:
     if isinstance(value, Estimate):
         return [value.value, value.low, value.high]
     return [float(value)] if isinstance(value, (int, float)) else []
 
 
-def _draw(sheet: Sheet, value: Any, at: Any, y: float, colour: str, shape: str) -> None:
+def _draw(
+    sheet: Sheet, value: object, at: Callable[[float], float], y: float, colour: str, shape: str
+) -> None:
     if isinstance(value, Estimate) and not (math.isnan(value.low) or math.isnan(value.high)):
         a, b = at(value.low), at(value.high)
         sheet.line(a, y, b, y, f"reach {colour}")
