@@ -318,3 +318,11 @@ def test_left_out_probabilities_of_any_classifier(data):
     assert "behind the best" in str(told)
     several = left_out_prob({"bayes": GaussianBayes()}, X, np.arange(200) % 3)
     assert several["bayes"].shape == (200, 3)
+
+
+def test_fits_of_one_estimator_do_not_meet_in_threads(data):
+    """The `fit` of one estimator, run side by side for all folds, fits a copy each time."""
+    X, y = data
+    model, rows = GaussianBayes(), open_rows(X, label=y)
+    left_out({"bayes": (model.fit, rows)}, deal_folds(y, 5), engine="threads")
+    assert not hasattr(model, "classes_")

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from scarce.bootstrap import Bootstrap, Inclusion, Resampling, Seed
 from scarce.engine.block import Array, Block
@@ -278,8 +279,6 @@ class _Fit:
         self.model = model
 
     def __call__(self, rows: Rows) -> Any:
-        from sklearn.base import clone
-
         model = clone(self.model)
         if type(model).__module__.partition(".")[0] == "scarce":
             return model.fit(rows)
@@ -392,8 +391,9 @@ def left_out(
     ----------
     fits : mapping of name -> (fit, rows)
         `fit(rows)`, or with groups `fit(rows, groups=...)`, returns a fitted classifier whose
-        classes are those of the rows. Models may read the rows in different ways (categories as
-        codes or one-hot); order, labels and weights must be the same.
+        classes are those of the rows; the `fit` of an estimator fits a copy of it. Models may read
+        the rows in different ways (categories as codes or one-hot); order, labels and weights must
+        be the same.
     folds : ndarray of int, shape (n_labelled,)
         From `deal_rows`, of the rows with a label, in their order.
     groups : array-like of shape (n_labelled,), optional
@@ -480,7 +480,9 @@ def _ask(
     test: NDArray[np.bool_],
 ) -> tuple[Array, bool]:
     """Fit on the other folds, and ask about this one; and whether the fit converged."""
-    train = ~test
+    owner, train = getattr(fit, "__self__", None), ~test
+    if hasattr(owner, "get_params"):  # a copy of the estimator, as fits may run side by side
+        fit = clone(owner).fit
     rows = ArrayRows(X[train], place[train], weight=weight[train], schema=schema, check=False)
     model = fit(rows) if groups is None else fit(rows, groups=groups[train])
     prob = model.predict_proba(ArrayRows(X[test], schema=schema, check=False))
