@@ -325,7 +325,7 @@ def test_unlabelled_rows_are_left_aside_out_loud(tmp_path, data):
     assert close(found["log loss"], library.log_loss)
     assert found[""]["unlabelled"] == 333
     shown = run(path, "--label", "fraud", "--max-log-loss", 9)
-    assert "Note: 333 of 500 rows" in shown.stderr
+    assert "[unlabelled-rows]" in shown.stderr
     assert "Note" not in shown.stdout
 
 
@@ -365,18 +365,18 @@ def test_empty_files_are_bad_data_not_a_failed_check(tmp_path, text):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ([], "no bound to check"),
+        ([], "[no-bounds]"),
         (["--max-log-loss", "nan"], "[bound-value]"),
         (["--min-auc", 80], "[bound-value]"),
         (["--min-recall", -1, "--threshold", 1], "between 0 and 1"),
         (["--max-log-loss", -1], "at least 0"),
         (["--min-skill", 1.5], "at most 1"),
-        (["--max-cost", 1], "--max-cost needs costs"),
+        (["--max-cost", 1], "[bound-needs]"),
         (["--max-brier", 1, "--false-alarm", 1, "--miss", 2], "[unused-argument]"),
-        (["--min-recall", 0.5], "--min-recall needs --threshold"),
+        (["--min-recall", 0.5], "[bound-needs]"),
         (["--max-brier", 1, "--threshold", 1], "[unused-argument]"),
         (["--min-recall", 0.5, "--threshold", "inf"], "[threshold-value]"),
-        (["--max-worse", 0], "--max-worse needs"),
+        (["--max-worse", 0], "[bound-needs]"),
         (["--max-brier", 1, "--against", "old"], "[unused-argument]"),
     ],
 )

@@ -323,7 +323,7 @@ def test_a_corrected_model_predicts_from_the_command_line(folder, data):
         (("--trained-at", "0.1", "--now-at", "few"), "'few' is not a number"),
         (("--trained-at", "0.1", "--now-at", "evnt=0.1"), "[unknown-class]"),
         (("--undersample", "10"), "Every tenth row is 0.1"),
-        ((*MIX, "--json"), "the rows need a file: --out q.csv"),
+        ((*MIX, "--json"), "json-needs-out"),
         ((*MIX, "--out", "p.csv"), "[file-exists]"),
     ],
 )

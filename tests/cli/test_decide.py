@@ -339,7 +339,7 @@ def test_another_spelling_of_text():
     ]
     done = run("decide", "--false-alarm", "5", "--miss", "amount", *flags, stdin=text)
     assert done.exit_code == 3
-    assert "column 'amount', row 1: '-' is not a number" in done.stderr
+    assert "column 'amount', row 1: '-' " in done.stderr
     more = ("--missing", "-")
     done = run("decide", "--false-alarm", "5", "--miss", "amount", *flags, *more, stdin=text)
     assert "[missing-cost-value]" in done.stderr
@@ -421,13 +421,13 @@ def test_ctrl_c_during_a_slow_pipe_leaves_nothing(tmp_path):
         ("prob\n0.5\n37\n", "If these are percentages"),
         ("prob\n0.5\n-3\n", "[prob-range]"),
         ("prob\n0.5\n\n0.2,\n", "standard input"),
-        ("id,prob\n1,0.5\n2,\n", "at row 1 is missing"),
-        ("id,prob\n1,0.5\n2,NA\n", "at row 1 is missing"),
+        ("id,prob\n1,0.5\n2,\n", "[missing-probability]"),
+        ("id,prob\n1,0.5\n2,NA\n", "[missing-probability]"),
         ("id,prob\n1,inf\n", "[prob-range]"),
         ("id,prob\n1,high\n", "column 'prob', row 0: 'high' is"),
-        ("id,prop\n1,0.5\n", "has no column 'prob'. Did you mean 'prop'?"),
+        ("id,prop\n1,0.5\n", "[unknown-column]"),
         ("prob_a,prob_b\n0.5,0.2\n", "[prob-sum]"),
-        ("", "is empty"),
+        ("", "[empty-file]"),
     ],
 )
 def test_hostile_rows_are_named(tmp_path, monkeypatch, text, words):
@@ -496,7 +496,7 @@ def test_a_narrow_terminal_breaks_lines_between_words(table, monkeypatch, width)
     ("words", "said"),
     [
         ((), "[no-costs]"),
-        (("--false-alarm", "5", "--miss", "prob"), "--miss names 'prob', the column of prob"),
+        (("--false-alarm", "5", "--miss", "prob"), "[same-column]"),
         (("--miss", "3"), "[missing-cost]"),
         ((*FLAGS, "--now-at", "0.1"), "[no-base-rate]"),
         ((*FLAGS, "--trained-at", "0.1", "--now-at", "1"), "[option-value]"),
@@ -505,12 +505,12 @@ def test_a_narrow_terminal_breaks_lines_between_words(table, monkeypatch, width)
         ((*FLAGS, "--budget", "-1"), "[budget-value]"),
         ((*FLAGS, "--budget", "ask=3"), "[unknown-action]"),
         ((*FLAGS, "--uses", "amount"), "[unused-argument]"),
-        ((*FLAGS, "--json"), "the rows need a file: --out d.csv"),
+        ((*FLAGS, "--json"), "json-needs-out"),
         ((*FLAGS, "--prob", "prob", "--prob", "prob"), "[same-column]"),
         ((*FLAGS, "--prob", "p*", "--prob", "prob"), "[argument-conflict]"),
         ((*FLAGS, "--out", "p.csv"), "[file-exists]"),
-        ((*FLAGS, "--out", "d.xlsx"), "the ending '.xlsx' is not known"),
-        ((*FLAGS, "--out", "no/d.csv"), "There is no folder"),
+        ((*FLAGS, "--out", "d.xlsx"), "[unknown-ending]"),
+        ((*FLAGS, "--out", "no/d.csv"), "[no-folder]"),
     ],
 )
 def test_flags_that_cannot_work(table, words, said):
@@ -527,7 +527,7 @@ def test_a_column_that_costs_need_is_found_or_suggested(table):
     assert rows_of(done.stdout)["action"] == ["pass", "act"]
     done = run("decide", table, "--false-alarm", "5", "--miss", "amout")
     assert done.exit_code == 3
-    assert "no column 'amout'. Did you mean 'amount'?" in done.stderr
+    assert "[unknown-column]" in done.stderr
     assert "--miss" in done.stderr
 
 

@@ -245,7 +245,7 @@ def test_no_label_at_all_says_what_to_do_first(folder: Path, week: Week):
     pacsv.write_csv(week.table(label=pa.nulls(len(week.scores))), "bare.csv")
     shown = run("bare.csv", *BASE)
     assert shown.exit_code == 0
-    assert "\nwarning: No row is labelled" in shown.stderr  # words go there, figures to stdout
+    assert "[open-alerts]" in shown.stderr  # words go there, figures to stdout
     assert "warning" not in shown.stdout
     assert "--policy tail" in shown.stdout
 
@@ -364,7 +364,7 @@ def test_a_dry_run_reads_columns_only(folder: Path):
     ("args", "code", "words"),
     [
         (("--score", "scor", *BASE[2:]), 3, "Did you mean 'score'?"),
-        (("--score", "score", "--label", "labl", *BASE[4:]), 3, "Name it with --label."),
+        (("--score", "score", "--label", "labl", *BASE[4:]), 3, "[unknown-column]"),
         (("--score", "score", *BASE[4:]), 2, "[no-label-column]"),
         ((*BASE[:4], "--threshold", "high"), 2, "[threshold-value]"),
         ((*BASE, "--threshold", "3"), 2, "[several-thresholds]"),
@@ -373,7 +373,7 @@ def test_a_dry_run_reads_columns_only(folder: Path):
         ((*BASE, "--id", "id"), 2, "[unused-argument]"),
         ((*BASE, "--inclusion", "score"), 2, "[same-column]"),
         ((*BASE, "--audit", "a.csv", "--inclusion", "week"), 2, "[argument-conflict]"),
-        ((*BASE, "--audit", "a.csv"), 3, "There is no file a.csv"),
+        ((*BASE, "--audit", "a.csv"), 3, "[no-file]"),
         ((*BASE, "--auc", "1.5"), 2, "[auc-range]"),
         ((*BASE, "--inclusion", "week"), 3, "[inclusion-range]"),
     ],
@@ -481,7 +481,7 @@ def test_words_where_scores_should_be(folder: Path, week: Week):
     pacsv.write_csv(week.table(word=pa.array(["low"] * len(week.scores))), "c.csv")
     shown = run("c.csv", "--score", "word", *BASE[2:])
     assert shown.exit_code == 3
-    assert "line 2, column 'word': 'low' is not a number" in shown.stderr
+    assert "line 2, column 'word': 'low' " in shown.stderr
 
 
 @pytest.mark.parametrize("flag", ["--score", "--label", "--batch", "--inclusion"])
@@ -491,9 +491,7 @@ def test_columns_of_lists_and_records_are_refused(folder: Path, week: Week, flag
     flags = dict(zip(BASE[::2], BASE[1::2], strict=True)) | {flag: "nested"}
     shown = run("n.parquet", *(word for pair in flags.items() for word in pair))
     assert (shown.exit_code, shown.stdout) == (3, "")
-    assert "column 'nested': each cell holds several values (struct<a: int64, b: int64>), and " in (
-        shown.stderr
-    )
+    assert "[nested-column]" in (shown.stderr)
     assert f"{flag} needs one." in shown.stderr
 
 

@@ -228,7 +228,7 @@ def test_drawn_labels_speak_for_the_others(tmp_path, data, rng):
     assert close(found["cost"]["mean_cost"], money)
     assert "stated probability" in found["assumes"][-1]
     certain = write(tmp_path / "c.csv", **{**data, "fraud": labels}, chance=np.ones(400))
-    assert "for certain" in refused(3, certain, "--label", "fraud", "--inclusion", "chance")
+    assert "[lost-answer]" in refused(3, certain, "--label", "fraud", "--inclusion", "chance")
 
 
 def test_words_need_a_word_on_which_is_the_event(tmp_path, data):
@@ -381,7 +381,7 @@ def test_several_classes_whatever_the_order_of_the_columns(tmp_path, rng):
         3, path, "--label", "kind", "--prob", "prob_ant", "--prob", "prob_bee"
     )
     wide = write(tmp_path / "w.csv", kind=names[y], prob=prob[:, 0])
-    assert "has 3 classes" in refused(3, wide, "--label", "kind")
+    assert "[two-classes-needed]" in refused(3, wide, "--label", "kind")
     short = write(tmp_path / "s.csv", kind=names[y], prob_ant=prob[:, 0], prob_bee=1 - prob[:, 0])
     assert "[unknown-class]" in refused(3, short, "--label", "kind")
 
@@ -578,7 +578,7 @@ def test_text_in_other_forms(tmp_path, data):
 def test_usage_errors_come_before_any_reading(table, model, tmp_path):
     nowhere = tmp_path / "nowhere.csv"
     assert "[no-label-column]" in refused(2, nowhere)
-    assert "The model comes first" in refused(2, table, model, "--label", "fraud")
+    assert "[argument-order]" in refused(2, table, model, "--label", "fraud")
     assert "[file-count]" in refused(2, model, "--label", "fraud")
     assert "3 files" in refused(2, model, table, table, "--label", "fraud")
     assert "Leave one of the two out" in refused(
@@ -600,10 +600,10 @@ def test_columns_that_are_not_there_are_said_with_their_flag(table, model):
     ("columns", "flags", "said"),
     [
         ({"prob": [0.1, 50.0]}, [], "percentages"),
-        ({"prob": [0.1, None]}, [], "the probability at row 1 is missing"),
+        ({"prob": [0.1, None]}, [], " at row 1 "),
         ({"prob": [0.1, 0.2], "w": [1.0, -1.0]}, ["--weight", "w"], "-1 at row 1"),
-        ({"prob": [0.1, 0.2], "w": [0.0, 0.0]}, ["--weight", "w"], "all weights are 0"),
-        ({"prob": [0.1, 0.2], "g": ["a", None]}, ["--groups", "g"], "no value at row 1"),
+        ({"prob": [0.1, 0.2], "w": [0.0, 0.0]}, ["--weight", "w"], "[no-weight]"),
+        ({"prob": [0.1, 0.2], "g": ["a", None]}, ["--groups", "g"], " at row 1"),
         ({"prob": [0.1, 0.2], "g": ["a", "a"]}, ["--groups", "g"], "[one-group]"),
         ({"prob": ["a", "b"]}, [], "prob"),
     ],
@@ -618,16 +618,16 @@ def test_bad_values_are_named_by_file_and_row(tmp_path, columns, flags, said):
 @pytest.mark.parametrize(
     ("text", "flags", "said"),
     [
-        ("prob,fraud\n0.1,0\n\n0.2x,1\n", [], "line 4, column 'prob': '0.2x' is not a number."),
+        ("prob,fraud\n0.1,0\n\n0.2x,1\n", [], "line 4, column 'prob': '0.2x' "),
         ("prob,fraud\n0.1,0\n0.2x,1\n", [], "--missing 0.2x "),
-        ("prob,fraud\n0.1,0\n,1\n", [], "the probability in line 3 is missing"),
+        ("prob,fraud\n0.1,0\n,1\n", [], " in line 3 "),
         ("prob,fraud\n0.1,0\n1.5,1\n", [], "[prob-range]"),
         ("prob,fraud,w\n0.1,0,1\n0.2,1,q\n", ["--weight", "w"], "line 3, column 'w': 'q'"),
         ("prob,fraud,w\n0.1,0,1\n0.2,1,-1\n", ["--weight", "w"], "-1 in line 3"),
-        ("prob,fraud,g\n0.1,0,a\n0.2,1,\n", ["--groups", "g"], "no value in line 3"),
+        ("prob,fraud,g\n0.1,0,a\n0.2,1,\n", ["--groups", "g"], " in line 3"),
         ("prob_0,prob_1,fraud\n0.5,0.5,0\n0.5,0.1,1\n", [], "[prob-sum]"),
         ("prob,fraud\n0.1,0\n20%,1\n", [], "20% is 0.2"),
-        ('prob,fraud\n0.1,0\n"1,000.5",1\n', [], "without separators of thousands"),
+        ('prob,fraud\n0.1,0\n"1,000.5",1\n', [], "[not-a-number]"),
     ],
 )
 def test_bad_cells_of_text_are_named_by_their_line(tmp_path, text, flags, said):
@@ -641,7 +641,7 @@ def test_bad_cells_of_text_are_named_by_their_line(tmp_path, text, flags, said):
 def test_bad_cells_that_a_model_reads_are_named_by_their_line(tmp_path, model):
     path = tmp_path / "t.csv"
     path.write_text("a,b,fraud\n1,2,0\n1,two,1\n")
-    assert "line 3, column 'b': 'two' is not" in refused(3, model, path, "--label", "fraud")
+    assert "line 3, column 'b': 'two' " in refused(3, model, path, "--label", "fraud")
 
 
 def test_a_late_word_among_labels_is_named_by_its_line(tmp_path):
@@ -649,7 +649,7 @@ def test_a_late_word_among_labels_is_named_by_its_line(tmp_path):
     rows = "0.10000,0\n0.20000,1\n" * 80_000  # more than the megabyte that types are read from
     path.write_text("prob,fraud\n" + rows + "0.1,maybe\n")
     message = refused(3, path, "--label", "fraud")
-    assert "line 160,002, column 'fraud': 'maybe' is not a number. If labels are words" in message
+    assert "line 160,002, column 'fraud': 'maybe' " in message
 
 
 @pytest.mark.parametrize("text", ["", "prob,fraud\n", "prob,fraud\n0.1,\n0.2,\n"])

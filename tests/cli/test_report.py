@@ -391,10 +391,10 @@ def test_a_dry_run_writes_nothing(here):
         (["p.csv", "--out", "r.html"], 2, "--label"),
         (["p.csv", "--label", "frud", "--out", "r.html"], 3, "Did you mean 'fraud'?"),
         (["p.csv", "--label", "fraud", "--prob", "pro", "--out", "r.html"], 3, "'prob'"),
-        (["test.csv", "m.scarce", "--label", "fraud", "--out", "r.html"], 2, "model comes first"),
+        (["test.csv", "m.scarce", "--label", "fraud", "--out", "r.html"], 2, "[argument-order]"),
         (["p.csv", "--label", "fraud", "--miss", "9", "--out", "r.html"], 2, "--false-alarm"),
-        (["p.csv", "--label", "fraud", "--out", "no/r.html"], 2, "no folder"),
-        (["none.csv", "--label", "fraud", "--out", "r.html"], 3, "There is no file"),
+        (["p.csv", "--label", "fraud", "--out", "no/r.html"], 2, "[no-folder]"),
+        (["none.csv", "--label", "fraud", "--out", "r.html"], 3, "[no-file]"),
     ],
 )
 def test_what_cannot_work_is_said_in_flags_and_nothing_is_written(here, args, code, words):

@@ -28,6 +28,8 @@ from scarce.cli.table_columns import shown, with_label_remedy
 from scarce.errors import DataError, UsageError, suggest
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
     from scarce.missed.lists import CheckedRow
@@ -195,7 +197,7 @@ def _refuse_lost_columns(where: str, names: Sequence[str], asked: ListReading) -
         )
 
 
-def _without_empty_rows(table: Any, form: TextForm) -> tuple[Any, Any]:
+def _without_empty_rows(table: pa.Table, form: TextForm) -> tuple[Any, Any]:
     """Return a list without rows of empty cells, which spreadsheets add; and rows' places."""
     import numpy as np
     import pyarrow as pa
@@ -214,7 +216,7 @@ def _line_of(source: TableSource, row: int, form: TextForm) -> int:
     return source.find.line(row) or row + 2
 
 
-def _numbers(table: Any, name: str, where: str, form: TextForm) -> Any:
+def _numbers(table: pa.Table, name: str, where: str, form: TextForm) -> Any:
     """Return a column as numbers, whether a point or a comma is decimal in it."""
     from scarce.cli.table_columns import number_values
 
@@ -255,7 +257,7 @@ def _form_of(path: Path, form: TextForm) -> TextForm:
     return TextForm(mark, encoding, decimal, True, form.missing, form.only_empty)
 
 
-def without_blanks(table: Any, form: TextForm) -> Any:
+def without_blanks(table: pa.Table, form: TextForm) -> Any:
     """Return a table whose text is as written, with null where a word means missing."""
     import pyarrow as pa
 
@@ -399,7 +401,7 @@ class AuditLists:
             raise error
         self._complaint = self._complaint or error
 
-    def _met(self, part: Any, start: int) -> tuple[Any, Any]:
+    def _met(self, part: pa.Table, start: int) -> tuple[Any, Any]:
         """Places in the part of rows on the lists, and which they are."""
         import numpy as np
         import pyarrow as pa
@@ -420,7 +422,7 @@ class AuditLists:
         places = np.flatnonzero(found >= 0)
         return places, self._owners[found[places]]
 
-    def _filled(self, part: Any, places: Any, which: Any, start: int) -> Any:
+    def _filled(self, part: pa.Table, places: Any, which: Any, start: int) -> Any:
         import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -496,7 +498,9 @@ class AuditLists:
             ) from None
         return value
 
-    def _refuse_moved(self, part: Any, places: Any, entries: list[CheckedRow], start: int) -> None:
+    def _refuse_moved(
+        self, part: pa.Table, places: Any, entries: list[CheckedRow], start: int
+    ) -> None:
         """Refuse a list whose scores are not those of its rows: rows have moved, or scores have."""
         import numpy as np
 
@@ -625,7 +629,7 @@ def walk_of(
     return walk
 
 
-def _blanked(part: Any, key: str | None, form: TextForm, truths: str | None) -> Any:
+def _blanked(part: pa.Table, key: str | None, form: TextForm, truths: str | None) -> Any:
     """Text as written, without what means missing; `truths` is a column of true and false."""
     import pyarrow as pa
 

@@ -36,6 +36,7 @@ from scarce.cli.sampling_columns import SAMPLING, SamplingFlags
 from scarce.errors import DataError, Problem, UsageError, suggest
 
 if TYPE_CHECKING:
+    from scarce.engine.rows import Rows
     from scarce.io.text import TextForm
 
 LEANS = "the fits are fixed: their variation over training samples is not in the intervals"
@@ -295,7 +296,7 @@ def _ask_folds(
     for name in named or suitable_models(judged, rows_of.open(False), json):
         kind, settings = read_model(name)
         rows = rows_of.labelled(kind in WIDENED, judged)
-        fits[name] = (ModelFit(kind, settings, seed, holed=has_missing(rows)), rows)
+        fits[name] = (ModelFit(kind, settings, seed, incomplete=has_missing(rows)), rows)
     with progress("Fitting") as tick:
         probs = left_out(fits, dealt.folds, groups=groups, engine=engine_of(threads), progress=tick)
     if len(judged.classes) == 2:
@@ -536,13 +537,13 @@ def _features(block: Any, _: Any) -> Any:
 class ModelFit:
     """How a model is fitted, as `scarce fit` would; small, so that workers can be sent it.
 
-    `holed` says whether values are missing in any row: in those left out, if not in the others.
+    `incomplete` says whether values are missing in any row, held out or not.
     """
 
-    def __init__(self, kind: str, settings: dict[str, Any], seed: int, *, holed: bool) -> None:
-        self.kind, self.settings, self.seed, self.holed = kind, settings, seed, holed
+    def __init__(self, kind: str, settings: dict[str, Any], seed: int, *, incomplete: bool) -> None:
+        self.kind, self.settings, self.seed, self.incomplete = kind, settings, seed, incomplete
 
-    def __call__(self, rows: Any, groups: Any = None) -> Any:
+    def __call__(self, rows: Rows, groups: Any = None) -> Any:
         """Return the model, fitted to these rows; those of one group are kept together."""
         from scarce.cli.fit import class_of, said_clearly
 
@@ -554,7 +555,7 @@ class ModelFit:
             arguments = {"random_state": self.seed, **arguments}
         if self.kind == "bayes" and not self.settings and len(rows.classes) > 2:
             arguments["covariance"] = "shrunk"
-        if self.kind == "auto" and self.holed:
+        if self.kind == "auto" and self.incomplete:
             arguments["members"] = ["boosting", "forest"]  # as `scarce fit` does
         if self.kind == "maxent" and "default_prevalence" not in arguments:
             arguments |= _labelled_shares(rows)
@@ -562,7 +563,7 @@ class ModelFit:
             return cls(**arguments).fit(rows, groups=groups)
 
 
-def _labelled_shares(rows: Any) -> dict[str, Any]:
+def _labelled_shares(rows: Rows) -> dict[str, Any]:
     """Shares of the classes among the labelled rows, as only these are judged here.
 
     Nothing where every row is labelled: maxent then takes the observed shares by itself.
@@ -582,7 +583,7 @@ def read_model(name: str) -> tuple[str, dict[str, Any]]:
     return kind, read("rare" if kind == "logistic" else kind, {}, tuple(pairs)) if pairs else {}
 
 
-def suitable_models(judged: OutcomeTable, rows: Any, json: bool) -> list[str]:
+def suitable_models(judged: OutcomeTable, rows: Rows, json: bool) -> list[str]:
     """The models that can be fitted to these rows, and why not the others."""
     if len(judged.classes) > 2:
         chosen, why = ["bayes", "maxent"], f"{len(judged.classes)} classes"
@@ -595,7 +596,7 @@ def suitable_models(judged: OutcomeTable, rows: Any, json: bool) -> list[str]:
     return chosen
 
 
-def has_missing(rows: Any) -> bool:
+def has_missing(rows: Rows) -> bool:
     """Whether any value is missing."""
     return bool(rows.fold(_missing_in))
 

@@ -43,6 +43,8 @@ from scarce.errors import DataError, DataWarning, UsageError, suggest, warn_user
 from scarce.results import short
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from scarce import CostMatrix
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
@@ -403,7 +405,7 @@ class Decider:
             names += [f"{lead}runner_up", f"{lead}margin"]
         return names
 
-    def add(self, part: Any) -> Any:
+    def add(self, part: pa.Table) -> Any:
         """Return a part of the table with the new columns, and count it."""
         import numpy as np
         import pyarrow as pa
@@ -431,7 +433,7 @@ class Decider:
             part = part.append_column(name, value)
         return part
 
-    def _bound(self, part: Any) -> CostMatrix:
+    def _bound(self, part: pa.Table) -> CostMatrix:
         """The costs of these rows."""
         import numpy as np
 
@@ -468,7 +470,7 @@ class Decider:
                 return f"column {name!r} is {values[row]:g}{self._at(row)}"
         return ", ".join(f"{self.costs.option(name)}, by column {name!r}" for name in table)
 
-    def _best(self, prob: Any, matrix: CostMatrix, part: Any) -> Any:
+    def _best(self, prob: Any, matrix: CostMatrix, part: pa.Table) -> Any:
         """Position of the action of each row."""
         import numpy as np
 
@@ -491,7 +493,7 @@ class Decider:
             best[names == name] = position
         return best
 
-    def _amounts(self, part: Any) -> Any:
+    def _amounts(self, part: pa.Table) -> Any:
         values = self.source.numbers(part, str(self.uses), self.rows)
         bad = ~((values >= 0.0) & (values < float("inf")))
         if bad.any():

@@ -192,7 +192,7 @@ def _result(judged: OutcomeTable, found: Evaluation, money: dict[str, Any]) -> d
     return result
 
 
-def _remarks(judged: OutcomeTable, found: Any) -> list[str]:
+def _remarks(judged: OutcomeTable, found: Evaluation) -> list[str]:
     """What the reader should know, most important first."""
     advice = base_rate_advice(judged, found)
     said: list[str] = [judged.learnt] if judged.learnt is not None else []
@@ -209,7 +209,9 @@ def _remarks(judged: OutcomeTable, found: Any) -> list[str]:
     return said
 
 
-def _show(judged: OutcomeTable, found: Any, money: dict[str, Any], result: dict[str, Any]) -> None:
+def _show(
+    judged: OutcomeTable, found: Evaluation, money: dict[str, Any], result: dict[str, Any]
+) -> None:
     beside = {"log_loss": found.constant_log_loss, "brier": found.constant_brier}
     rows = [
         _line("log loss (nats)", found.log_loss, beside["log_loss"]),
@@ -224,9 +226,10 @@ def _show(judged: OutcomeTable, found: Any, money: dict[str, Any], result: dict[
             for name in OF_EACH
         ]
     cut = found.at_threshold
-    for name in AT if cut is not None else ():
-        what = f"{SAID.get(name, name)} at {cut.threshold:g}"
-        rows.append(_line(what, getattr(cut, name), unit=" %"))
+    if cut is not None:
+        for name in AT:
+            what = f"{SAID.get(name, name)} at {cut.threshold:g}"
+            rows.append(_line(what, getattr(cut, name), unit=" %"))
     for remark in result["remarks"][1 if judged.unlabelled else 0 :]:
         say(folded_note(remark))
     columns = ["", "value", f"{100 * found.level:g} % interval", "constant"]
@@ -258,7 +261,7 @@ def folded_note(remark: str) -> str:
     return f"{folded('Note: ' + remark.removesuffix(command))}\n  {command}\n[{remark.code}]\n"
 
 
-def _title(judged: OutcomeTable, found: Any) -> str:
+def _title(judged: OutcomeTable, found: Evaluation) -> str:
     counts = ", ".join(
         f"{count:,} {name}" for name, count in zip(found.classes, found.counts, strict=True)
     )
@@ -330,7 +333,7 @@ class BaseRateAdvice(NamedTuple):
         )
 
 
-def base_rate_advice(judged: OutcomeTable, found: Any) -> BaseRateAdvice | None:
+def base_rate_advice(judged: OutcomeTable, found: Evaluation) -> BaseRateAdvice | None:
     """Return what to do about a mean probability that is far from what happened, None if it is not.
 
     Parameters

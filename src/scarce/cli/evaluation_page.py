@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from scarce.cli.costs import CostFlags
     from scarce.cli.options import LabelFlags
     from scarce.cli.outcome_table import OutcomeTable
+    from scarce.evaluation.evaluate import Evaluation
+    from scarce.io.source import TableSource
     from scarce.io.text import TextForm
 
 FAR = 1.25  # times as much given as happened, from which on it is worth a warning
@@ -277,12 +279,12 @@ class EvaluationPage:
             return
         columns = summarise(path, self.form)
         self.spread = {one["name"]: one["spread"] for one in columns if one["spread"]}
-        holes = [one for one in columns if one["missing"]]
-        said = f"{len(columns):,} columns, {len(holes):,} of them with missing values."
-        page.text(said if holes else f"{len(columns):,} columns, none with a missing value.")
+        incomplete = [one for one in columns if one["missing"]]
+        said = f"{len(columns):,} columns, {len(incomplete):,} of them with missing values."
+        page.text(said if incomplete else f"{len(columns):,} columns, none with a missing value.")
         if len(columns) > MOST_COLUMNS:
             some = f"The first {MOST_COLUMNS} of {len(columns):,}:"
-            if holes:
+            if incomplete:
                 columns = sorted(columns, key=lambda one: -one["missing"])
                 some = f"The {MOST_COLUMNS} of {len(columns):,} with most missing values:"
             columns = columns[:MOST_COLUMNS]
@@ -431,7 +433,7 @@ def _told(one: Any, *, percent: bool = False) -> str:
     return cell(one, percent=percent)
 
 
-def reliabilities(rows: OutcomeTable, found: Any, level: float) -> dict[str, Any]:
+def reliabilities(rows: OutcomeTable, found: Evaluation, level: float) -> dict[str, Any]:
     """Return probability against frequency for the event, or for the classes with most rows."""
     from scarce.evaluation.calibration import reliability
 
@@ -446,7 +448,7 @@ def reliabilities(rows: OutcomeTable, found: Any, level: float) -> dict[str, Any
     return tables
 
 
-def given_by_outcome(rows: OutcomeTable, found: Any) -> Figure:
+def given_by_outcome(rows: OutcomeTable, found: Evaluation) -> Figure:
     """Return how many rows were given which probability, by what happened."""
     if rows.prob.ndim == 1:
         prob, what = rows.prob, f"probability of {found.events[0]}"
@@ -487,7 +489,7 @@ def _histogram(prob: Any, states: dict[str, Any], what: str, by: str) -> Figure:
 
 
 def thresholds(share: float, at: float | None) -> Any:
-    """Thresholds of a decision curve: around the share of events and the one in use."""
+    """Thresholds of a decision curve: around the base rate and the one in use."""
     import numpy as np
 
     odds = share / (1 - share)
@@ -525,7 +527,7 @@ def _assumed_level(model: Any) -> str:
     return level_of(model) if hasattr(model, "is_labelled_") else ""
 
 
-def _show_presence(page: Report, judged: OutcomeTable, event: Any, found: Any) -> None:
+def _show_presence(page: Report, judged: OutcomeTable, event: Any, found: Evaluation) -> None:
     """Add what rows of one class, among others of which nothing is known, can say."""
     known, prob = judged.known, judged.prob
     page.section(
@@ -554,7 +556,7 @@ def _show_presence(page: Report, judged: OutcomeTable, event: Any, found: Any) -
     page.figure(*given_by_state(judged, event))
 
 
-def summarise(path: Path, form: Any, progress: Any = None) -> list[dict[str, Any]]:
+def summarise(path: Path, form: TextForm, progress: Any = None) -> list[dict[str, Any]]:
     """Return for each column: name, rows, missing; low, mean, high and spread (None for words).
 
     Parameters
@@ -576,7 +578,7 @@ def summarise(path: Path, form: Any, progress: Any = None) -> list[dict[str, Any
         return _sums(source, (_as_numbers(part, form) for part in numbers))
 
 
-def _sums(source: Any, parts: Any) -> list[dict[str, Any]]:
+def _sums(source: TableSource, parts: Any) -> list[dict[str, Any]]:
     found = {name: _ColumnSums(name) for name in source.names}
     for part in parts:
         for name, column in found.items():
@@ -584,7 +586,7 @@ def _sums(source: Any, parts: Any) -> list[dict[str, Any]]:
     return [column.told() for column in found.values()]
 
 
-def _as_numbers(table: Any, form: Any) -> Any:
+def _as_numbers(table: Any, form: TextForm) -> Any:
     """Text columns as numbers where all of this part spells numbers; words for missing are null."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -251,7 +251,7 @@ def _tell(fitted: Any, result: dict[str, Any], chosen: str, told: list[str], jso
 
 
 def open_labelled(
-    source: Any, labels: LabelFlags, form: Any, *, indicators: bool, **reading: Any
+    source: TableSource, labels: LabelFlags, form: TextForm, *, indicators: bool, **reading: Any
 ) -> tuple[Any, dict[str, Any]]:
     """Open the rows with the labels read as the flags say."""
     from scarce import open_rows
@@ -259,7 +259,7 @@ def open_labelled(
 
     arguments = {
         "label": labels.label,
-        **label_meanings(labels, source.types[labels.label]),
+        **label_meanings(labels, source.types[str(labels.label)]),
         "missing": missing_values(form.missing),
         **{name: value for name, value in reading.items() if value is not None},
     }
@@ -268,14 +268,14 @@ def open_labelled(
     return rows, {"data": source, **arguments}
 
 
-def _reopen_with_indicators(rows: Any, opened: dict[str, Any]) -> Any:
+def _reopen_with_indicators(rows: Rows, opened: dict[str, Any]) -> Any:
     from scarce import open_rows
 
     arguments = dict(opened)
     return open_rows(arguments.pop("data"), indicators=True, **arguments)
 
 
-def _has_categories(rows: Any) -> bool:
+def _has_categories(rows: Rows) -> bool:
     return any(column.kind == "category" for column in rows.schema.columns)
 
 
@@ -314,7 +314,7 @@ def _count_rows(block: Any, n_classes: int) -> Any:
     return np.bincount(block.y[~np.isnan(block.y)].astype(np.intp), minlength=n_classes)
 
 
-def _together(source: Any, groups: str | None, ids: list[str], form: Any) -> Any:
+def _together(source: TableSource, groups: str | None, ids: list[str], form: TextForm) -> Any:
     """The group of each row, by --groups and by equal ids; None where every row stands alone."""
     from scarce.cli.sampling_columns import columns_as_written, group_column, rows_together
 
@@ -326,7 +326,7 @@ def _together(source: Any, groups: str | None, ids: list[str], form: Any) -> Any
 
 
 def _fit(
-    chosen: str, rows: Any, settings: dict[str, Any], seed: int, engine: Any, groups: Any
+    chosen: str, rows: Rows, settings: dict[str, Any], seed: int, engine: Any, groups: Any
 ) -> Any:
     import warnings
 
@@ -366,7 +366,7 @@ def said_clearly(model: str) -> Iterator[None]:
         ) from error
 
 
-def _result(fitted: Any, rows: Any, counts: dict[str, Any], out: Path) -> dict[str, Any]:
+def _result(fitted: Any, rows: Rows, counts: dict[str, Any], out: Path) -> dict[str, Any]:
     chosen = {
         name: getattr(fitted, f"{name}_")
         for name in ("loss", "shape", "ridge", "width_scale")
@@ -428,7 +428,7 @@ def _say_if_worthless(fitted: Any) -> None:
 
 
 def _say_prevalence(fitted: Any, counts: dict[str, Any]) -> None:
-    """Say which share of events maxent's probabilities rest on: labels cannot tell it."""
+    """Say which base rate maxent's probabilities assume: labels cannot tell it."""
     event = fitted.classes_[-1]
     labelled = {name: n for name, n in counts["labelled"].items() if n}
     share = labelled.get(str(event), 0) / max(1, sum(labelled.values()))
@@ -446,7 +446,7 @@ def _short_list(names: list[str]) -> str:
 
 
 def identifiers(
-    source: Any, labels: LabelFlags, drop: tuple[str, ...], ids: tuple[str, ...]
+    source: TableSource, labels: LabelFlags, drop: tuple[str, ...], ids: tuple[str, ...]
 ) -> list[str]:
     """Columns that name rows, by their name and because no value comes twice at the beginning."""
     if source.once:
@@ -565,8 +565,8 @@ class Choice(NamedTuple):
     why: str
 
 
-def choose_model(rows: Any, counts: dict[str, Any]) -> Choice:
-    """Choose a model by what the labels and the holes are, and say why."""
+def choose_model(rows: Rows, counts: dict[str, Any]) -> Choice:
+    """Choose a model by the labels and the missing values, and say why."""
     labelled = [name for name, n in counts["labelled"].items() if n]
     if len(labelled) == 1:
         why = (
@@ -600,7 +600,7 @@ def choose_model(rows: Any, counts: dict[str, Any]) -> Choice:
     return Choice("auto", {"members": ["boosting", "forest"]}, why)
 
 
-def refuse_missing(rows: Any) -> None:
+def refuse_missing(rows: Rows) -> None:
     """Regression needs every value: say which are missing, and which models do without."""
     import numpy as np
 
@@ -648,7 +648,7 @@ def refuse_numbers(name: str, classes: tuple[Any, ...], labels: LabelFlags) -> N
         )
 
 
-def refuse_labels(chosen: str, rows: Any, counts: dict[str, Any]) -> None:
+def refuse_labels(chosen: str, rows: Rows, counts: dict[str, Any]) -> None:
     """Refuse labels that a model cannot learn from, and name the one that can."""
     labelled = [name for name, n in counts["labelled"].items() if n]
     if chosen == "maxent" and len(labelled) == 1 and not counts["unlabelled"]:
@@ -746,7 +746,7 @@ def ask_background(chosen: str, counts: dict[str, Any], labels: LabelFlags) -> N
         )
 
 
-def point_out(chosen: str, rows: Any, labels: LabelFlags, *, quiet: bool) -> list[str]:
+def point_out(chosen: str, rows: Rows, labels: LabelFlags, *, quiet: bool) -> list[str]:
     """Say which columns may be coordinates or codes before the fit; return it as Python says it."""
     from scarce.io.profile import doubtful_columns, profile_rows
 

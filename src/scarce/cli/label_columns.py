@@ -20,6 +20,9 @@ from scarce.cli.table_columns import shown
 from scarce.errors import DataError, Problem, UsageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from scarce.cli.model_file import LoadedModel
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
 
@@ -47,7 +50,13 @@ class Labels(NamedTuple):
 
 
 def read_labels(
-    values: Any, name: str, labels: LabelFlags, *, where: str, form: TextForm, quiet: bool = False
+    values: pa.ChunkedArray,
+    name: str,
+    labels: LabelFlags,
+    *,
+    where: str,
+    form: TextForm,
+    quiet: bool = False,
 ) -> Labels:
     """Read a label column and say on stderr what was understood.
 
@@ -104,7 +113,7 @@ def _without_warnings() -> Any:
     return quiet()
 
 
-def _blank_is_missing(values: Any, form: TextForm) -> Any:
+def _blank_is_missing(values: pa.ChunkedArray, form: TextForm) -> Any:
     """Text that spells nothing, as a text file says it, is a missing value; numbers are numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -122,7 +131,7 @@ def _blank_is_missing(values: Any, form: TextForm) -> Any:
         return bare
 
 
-def label_meanings(labels: LabelFlags, kind: Any) -> dict[str, Any]:
+def label_meanings(labels: LabelFlags, kind: pa.DataType) -> dict[str, Any]:
     """Turn the flags into what `open_rows` takes, for a column of this Arrow type."""
     import pyarrow as pa
 
@@ -210,11 +219,11 @@ def _are(count: int) -> str:
 
 
 def read_classes(
-    values: Any,
+    values: pa.ChunkedArray,
     name: str,
     labels: LabelFlags,
     where: str,
-    loaded: Any,
+    loaded: LoadedModel | None,
     *,
     form: TextForm,
     quiet: bool,
@@ -241,7 +250,7 @@ def read_classes(
             also=also,
             remedy="Fill it in, or name another column with --label{also}.",
         )
-    if as_learnt and counts is not None:
+    if as_learnt and loaded is not None and counts is not None:
         looked = _looked_at(counts, name, where, loaded, quiet)
         _refuse_other_words(counts, name, [*coded[0], *coded[1], *looked], where, loaded)
     read = read_labels(values, name, labels, where=where, form=form, quiet=True)
@@ -252,7 +261,7 @@ def read_classes(
     return read.y, read.classes
 
 
-def _counts(values: Any, apart: set[str], form: TextForm) -> dict[Any, int] | None:
+def _counts(values: pa.ChunkedArray, apart: set[str], form: TextForm) -> dict[Any, int] | None:
     """How many rows have each label, None where that cannot be told or there are very many."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -273,7 +282,7 @@ def _counts(values: Any, apart: set[str], form: TextForm) -> dict[Any, int] | No
     return counts
 
 
-def _refuse_other_event(typed: LabelFlags, classes: tuple[Any, ...], loaded: Any) -> None:
+def _refuse_other_event(typed: LabelFlags, classes: tuple[Any, ...], loaded: LoadedModel) -> None:
     """Refuse flags by which the event is what the model takes for its opposite."""
     coded = loaded.schema.coded_as
     against = {class_key(value) for value in (loaded.classes[0], *(coded[0] if coded else ()))}
@@ -296,7 +305,7 @@ def _refuse_other_event(typed: LabelFlags, classes: tuple[Any, ...], loaded: Any
 
 
 def _refuse_other_words(
-    counts: dict[Any, int], name: str, known: Sequence[Any], where: str, loaded: Any
+    counts: dict[Any, int], name: str, known: Sequence[Any], where: str, loaded: LoadedModel
 ) -> None:
     """Refuse labels none of which the model has met, and say how to name them."""
     met = {class_key(value) for value in known}
@@ -335,7 +344,7 @@ def _spelt(value: Any) -> str:
 
 
 def _looked_at(
-    counts: dict[Any, int], name: str, where: str, loaded: Any, quiet: bool
+    counts: dict[Any, int], name: str, where: str, loaded: LoadedModel, quiet: bool
 ) -> list[Any]:
     """Labels that meant "not labelled" when the model learnt, and are outcomes in this table.
 
@@ -435,7 +444,7 @@ def as_in_columns(
 
 
 def as_in_model(
-    y: Any, classes: tuple[Any, ...], loaded: Any, label: str, where: str
+    y: Any, classes: tuple[Any, ...], loaded: LoadedModel, label: str, where: str
 ) -> tuple[Any, tuple[Any, ...]]:
     """Classes in the order of the model's."""
     listed = ", ".join(map(str, loaded.classes))

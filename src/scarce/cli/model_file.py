@@ -10,11 +10,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scarce.cli.flags import warn
 from scarce.cli.options import missing_values, verb_options
 from scarce.errors import DataError, Problem, StoreError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from scarce.io.source import TableSource
 
 MOST_COLUMNS = 10  # lines on columns that do not look as in training
 
@@ -69,7 +74,7 @@ class LoadedModel:
         name = type(self.model).__name__
         return name if inner is None else f"{name}({type(inner).__name__})"
 
-    def prob(self, table: Any, start: int = 0, *, find: Any = None, engine: Any = None) -> Any:
+    def prob(self, table: pa.Table, start: int = 0, *, find: Any = None, engine: Any = None) -> Any:
         """Return the probability of each class for the rows of an Arrow table: (n, K).
 
         `find` is the locator of the table that the rows are from, the first of them row `start`.
@@ -114,7 +119,12 @@ class LoadedModel:
         )
 
     def stream(
-        self, source: Any, keep: Sequence[str] = (), *, exact: bool = True, progress: Any = None
+        self,
+        source: TableSource,
+        keep: Sequence[str] = (),
+        *,
+        exact: bool = True,
+        progress: Any = None,
     ) -> Iterator[tuple[Any, Any]]:
         """Walk a table: parts of it with the kept columns, and the probabilities of their rows.
 
@@ -183,7 +193,7 @@ class LoadedModel:
             )
         return error.amended(remedy=remedy, model=self.kind)
 
-    def _need(self, source: Any, name: str) -> None:
+    def _need(self, source: TableSource, name: str) -> None:
         try:
             source.column(name)
         except DataError as error:

@@ -29,8 +29,11 @@ from scarce.cli.table_columns import (
 from scarce.errors import DataError, Problem, UsageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from scarce import Estimate
     from scarce.cli.costs import CostFlags
+    from scarce.cli.model_file import LoadedModel
     from scarce.evaluation.evaluate import Evaluation
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
@@ -77,7 +80,7 @@ class OutcomeTable:
     sample_weight: Any
     inclusion: Any
     groups: Any
-    table: Any
+    table: pa.Table
     model: str = ""
     columns: tuple[str, ...] = ()
     learnt: Problem | None = None
@@ -350,7 +353,7 @@ def look_at(
                 source.column(name, flag)
 
 
-def _learnt(loaded: Any, source: TableSource) -> Problem | None:
+def _learnt(loaded: LoadedModel, source: TableSource) -> Problem | None:
     """Say that the model was fitted to this very file, by the mark that it carries; else None."""
     from scarce.io.source import stamp
 
@@ -404,7 +407,12 @@ def _model_and_table(
 
 
 def _stream(
-    loaded: Any, source: Any, keep: list[str], numbers: list[str], form: TextForm, tick: Any
+    loaded: LoadedModel,
+    source: TableSource,
+    keep: list[str],
+    numbers: list[str],
+    form: TextForm,
+    tick: Any,
 ) -> Any:
     """The kept columns of a table and what the model says of its rows."""
     import numpy as np

@@ -18,6 +18,8 @@ from scarce.cli.output import say
 from scarce.errors import DataError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
 
@@ -40,7 +42,7 @@ class SamplingFlags:
 SAMPLING = Group("sampling", names_of("sampling"), SamplingFlags)
 
 
-def weight_column(source: TableSource, table: Any, name: str | None, form: TextForm) -> Any:
+def weight_column(source: TableSource, table: pa.Table, name: str | None, form: TextForm) -> Any:
     """Return the weights of the rows: numbers without holes, finite and from 0 on."""
     if name is None:
         return None
@@ -71,7 +73,7 @@ def weight_column(source: TableSource, table: Any, name: str | None, form: TextF
     return values
 
 
-def inclusion_column(source: TableSource, table: Any, name: str | None) -> Any:
+def inclusion_column(source: TableSource, table: pa.Table, name: str | None) -> Any:
     """Return the probability with which each row was drawn, NaN where it was not."""
     if name is None:
         return None
@@ -80,7 +82,7 @@ def inclusion_column(source: TableSource, table: Any, name: str | None) -> Any:
     return number_column(table, name, where=source.where)
 
 
-def group_column(source: TableSource, table: Any, name: str | None, form: TextForm) -> Any:
+def group_column(source: TableSource, table: pa.Table, name: str | None, form: TextForm) -> Any:
     """Return the number of each row's group, from 0 on."""
     if name is None:
         return None
@@ -134,7 +136,7 @@ def columns_as_written(source: TableSource, names: Sequence[str]) -> Any:
     return pa.concat_tables(parts, promote_options="permissive")
 
 
-def rows_together(table: Any, groups: Any, ids: Sequence[str]) -> Any:
+def rows_together(table: pa.Table, groups: Any, ids: Sequence[str]) -> Any:
     """Return the group of each row: rows of one group, or of one id, belong together.
 
     Parameters
@@ -179,7 +181,7 @@ def rows_together(table: Any, groups: Any, ids: Sequence[str]) -> Any:
             return np.unique(label, return_inverse=True)[1]
 
 
-def _named_rows(values: Any) -> Any:
+def _named_rows(values: pa.ChunkedArray) -> Any:
     """Return a number for each name; a row without one gets a number of its own."""
     import numpy as np
     import pyarrow as pa

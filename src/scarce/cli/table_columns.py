@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from scarce.errors import Argument, DataError, UsageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
 
@@ -117,7 +119,7 @@ def _matching(source: TableSource, pattern: str, *, usual: bool) -> ProbColumns:
     )
 
 
-def number_values(part: Any, name: str, *, where: str, form: TextForm, start: int) -> Any:
+def number_values(part: pa.Table, name: str, *, where: str, form: TextForm, start: int) -> Any:
     """Return a column of a part of a table as float64, NaN where missing, whatever spells it.
 
     Parameters
@@ -142,7 +144,7 @@ def before_name(column: str) -> str:
 
 
 def prob_values(
-    part: Any,
+    part: pa.Table,
     prob: ProbColumns,
     *,
     form: TextForm,
@@ -201,7 +203,7 @@ def prob_values(
     return table
 
 
-def _strange(values: Any, row: int, column: str, at: str) -> DataError:
+def _strange(values: pa.ChunkedArray, row: int, column: str, at: str) -> DataError:
     value = values[row]
     if value != value:
         return DataError(
@@ -276,7 +278,7 @@ class _Typing:
         self._text: set[str] = set()
         self._rows = 0
 
-    def __call__(self, part: Any) -> Any:
+    def __call__(self, part: pa.Table) -> Any:
         import pyarrow as pa
 
         for place, name in enumerate(part.column_names):
@@ -303,7 +305,7 @@ class _Typing:
         self._rows += part.num_rows
         return part
 
-    def _typed(self, values: Any, name: str, kind: Any) -> Any:
+    def _typed(self, values: pa.ChunkedArray, name: str, kind: Any) -> Any:
         """The column with its type, or None where something would be lost."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -326,14 +328,14 @@ class _Typing:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, DataError):
             return None
 
-    def _blanks_out(self, values: Any) -> Any:
+    def _blanks_out(self, values: pa.ChunkedArray) -> Any:
         """Text that spells numbers or the like, with null where it spells nothing."""
         from scarce.io.values import without_blanks
 
         return without_blanks(values, self._form, trim=True)
 
 
-def _empty_out(values: Any) -> Any:
+def _empty_out(values: pa.ChunkedArray) -> Any:
     """Words as they are, NA too, which may be Namibia; an empty cell is null."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -360,7 +362,7 @@ def with_label_remedy(parts: Iterator[Any], label: str) -> Iterator[Any]:
 
 
 def refuse_unscored(
-    source: TableSource, values: Any, name: str, form: TextForm, start: int = 0
+    source: TableSource, values: pa.ChunkedArray, name: str, form: TextForm, start: int = 0
 ) -> None:
     """Refuse a score that is missing or infinite: such a row has no rank."""
     import numpy as np
