@@ -418,5 +418,5 @@ def test_an_interrupted_demo_can_be_run_again(tmp_path, monkeypatch):
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "demo").write_text("")
-    assert "is a file" in small("--out", tmp_path / "demo", code=2).stderr
+    assert "[not-a-folder]" in small("--out", tmp_path / "demo", code=2).stderr
     assert "[folder-not-made]" in small("--out", tmp_path / "demo" / "deeper", code=2).stderr
