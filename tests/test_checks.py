@@ -59,7 +59,7 @@ def test_a_column_is_read_alike_from_every_library(values):
 )
 def test_what_is_not_a_column_of_numbers(values, code):
     with refused(code, DataError, argument="prob"):
-        checks.column(values, "prob")
+        checks.read_column(values, "prob")
 
 
 def test_roles_name_the_row_and_the_value():
@@ -92,7 +92,7 @@ def test_single_values():
             checks.read_seed(seed)
     for n in (0, 1.0, True, "3", None):
         with refused("integer-range", UsageError, value=n, least=1):
-            checks.whole_number(n, "n")
+            checks.read_integer(n, "n")
     assert checks.read_level(np.float64(0.9)) == 0.9
     assert checks.read_seed(np.int64(7)) == 7
     assert checks.read_weight(None, 3).tolist() == [1.0, 1.0, 1.0]

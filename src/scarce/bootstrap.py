@@ -31,11 +31,11 @@ from scarce.checks import (
     is_missing,
     name_column,
     read_inclusion,
+    read_integer,
     read_level,
     read_seed,
     read_weight,
     refuse_length,
-    whole_number,
 )
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Phrase, Problem, UsageError, warn_user
@@ -444,7 +444,7 @@ class Resampling(NamedTuple):
         if resamples is None:
             beyond = int(np.ceil(2 * LEAST_BEYOND / (1 - read_level(level))))
             resamples = min(max(RESAMPLES, beyond), MOST_RESAMPLES)
-        wanted = whole_number(resamples, "resamples", 100)
+        wanted = read_integer(resamples, "resamples", 100)
         if wanted > MOST_RESAMPLES:
             raise UsageError(
                 "{argument} must be at most {most:,}, got {value:,}. 1,000 give limits of two "

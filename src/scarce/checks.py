@@ -44,14 +44,14 @@ def is_missing(value: object) -> bool:
     return False
 
 
-def column(values: Any, name: str) -> NDArray[Any]:
+def read_column(values: Any, name: str) -> NDArray[Any]:
     """Return one column as an array of numbers with NaN for missing values.
 
     Examples
     --------
-    >>> column([1, None, True], "labels")
+    >>> read_column([1, None, True], "labels")
     array([ 1., nan,  1.])
-    >>> column(["a"], "scores")
+    >>> read_column(["a"], "scores")
     Traceback (most recent call last):
     ...
     scarce.errors.DataError: scores must hold numbers, got 'a' at row 0.
@@ -221,7 +221,7 @@ def read_scores(scores: Any, name: str = "scores") -> Array:
             shape=scores.shape,
             remedy="Pass predict_proba(X)[:, 1] or decision_function(X), for example.",
         )
-    values = column(scores, name)
+    values = read_column(scores, name)
     if len(values) == 0:
         raise DataError("{argument} is empty.", code="no-rows", argument=Argument(name))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -276,7 +276,7 @@ def read_labels(labels: Any, n_rows: int, name: str = "labels") -> Array:
     if labels is None:
         return np.full(n_rows, np.nan)
     refuse_length(labels, n_rows, name, "NaN where a row was not labelled")
-    values = column(labels, name)
+    values = read_column(labels, name)
     for start in range(0, len(values), PIECE):
         part = values[start : start + PIECE]
         # 0 and 1 equal their square; NaN does not equal itself.
@@ -309,7 +309,7 @@ def read_prob(prob: Any, name: str = "prob") -> Array:
     ...
     scarce.errors.DataError: prob must be between 0 and 1, got 1.5 at row 1.
     """
-    values = column(prob, name)
+    values = read_column(prob, name)
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
     if len(bad):
         raise DataError(
@@ -335,7 +335,7 @@ def read_weight(weight: Any, n_rows: int, name: str = "weight") -> Array:
     if weight is None:
         return np.ones(n_rows)
     refuse_length(weight, n_rows, name)
-    values = column(weight, name)
+    values = read_column(weight, name)
     refuse_negative(values, name, code="weight-range")
     if len(values) and not values.any():
         raise DataError(
@@ -368,7 +368,7 @@ def read_inclusion(inclusion: Any, n_rows: int) -> Array | None:
         "inclusion",
         f"NaN for rows that were not drawn; choose_labels(...).inclusion({n_rows}) makes it",
     )
-    chance = column(inclusion, "inclusion")
+    chance = read_column(inclusion, "inclusion")
     bad = np.flatnonzero(
         (chance < 0) | (chance > 1) | ((chance > 0) & (chance < LEAST_PROBABILITY))
     )
@@ -507,12 +507,12 @@ def read_seed(random_state: Any) -> int:
     )
 
 
-def whole_number(value: Any, name: str, least: int = 1) -> int:
+def read_integer(value: Any, name: str, least: int = 1) -> int:
     """Return an integer such as a number of rows or rounds.
 
     Examples
     --------
-    >>> whole_number(1.5, "n")
+    >>> read_integer(1.5, "n")
     Traceback (most recent call last):
     ...
     scarce.errors.UsageError: n must be an integer >= 1, got 1.5.

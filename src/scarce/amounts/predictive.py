@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from scarce.checks import column, refuse_negative, refuse_not_finite
+from scarce.checks import read_column, refuse_negative, refuse_not_finite
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError
 
@@ -480,7 +480,9 @@ class OutsidePredictive(QuadraturePredictive):
 
     def _read(self, values: ArrayLike, name: str) -> Array:
         single = np.ndim(values) == 0
-        held = column([values] if single else values, f"{name} of {type(self.source).__name__}")
+        held = read_column(
+            [values] if single else values, f"{name} of {type(self.source).__name__}"
+        )
         if not (single or len(held) == self.n_rows) or not np.isfinite(held).all():
             raise DataError(
                 "{method} of {name} must return {rows:,} finite numbers, got shape {shape}{bad}.",
@@ -568,8 +570,8 @@ def finite(values: ArrayLike, name: str) -> Array:
 def numbers(values: ArrayLike, name: str) -> Array:
     """Return one column of numbers, NaN for missing ones; a single number is one row."""
     if _ndim(values) == 0:
-        return column(values.reshape(1) if isinstance(values, np.ndarray) else [values], name)
-    return column(values, name)
+        return read_column(values.reshape(1) if isinstance(values, np.ndarray) else [values], name)
+    return read_column(values, name)
 
 
 def _ndim(values: ArrayLike) -> int:
@@ -597,7 +599,7 @@ def finite_table(values: ArrayLike, name: str) -> Array:
             ) from None
         if held.ndim == 2 and held.size:  # anything but a plain table of numbers goes by columns
             plain = held.dtype.kind in "biuf" and not np.ma.isMaskedArray(held)
-            parts = [held] if plain else [column(part, name)[:, None] for part in held.T]
+            parts = [held] if plain else [read_column(part, name)[:, None] for part in held.T]
             held = np.concatenate(parts, axis=1, dtype=np.float64)
     if held.ndim != 2 or 0 in held.shape:
         raise DataError(

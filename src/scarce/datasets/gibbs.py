@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from scarce.checks import Number, read_number, whole_number
+from scarce.checks import Number, read_integer, read_number
 from scarce.datasets.hide import (
     FEATURE_WAYS,
     FINITE,
@@ -73,8 +73,8 @@ def make_gibbs(
     >>> int(sample.drawn.sum()), round(float(sample.prob.sum()), 12)
     (100, 1.0)
     """
-    whole_number(n, "n")
-    whole_number(n_features, "n_features")
+    read_integer(n, "n")
+    read_integer(n_features, "n_features")
     most = np.inf if replace else n
     read_number(n_drawn, "n_drawn", Number(1, most, whole=True), "integer-range")
     rng = generator(random_state)

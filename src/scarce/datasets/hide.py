@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import Number, read_number, whole_number
+from scarce.checks import Number, read_integer, read_number
 from scarce.datasets.records import HiddenLabels
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word
@@ -232,7 +232,7 @@ def hide_in_rows(
     n, n_columns = table.shape
     is_positive = vector("positive", positive, n=n) == 1.0
     inside, outside = np.flatnonzero(is_positive), np.flatnonzero(~is_positive)
-    whole_number(n_rows, "n_rows", 0)
+    read_integer(n_rows, "n_rows", 0)
     read_number(n_positive, "n_positive", Number(0, n_rows, whole=True), "integer-range")
     if n_positive > inside.size or n_rows - n_positive > outside.size:
         raise UsageError(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from scarce.checks import Number, read_number, whole_number
+from scarce.checks import Number, read_integer, read_number
 from scarce.datasets.hide import SHARE, RandomState, generator, hide_labels, vector
 from scarce.datasets.records import RareSample, ScoreSample
 from scarce.datasets.score_truth import PROPER_SHARE
@@ -75,7 +75,7 @@ def make_sine(
     read_number(divisor, "divisor", Number(2))  # below 2, prob would exceed 1
     weights = _unit(direction, n_features)
     rng = generator(random_state)
-    X = rng.normal(size=(whole_number(n, "n"), n_features))
+    X = rng.normal(size=(read_integer(n, "n"), n_features))
     prob = (1.0 + np.sin(X @ weights)) / divisor
     return _labelled(X, prob, weights, 1.0 / divisor, "sine", rng)
 
@@ -130,7 +130,7 @@ def make_step(
     read_number(high_share, "high_share", PROPER_SHARE)
     weights = _unit(direction, n_features)
     rng = generator(random_state)
-    X = rng.normal(size=(whole_number(n, "n"), n_features))
+    X = rng.normal(size=(read_integer(n, "n"), n_features))
     prob = np.where(X @ weights > -special.ndtri(high_share), float(high), float(low))
     return _labelled(X, prob, weights, low + high_share * (high - low), "step", rng)
 
@@ -240,7 +240,7 @@ def make_convergence_scores(
 
 
 def _unit(direction: ArrayLike | None, n_features: int) -> Array:
-    whole_number(n_features, "n_features")
+    read_integer(n_features, "n_features")
     if direction is None:
         return np.full(n_features, 1.0 / np.sqrt(n_features))
     values = vector("direction", direction, n=n_features)

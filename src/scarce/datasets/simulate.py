@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special
 
-from scarce.checks import Number, read_number, whole_number
+from scarce.checks import Number, read_integer, read_number
 from scarce.datasets.hide import FINITE, SHARE, RandomState, generator, hide_labels, vector
 from scarce.datasets.records import PresenceSample, RareSample, ScoreSample
 from scarce.datasets.score_truth import POSITIVE, PROPER_SHARE, ScoreTruth
@@ -86,8 +86,8 @@ def make_rare(
     >>> 60 < int(sample.y.sum()) < 140
     True
     """
-    whole_number(n, "n")
-    whole_number(n_features, "n_features")
+    read_integer(n, "n")
+    read_integer(n_features, "n_features")
     read_number(prevalence, "prevalence", PROPER_SHARE)
     refuse_word("link", link, list(INVERSE_LINKS))
     rng = generator(random_state)
@@ -218,8 +218,8 @@ def make_revealed_classes(
     >>> sample.prob.shape, bool(abs(sample.prob.sum(axis=1) - 1).max() < 1e-12)
     ((500, 3), True)
     """
-    whole_number(n, "n")
-    whole_number(n_features, "n_features")
+    read_integer(n, "n")
+    read_integer(n_features, "n_features")
     read_number(separation, "separation", FINITE)
     shares, rates = vector("class_share", class_share), vector("reveal_rate", reveal_rate)
     if shares.size < 2 or shares.size != rates.size:
@@ -307,7 +307,7 @@ def make_scores(
     >>> round(float(sample.truth.precision(threshold)), 3)
     0.594
     """
-    whole_number(n, "n")
+    read_integer(n, "n")
     truth = ScoreTruth(
         positive_share=positive_share,
         background=background,

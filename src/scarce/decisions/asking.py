@@ -18,12 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from scarce.checks import (
     Number,
-    column,
     is_number,
+    read_column,
+    read_integer,
     read_number,
     refuse_length,
     refuse_negative,
-    whole_number,
 )
 from scarce.decisions.costs import CostsLike, as_costs
 from scarce.decisions.decide import cheapest, class_probabilities, row_slices, same_rows
@@ -93,7 +93,7 @@ class ValueOfAsking(Record):
         return float((self.value - self.price)[self.order[:count]].sum())
 
     def _count(self, n: int, least: int) -> int:
-        n = whole_number(n, "n", least=least)
+        n = read_integer(n, "n", least=least)
         if n > len(self.value):
             raise UsageError(
                 "{argument} must be at most {rows:,}, the number of rows, got {value:,}.",
@@ -195,7 +195,7 @@ def _read_price(price: ArrayLike, n: int) -> float | Array:
     if is_number(price):
         return read_number(price, "price", Number(0))
     refuse_length(price, n, "price")
-    paid = column(price, "price")
+    paid = read_column(price, "price")
     refuse_negative(paid, "price")
     return paid
 

@@ -28,11 +28,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from scarce.checks import (
     Number,
-    column,
+    read_column,
+    read_integer,
     read_number,
     refuse_length,
     refuse_negative,
-    whole_number,
 )
 from scarce.decisions.cost_entries import Name, position_of
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
@@ -354,13 +354,13 @@ def _read_capacity(capacity: object, costs: CostMatrix, *, whole: bool) -> dict[
     for name, most in capacity.items():
         a = position_of(name, costs.actions, "action")
         said = f"capacity[{name!r}]"
-        room[a] = whole_number(most, said, 0) if whole else read_number(most, said, Number(0))
+        room[a] = read_integer(most, said, 0) if whole else read_number(most, said, Number(0))
     return room
 
 
 def _read_uses(uses: ArrayLike, n: int) -> Array:
     refuse_length(uses, n, "uses")
-    amount = np.asarray(column(uses, "uses"))
+    amount = np.asarray(read_column(uses, "uses"))
     refuse_negative(amount, "uses")
     return amount
 

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import Number, refuse_not_finite
-from scarce.checks import column as read_column
+from scarce.checks import Number, read_column, refuse_not_finite
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Phrase, UsageError, suggest
 

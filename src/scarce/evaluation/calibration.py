@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from scarce.bootstrap import Inclusion, Sample, read_sample
-from scarce.checks import read_labels, read_level, read_prob, whole_number
+from scarce.checks import read_integer, read_labels, read_level, read_prob
 from scarce.engine.block import Array
 from scarce.errors import Argument, UsageError, refuse_word
 from scarce.results import Estimate, Record
@@ -92,7 +92,7 @@ def calibration_loss(
     True
     """
     coverage = read_level(level)
-    whole_number(bins, "bins")
+    read_integer(bins, "bins")
     refuse_word("cut", cut, ("width", "rows"))
     p = read_prob(prob)
     y = read_labels(y_true, len(p), "y_true")
@@ -239,7 +239,7 @@ def _read_edges(bins: int | ArrayLike, p: Array) -> Array:
     """Return the edges of the bins, given as such or as their number."""
     given: Any = bins
     if np.ndim(given) == 0:
-        return cut_between(p, whole_number(given, "bins"))
+        return cut_between(p, read_integer(given, "bins"))
     edges = np.asarray(given, dtype=np.float64)
     if edges.ndim != 1 or (np.diff(edges) <= 0).any():
         raise UsageError(

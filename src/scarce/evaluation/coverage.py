@@ -41,7 +41,7 @@ from scarce.bootstrap import (
     typical_weight,
     unseen_weights,
 )
-from scarce.checks import column, is_number, read_scores
+from scarce.checks import is_number, read_column, read_scores
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
 from scarce.decisions.decide import (
     cheapest,
@@ -477,7 +477,7 @@ def read_losses(
             remedy="Give {confidence} as one number per row, the greatest for the surest, and no "
             "{costs}.",
         )
-    lost = column(loss, "loss")
+    lost = read_column(loss, "loss")
     order = read_scores(confidence, "confidence")
     same_length(len(order), len(lost), "confidence")
     sample = read_sample(~np.isnan(lost), *drawn)

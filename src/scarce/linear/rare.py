@@ -32,7 +32,7 @@ from scarce.checks import (
     NumberList,
     Word,
     check_parameters,
-    column,
+    read_column,
     read_level,
     refuse_length,
     refuse_not_finite,
@@ -1012,7 +1012,7 @@ def _are_training_rows(kept: object, n_columns: int) -> bool:
 def read_offset(offset: ArrayLike, n_rows: int) -> Array:
     """Return an offset as one finite number per row."""
     refuse_length(offset, n_rows, "offset")
-    values = column(offset, "offset")
+    values = read_column(offset, "offset")
     refuse_not_finite(values, "offset")
     return values
 

@@ -31,8 +31,8 @@ from scarce.checks import (
     NumberList,
     Word,
     check_parameters,
+    read_integer,
     read_weight,
-    whole_number,
 )
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine, Progress, one_blas_thread
@@ -524,7 +524,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Evenly spaced values; knots and quantiles of the pool are added.
         """
         check_is_fitted(self)
-        n = whole_number(n, "n", 2)
+        n = read_integer(n, "n", 2)
         column = self._column(variable)
         return self._tilt_model().curve(
             column,
@@ -560,7 +560,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state : int, optional
         """
         check_is_fitted(self)
-        n_repeats = whole_number(n_repeats, "n_repeats")
+        n_repeats = read_integer(n_repeats, "n_repeats")
         at = self._labelled_class(label)
         values = np.concatenate([block.X for block in self._predict_rows(X).blocks()])
         position, weight = self._labels_of(X, y, sample_weight)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammainccinv, gammaincinv
 
-from scarce.checks import Number, column, read_labels, read_level, read_number, whole_number
+from scarce.checks import Number, read_column, read_integer, read_labels, read_level, read_number
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word
 from scarce.results import Estimate, Record, short
@@ -93,7 +93,7 @@ def gamma_limits(weights: ArrayLike, *, extra: float, level: float = 0.9) -> tup
     >>> print(f"at most {gamma_limits([], extra=50)[1]:.1f}")
     at most 149.8
     """
-    weight = column(weights, "weights")
+    weight = read_column(weights, "weights")
     bad = np.flatnonzero(~((weight > 0) & (weight < np.inf)))
     if len(bad):
         raise UsageError(
@@ -224,7 +224,7 @@ def count_missed(
     audited, found = int(drawn.sum()), int(events[drawn].sum())
     certain = int(events[~drawn].sum())
     whole = int(frame_rows) if frame_rows == frame_rows // 1 else frame_rows
-    frame = whole_number(whole, "frame_rows", least=0)
+    frame = read_integer(whole, "frame_rows", least=0)
     if frame < audited:
         raise UsageError(
             "{argument} must be at least the number of rows drawn with a probability below 1, "
@@ -278,7 +278,7 @@ def _extra(extra: str | float, chance: Array, frame: int) -> tuple[float, str]:
 
 def _probability(values: ArrayLike, name: str) -> Array:
     """Return draw probabilities, in (0, 1]."""
-    chance = column(values, name)
+    chance = read_column(values, name)
     bad = np.flatnonzero(~((chance > 0) & (chance <= 1)))
     if len(bad):
         raise DataError(

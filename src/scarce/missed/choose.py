@@ -26,15 +26,15 @@ from scipy.special import entr
 
 from scarce.checks import (
     Number,
-    column,
     is_missing,
+    read_column,
+    read_integer,
     read_labels,
     read_number,
     read_scores,
     read_seed,
     read_threshold,
     refuse_length,
-    whole_number,
 )
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Problem, ScarceError, UsageError, refuse_word
@@ -109,7 +109,7 @@ class LabelChoice(Record):
 
         What `estimate_performance` takes as `inclusion=`.
         """
-        n_rows = whole_number(n_rows, "n_rows", least=0)
+        n_rows = read_integer(n_rows, "n_rows", least=0)
         if self.in_rounds_by_lot:
             raise UsageError(
                 "These rows were drawn at random in several rounds, so no single probability says "
@@ -172,7 +172,7 @@ class LabelChoice(Record):
         >>> choice.first(2).probability
         array([1.  , 0.05])
         """
-        n = whole_number(n, "n", least=0)
+        n = read_integer(n, "n", least=0)
         if n > len(self.rows):
             raise UsageError(
                 "{argument} must be at most the number of rows chosen, {rows:,}, got {value:,}.",
@@ -527,8 +527,8 @@ def _class_probabilities(scores: Any) -> Array:
     if len(shape) not in (1, 2) or 0 in shape:
         raise _not_class_probabilities(f"shape {shape}")
     if len(shape) == 1 or shape[1] == 1:
-        return column(held, "scores")
-    return np.column_stack([column(held[:, at], "scores") for at in range(shape[1])])
+        return read_column(held, "scores")
+    return np.column_stack([read_column(held[:, at], "scores") for at in range(shape[1])])
 
 
 def _not_class_probabilities(seen: str) -> DataError:
@@ -639,7 +639,7 @@ def choose_labels(
       audit  20 rows, with probability 0.0156 to 0.0451
     """
     refuse_word("policy", policy, POLICIES)
-    wanted, generator = whole_number(n, "n"), seeded(random_state)
+    wanted, generator = read_integer(n, "n"), seeded(random_state)
     explored = _share(explore, policy)
     if policy == "uncertainty":
         values = uncertainty(scores, by, costs)
@@ -746,7 +746,7 @@ def _stratified(
 ) -> Drawn:
     refuse_word("allocation", allocation, ("equal", "proportional"))
     pool = pool[ranked(scores[pool], generator)]
-    ends = stratum_ends(len(pool), n, whole_number(strata, "strata"))
+    ends = stratum_ends(len(pool), n, read_integer(strata, "strata"))
     starts = np.concatenate([[0], ends[:-1]])
     taken = allocate(n, ends - starts, allocation)
     places = np.concatenate(

@@ -20,8 +20,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import column as read_column
-from scarce.checks import is_number, read_weight, refuse_length, whole_number
+from scarce.checks import is_number, read_column, read_integer, read_weight, refuse_length
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine, executor_for
 from scarce.engine.memory import ArrayRows
@@ -419,7 +418,7 @@ class ScoreDigest:
                 column=name,
                 role="scores",
             )
-        most = whole_number(bins, "bins", least=FEWEST_BINS)
+        most = read_integer(bins, "bins", least=FEWEST_BINS)
         at = np.unique(read_column(np.atleast_1d(np.asarray(cuts)), "cuts"))
         if not np.isfinite(at).all():
             raise UsageError(

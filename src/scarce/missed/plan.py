@@ -20,13 +20,13 @@ from scarce.checks import (
     Number,
     read_auc,
     read_inclusion,
+    read_integer,
     read_labels,
     read_level,
     read_number,
     read_scores,
     read_seed,
     read_threshold,
-    whole_number,
 )
 from scarce.engine.block import Array
 from scarce.engine.executors import one_blas_thread
@@ -169,7 +169,7 @@ def plan_audit(
     known = read_labels(labels, len(values))
     drawn = read_inclusion(inclusion, len(values))
     mark = read_threshold(threshold, [None])[0]
-    asked, times = _sizes(n), whole_number(repeats, "repeats")
+    asked, times = _sizes(n), read_integer(repeats, "repeats")
     settings = PerformanceSettings(
         auc=read_auc(auc),
         level=read_level(level),
@@ -276,7 +276,7 @@ def _sizes(n: int | Sequence[int]) -> list[int]:
             example=Argument("n", (50, 200)),
             remedy="Give one or several integers, such as {example}.",
         )
-    return [whole_number(one, "n") for one in given]
+    return [read_integer(one, "n") for one in given]
 
 
 def _always_zero(now: Performance) -> bool:

@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from scarce.bootstrap import HasInclusion
 from scarce.checks import (
-    column,
     is_missing,
+    read_column,
     read_inclusion,
     read_labels,
     read_scores,
@@ -349,7 +349,7 @@ def read_batches(
         refuse_length(
             threshold_at_time, len(values), "threshold_at_time", "NaN where it is not known"
         )
-        at_time = column(threshold_at_time, "threshold_at_time")
+        at_time = read_column(threshold_at_time, "threshold_at_time")
     batches = []
     which = _rows_by_batch(batch, len(values))
     marks = read_threshold(threshold, list(which))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import column, read_labels, refuse_length, whole_number
+from scarce.checks import read_column, read_integer, read_labels, refuse_length
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word
 from scarce.missed.choose import (
@@ -102,7 +102,7 @@ def label_in_rounds(
     (array([nan,  1., nan]), array([1]), array([2]))
     """
     _refuse_policy(policy, n)
-    wanted, parts = whole_number(n, "n"), whole_number(rounds, "rounds")
+    wanted, parts = read_integer(n, "n"), read_integer(rounds, "rounds")
     generator = seeded(random_state)
     if not callable(ask):
         raise UsageError(
@@ -190,7 +190,7 @@ def _known(labels: ArrayLike | None, n_rows: int, policy: str) -> Array:
     if policy != "uncertainty" or labels is None:
         return read_labels(labels, n_rows)
     refuse_length(labels, n_rows, "labels", "NaN where a row was not labelled")
-    return column(labels, "labels")
+    return read_column(labels, "labels")
 
 
 def _labels_of(answers: ArrayLike, rows: Positions, policy: str, part: int) -> Array:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scarce.checks import whole_number
+from scarce.checks import read_integer
 from scarce.errors import Argument, UsageError, refuse_word
 from scarce.plots.curves import Classifier
 from scarce.plots.mpl import Axes, divide, draw_bars, fit, framed
@@ -177,7 +177,7 @@ class ImportanceDisplay:
         **style : passed to `Axes.barh`
         """
         picture, order = importance_picture(
-            self.variables, self.drops, self.unit, whole_number(most, "most")
+            self.variables, self.drops, self.unit, read_integer(most, "most")
         )
         value = np.asarray(picture.values)
         error = value * 0.0 if picture.high is None else np.asarray(picture.high) - value

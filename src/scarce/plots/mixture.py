@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scarce.checks import whole_number
+from scarce.checks import read_integer
 from scarce.errors import Argument, UsageError
 from scarce.plots.mpl import ALONE, COLOURS, GREY, Axes, Frame, framed
 from scarce.plots.picture import Array
@@ -131,7 +131,7 @@ class MixtureDisplay:
             Counts on a logarithmic axis.
         **style : passed to `Axes.plot`, for the fitted lines
         """
-        whole_number(bins, "bins", least=2)
+        read_integer(bins, "bins", least=2)
         from scarce.missed.digest import ScoreDigest
 
         digest = ScoreDigest.from_arrays(self.mixture.digest_)

@@ -29,9 +29,9 @@ from scarce.checks import (
     Number,
     Word,
     check_parameters,
+    read_integer,
     read_labels,
     read_scores,
-    whole_number,
 )
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine
@@ -461,7 +461,7 @@ class ScoreMixture(BaseEstimator):  # type: ignore[misc]
         does not say that recall is wrong, nor does a large value say that it is right.
         """
         check_is_fitted(self)
-        n_draws = whole_number(n_draws, "n_draws")
+        n_draws = read_integer(n_draws, "n_draws")
         data = evidence_of(ScoreDigest.from_arrays(self.digest_), self.bins)
         return bootstrap_ks(self._pair, data, self.spread_prior, n_draws, random_state)
 
