@@ -979,7 +979,7 @@ def _prefixed(prefix: str, remark: str) -> str:
     """Return a remark after a prefix, as a problem where it is one."""
     if not isinstance(remark, Problem):
         return prefix + remark
-    return Problem(prefix + remark.text, code=remark.code, remedy=remark.remedy, **remark.fields)
+    return remark.amended(prefix)
 
 
 def _refuse_many_classes(classes: NDArray[Any]) -> None:
