@@ -7,4 +7,4 @@ from scarce.lazy import public_names
 
 __version__ = "0.1.0"
 
-__all__, __getattr__, __dir__ = public_names(__file__)
+__all__, __getattr__, __dir__ = public_names(__name__, __file__)

@@ -6,30 +6,37 @@ checkers read them, and so does `public_names`, so importing the package imports
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
-from typing import Any
 
-LINE = re.compile(r"^from (scarce[\w.]*) import (\w+) as \2$", flags=re.MULTILINE)
+TYPE_CHECKING = False  # typing and pathlib take longer to import than everything else here
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
-def public_names(file: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+def public_names(
+    package: str, file: str
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__all__`, `__getattr__` and `__dir__` of a package from the stub beside its file.
+
+    Parameters
+    ----------
+    package : str
+        The package's `__name__`.
+    file : str
+        Its `__file__`, with an `__init__.pyi` beside it.
 
     Examples
     --------
     >>> import scarce
-    >>> names, get, _ = public_names(scarce.__file__)
+    >>> names, get, _ = public_names("scarce", scarce.__file__)
     >>> "load" in names, get("load").__module__
     (True, 'scarce.io.store')
     """
-    stub = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
-    module_of = {name: module for module, name in LINE.findall(stub)}
-    parts = Path(file).parent.parts
-    package = ".".join(parts[len(parts) - 1 - parts[::-1].index("scarce") :])
+    with open(f"{file.removesuffix('.py')}.pyi", encoding="utf-8") as stub:
+        words = [line.split() for line in stub if line.startswith("from scarce")]
+    module_of = {name: module for _, module, _, name, *_ in words}
 
     def get(name: str) -> Any:
         if name not in module_of:

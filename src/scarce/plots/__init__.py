@@ -6,4 +6,4 @@ library, and `mpl` on matplotlib's axes.
 
 from scarce.lazy import public_names
 
-__all__, __getattr__, __dir__ = public_names(__file__)
+__all__, __getattr__, __dir__ = public_names(__name__, __file__)
