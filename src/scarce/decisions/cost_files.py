@@ -71,13 +71,7 @@ def read_costs(path: str | os.PathLike[str], make: Callable[..., Made]) -> Made:
 
 def _in_file(error: DataError | UsageError, file: str) -> DataError | UsageError:
     """The same problem, with the file it was found in."""
-    found = error.problem
-    text, remedy = found.text, found.remedy
-    if not found.fields:  # braces were taken as they stand
-        text, *remedy = [one.replace("{", "{{").replace("}", "}}") for one in (text, *remedy)]  # type: ignore[assignment]
-    return type(error)(
-        "{file!r}: " + text, code=found.code, remedy=remedy, **{**found.fields, "file": file}
-    )
+    return type(error)(error.problem.amended("{file!r}: ", file=file))
 
 
 def _from_csv(text: str, mark: str) -> dict[str, Any]:

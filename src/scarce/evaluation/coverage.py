@@ -611,11 +611,10 @@ def _refuse_names(y_true: ArrayLike, matrix: CostMatrix) -> None:
         encode_labels(y_true, matrix.classes, "y_true", "the columns of prob")
     except DataError as error:
         raise DataError(
-            error.problem.text,
-            code=error.code,
-            named=Phrase("costs=CostMatrix.zero_one(names)"),
-            remedy="For classes with names pass {named}, in the order of these columns.",
-            **error.fields,
+            error.problem.amended(
+                named=Phrase("costs=CostMatrix.zero_one(names)"),
+                remedy="For classes with names pass {named}, in the order of these columns.",
+            )
         ) from None
 
 

@@ -11,9 +11,8 @@ model may rank well and be wrong by a factor of ten.
 
 Coverage of 90 % intervals, measured with 5, 20 and 100 events, AUC .6 to .99 and ties
 (experiments/intervals/auc.py): between .88 and .99, and about as wide as DeLong's on the log-odds
-scale where that covers. DeLong's holds in 2 to 80 of 100 cases with 5 events or an AUC near 1,
-because a miss that was not met yet is not in its variance; Newcombe's (2006) assumes a shape of
-both distributions and holds in 70 of 100 cases where that is wrong.
+scale where that covers. DeLong's falls to .02 in these worlds (few events, AUC near 1), because a
+miss that was not met yet is not in its variance.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def auc(
     References
     ----------
     DeLong, DeLong, Clarke-Pearson (1988), Biometrics 44; Gaffke (2005), Mathematical Methods of
-    Statistics 14; Newcombe (2006), Statistics in Medicine 25.
+    Statistics 14.
 
     Examples
     --------
