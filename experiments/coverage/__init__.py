@@ -1,0 +1,1 @@
+"""Do the intervals of evaluation, curves, costs and comparisons hold the truth?"""
