@@ -1,5 +1,7 @@
 """The bootstrap: who stands for whom, exact limits where there are some, honest with few events."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -356,13 +358,81 @@ def test_a_choice_among_some_rows_speaks_for_no_more_than_these(rng):
     assert whole.weight.sum() == pytest.approx(2000, rel=0.01)  # lots of unequal probability
 
 
-def test_probabilities_that_do_not_add_up_are_remarked_on(rng):
-    n = 5000
-    known = rng.random(n) < np.where(np.arange(n) < 2500, 0.5, 0.0)  # half could not be labelled
-    with warned("inclusion-sum", rows=5000):
-        read_sample(known, None, np.where(known, 0.5, np.nan))
-    fair = rng.random(n) < 0.05
-    read_sample(fair, None, np.where(fair, 0.05, np.nan))  # no warning, which would be an error
+@pytest.mark.parametrize(
+    ("stated", "drawn"), [(0.5, 0.2), (0.2, 0.5), (0.5, np.repeat([0.5, 0.0], 2500))]
+)
+def test_probabilities_that_no_draw_explains_are_refused(rng, stated, drawn):
+    known = rng.random(5000) < drawn
+    chance = np.where(known, stated, np.nan)
+    with refused("inclusion-sum", DataError, rows=5000):
+        read_sample(known, None, chance)
+    read_sample(known[known], None, chance[known])  # the labelled rows alone say nothing of it
+
+
+def test_probabilities_that_are_odd_are_remarked_on(rng):
+    known = np.arange(1000) % 50 == 0
+    with warned("inclusion-sum", rows=1000):  # 400 rows for 1,000, of 20 draws
+        read_sample(known, None, np.where(known, 0.05, np.nan))
+
+
+@pytest.mark.parametrize("chance", [0.05, "lognormal"])
+def test_fair_draws_are_not_refused(chance):
+    """No warning either, which would be an error, but for one in a hundred."""
+    warned_of = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        p = np.full(1000, 0.02)
+        if chance == "lognormal":
+            p = np.clip(0.02 * np.exp(rng.normal(size=1000)), 0, 1)
+        known = rng.random(1000) < p
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            read_sample(known, None, np.where(known, p, np.nan))
+        warned_of += len(caught)
+    assert warned_of <= 2
+
+
+def test_groups_that_were_drawn_whole_add_up_less_well(rng):
+    group = np.repeat(np.arange(40), 25)
+    known = np.isin(group, [3, 17, 30])  # 3 of 8 that a draw with .2 takes
+    chance = np.where(known, 0.2, np.nan)
+    assert read_sample(known, None, chance, group).n_groups == 3
+    with refused("inclusion-sum", DataError, groups="groups"):
+        read_sample(known, None, chance)
+
+
+def test_weights_that_repeat_the_inclusion_are_refused():
+    chance = np.linspace(0.1, 0.9, 30)
+    with refused("weight-is-inclusion", DataError):
+        read_sample(np.ones(30, bool), 7 / chance, chance)
+    with warned("weight-is-inclusion"):  # two strata: may be chance
+        read_sample(np.ones(30, bool), np.repeat([1.0, 2.0], 15), np.repeat([0.2, 0.1], 15))
+    read_sample(np.ones(30, bool), chance, chance)  # drawn by size
+
+
+@pytest.mark.parametrize("policy", ["tail", "uncertainty"])
+@pytest.mark.parametrize("digits", [1, 2, 3])
+def test_a_lot_among_equal_scores_is_no_draw(policy, digits):
+    """Rounded scores: some rows at the cut are drawn, which says nothing of rows further down."""
+    rng = np.random.default_rng(0)
+    prob = np.round(1 / (1 + np.exp(-rng.normal(-4, 1.5, 2000))), digits)
+    choice = choose_labels(prob, policy=policy, n=60, random_state=0)
+    assert len(np.unique(prob[choice.rows])) < 60
+    assert (choice.weights() == 1).all()
+    y = np.full(2000, np.nan)
+    y[choice.rows] = 0.0
+    with refused("certain-labels", DataError):
+        read_sample(~np.isnan(y), None, choice)
+    copied = LabelChoice(choice.rows, np.full(60, 0.4), choice.policy, 60, 2000)
+    with refused("certain-labels", DataError):  # a choice knows its policy
+        read_sample(~np.isnan(y), None, copied.inclusion(2000))
+    tied = prob[choice.rows] == prob[choice.rows[-1]]
+    share = tied.sum() / (prob == prob[choice.rows[-1]]).sum()
+    if share < 1 and digits > 1:
+        lot = np.full(2000, np.nan)
+        lot[choice.rows] = np.where(tied, share, 1.0)
+        with refused("inclusion-sum", DataError):  # as earlier versions wrote them
+            read_sample(~np.isnan(y), None, lot)
 
 
 def test_labels_drawn_in_rounds_speak_through_their_weights():

@@ -46,7 +46,8 @@ METHOD_GROUPS = "bootstrap of groups, one unseen group added"
 ASSUMES = "the rows are independent draws from the population of interest"
 ASSUMES_GROUPS = "the groups of rows are independent draws from the population of interest"
 ASSUMES_DRAWN = "; each was labelled with its stated probability, independently of the others"
-ODD = 6.0  # standard errors between the number of rows and what the weights add up to
+ODD, IMPOSSIBLE = 3.0, 6.0  # standard errors between rows and what the labels stand for
+LEAST_ODD = 0.1  # of the rows without a label; less is rounding of the probabilities
 FEW = 10  # rows behind a number, below which that is said
 MOST_CELLS = 4096
 RESAMPLES = 1000
@@ -229,7 +230,7 @@ def read_sample(
             most=float(weight.max()),
             remedy="Divide all of them by one number.",
         )
-    stands_for = _stands_for(inclusion, known)
+    stands_for, chance = _stands_for(inclusion, known)
     rows = np.flatnonzero(known & (weight > 0))
     if len(rows) == 0:
         raise DataError(
@@ -237,17 +238,16 @@ def read_sample(
             code="no-labels",
             remedy="Label some rows first.",
         )
-    return Sample(
-        rows,
-        weight[rows] * stands_for[rows],
-        float(weight.sum()),
-        inclusion is not None,
-        read_groups(groups, n, rows),
-    )
+    group = read_groups(groups, n, rows)
+    if chance is not None:
+        _refuse_other_total(stands_for[rows], chance[~known & (weight > 0)], group)
+        _refuse_weights_twice(weight[rows], stands_for[rows])
+    counted = weight[rows] * stands_for[rows]
+    return Sample(rows, counted, float(weight.sum()), chance is not None, group)
 
 
-def _stands_for(inclusion: Inclusion, known: NDArray[np.bool_]) -> Array:
-    """How many rows each labelled row stands for."""
+def _stands_for(inclusion: Inclusion, known: NDArray[np.bool_]) -> tuple[Array, Array | None]:
+    """How many rows each labelled row stands for; and the probabilities, None without a draw."""
     n = len(known)
     if inclusion is None:
         if not known.all():
@@ -267,7 +267,7 @@ def _stands_for(inclusion: Inclusion, known: NDArray[np.bool_]) -> Array:
                     "{chosen} returns it.",
                 ],
             )
-        return np.ones(n)
+        return np.ones(n), None
     _refuse_partial_choice(inclusion, n)
     if getattr(inclusion, "in_rounds_by_lot", False):  # no one probability, but weights
         stands_for = np.full(n, np.nan)
@@ -277,12 +277,12 @@ def _stands_for(inclusion: Inclusion, known: NDArray[np.bool_]) -> Array:
         lost = ~np.isnan(stands_for) & ~known
         if lost.any():
             raise _lost_answer(int(np.argmax(lost)))
-        return np.asarray(stands_for, np.float64)
+        return stands_for, np.where(known, 0.5, np.nan)
     chance = read_inclusion(inclusion, n)
     assert chance is not None
     _refuse_chances(chance, known)
     _refuse_certain_labels(chance, known)
-    return np.asarray(np.divide(1.0, chance, out=np.full(n, np.nan), where=chance > 0))
+    return np.divide(1.0, chance, out=np.full(n, np.nan), where=chance > 0), chance
 
 
 def _refuse_partial_choice(inclusion: Inclusion, n: int) -> None:
@@ -305,38 +305,88 @@ def _refuse_partial_choice(inclusion: Inclusion, n: int) -> None:
 
 
 def _refuse_certain_labels(chance: Array, known: NDArray[np.bool_]) -> None:
-    """Refuse labels that were all certain beside rows without one; warn where sums are odd."""
+    """Refuse labels that were all certain beside rows without one."""
     n, n_known = len(known), int(known.sum())
-    if n_known in (0, n):
+    if n_known in (0, n) or not (chance[known] == 1).all():
         return
-    at = chance[known]
-    if (at == 1).all():
-        raise DataError(
-            "All {known:,} labels were certain (inclusion 1), so none of them stands for the "
-            "{unlabelled:,} rows without one.",
-            code="certain-labels",
-            known=n_known,
-            unlabelled=n - n_known,
-            inclusion=Argument("inclusion"),
-            chosen=Phrase("choose_labels(..., policy='random') or explore="),
-            remedy=[
-                "Choose some labels at random: {chosen}.",
-                "Leave {inclusion} out to judge the labelled rows alone.",
-            ],
-        )
-    adds_up = float((1 / at).sum())
-    error = float(np.sqrt(((1 - at) / at**2).sum()))
-    if abs(adds_up - n) > max(ODD * error, 0.1 * n):
-        warn_user(
-            "The labels stand for {adds_up:,.0f} rows (sum of 1 / inclusion), and there are "
-            "{rows:,}: some rows could not be labelled, or the probabilities are not those of the "
-            "draw.",
-            code="inclusion-sum",
-            adds_up=adds_up,
-            rows=n,
-            inclusion=Argument("inclusion"),
-            remedy="Compare {inclusion} with how the labels came about.",
-        )
+    raise DataError(
+        "All {known:,} labels were certain (inclusion 1), so none of them stands for the "
+        "{unlabelled:,} rows without one.",
+        code="certain-labels",
+        known=n_known,
+        unlabelled=n - n_known,
+        inclusion=Argument("inclusion"),
+        chosen=Phrase("choose_labels(..., policy='random') or explore="),
+        remedy=[
+            "Choose some labels at random: {chosen}.",
+            "Leave {inclusion} out to judge the labelled rows alone.",
+        ],
+    )
+
+
+def _refuse_other_total(stands_for: Array, others: Array, group: NDArray[np.intp] | None) -> None:
+    """Refuse labels that stand for far more or fewer rows than there are; warn where it is odd.
+
+    Labelled rows stand for sum(1 / p - 1) rows beside themselves, which estimates the number of
+    rows without a label. Its variance under independent draws, sum (1 - p) / p^2, is an upper
+    bound for draws of a fixed number of rows; it is taken as it would be at the true number, and
+    by groups where these are drawn whole. A file of labelled rows alone says nothing here.
+
+    Parameters
+    ----------
+    stands_for : ndarray of shape (n_labelled,)
+    others : ndarray of shape (n_unlabelled,)
+        Inclusion of the rows without a label, NaN where it is not known.
+    group : ndarray of shape (n_labelled,), or None
+    """
+    if len(others) == 0:
+        return
+    spread = np.sqrt(np.maximum(stands_for * (stands_for - 1), 0.0))
+    spread = spread if group is None else np.bincount(group, spread)
+    beside = float((stands_for - 1).sum())
+    off = abs(beside - len(others))
+    error = float(np.sqrt(spread @ spread)) * np.sqrt(max(1.0, len(others) / max(beside, 1.0)))
+    if off <= max(ODD * error, LEAST_ODD * len(others)):
+        return
+    if not np.isnan(others).any():  # all probabilities are known, and so is the variance
+        error = max(error, float(np.sqrt(((1 - others) / others).sum() + spread @ spread)))
+    n = len(stands_for) + len(others)
+    problem = Problem(
+        "The labels stand for {adds_up:,.0f} rows (sum of 1 / inclusion), and there are {rows:,}: "
+        "some rows could not be labelled, or the probabilities are not those of the draw.",
+        code="inclusion-sum",
+        adds_up=float(stands_for.sum()),
+        rows=n,
+        inclusion=Argument("inclusion"),
+        groups=Argument("groups"),
+        remedy=[
+            "Compare {inclusion} with how the labels came about: rows chosen by rule have 1, and "
+            "answers that did not come back lower it.",
+            "If whole groups were drawn, give {groups}.",
+        ],
+    )
+    if off > IMPOSSIBLE * error:
+        raise DataError(problem)
+    warn_user(problem)
+
+
+def _refuse_weights_twice(weight: Array, stands_for: Array) -> None:
+    """Refuse weights that say 1 / inclusion once more; warn where that may be chance."""
+    values = np.unique(np.round(np.log(stands_for), 6))
+    ratio = weight / stands_for
+    if len(values) < 2 or np.ptp(ratio) > 1e-6 * ratio.max():
+        return
+    problem = Problem(
+        "{weight} is 1 / inclusion for every labelled row, so each would stand for the others "
+        "twice.",
+        code="weight-is-inclusion",
+        weight=Argument("sample_weight"),
+        inclusion=Argument("inclusion"),
+        remedy="Give one of the two: {inclusion} says more.",
+    )
+    if len(values) > 2:
+        raise DataError(problem)
+    warn_user(problem)
 
 
 def _refuse_chances(chance: Array, known: NDArray[np.bool_]) -> None:

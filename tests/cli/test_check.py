@@ -244,6 +244,18 @@ def test_groups_reach_recall_where_every_row_has_a_label(tmp_path, data, rng):
     assert "[argument-conflict]" in refused(2, path, *flags)
 
 
+def test_missed_events_of_drawn_rows_are_not_those_of_all_rows(tmp_path, data):
+    """A file of the drawn rows alone: three missed among them are not three in all."""
+    data["chance"] = np.full(len(data["fraud"]), 0.1)
+    path = tmp_path / "d.csv"
+    pacsv.write_csv(pa.table(data), path)
+    flags = ("--label", "fraud", "--threshold", 0.5, "--max-missed", 1000)
+    assert checks(path, *flags)["missed"]["holds"]
+    drawn = checks(path, *flags, "--inclusion", "chance", code=4)["missed"]
+    assert not drawn["holds"]
+    assert drawn["estimate"]["value"] is None
+
+
 def test_an_audit_reaches_recall(tmp_path, trial, rng):
     y, below = trial.y.copy(), trial.scores < 9.1
     drawn = below & (rng.random(len(y)) < 0.05)

@@ -231,6 +231,64 @@ def test_drawn_labels_speak_for_the_others(tmp_path, data, rng):
     assert "[lost-answer]" in refused(3, certain, "--label", "fraud", "--inclusion", "chance")
 
 
+@pytest.fixture
+def by_tail(tmp_path, rng):
+    """Rounded probabilities, and the labels of the 60 greatest as older lists wrote them."""
+    prob = np.round(1 / (1 + np.exp(-rng.normal(-4, 1.5, 2000))), 2)
+    order = np.argsort(-prob, kind="stable")[:60]
+    known, tied = np.isin(np.arange(2000), order), prob == prob[order[-1]]
+    chance = np.where(tied, (known & tied).sum() / tied.sum(), 1.0)
+    assert chance.min() < 1
+    label = (rng.random(2000) < prob).astype(int)
+    columns = {
+        "prob": prob,
+        "fraud": pa.array(label, mask=~known),
+        "inclusion": pa.array(chance, mask=~known),
+        "policy": pa.array(np.where(known, "tail", ""), mask=~known),
+    }
+    return columns, np.sort(order)
+
+
+def test_labels_chosen_by_rule_are_no_draw(tmp_path, by_tail):
+    columns, rows = by_tail
+    flags = ("--label", "fraud", "--inclusion", "inclusion")
+    whole = write(tmp_path / "whole.csv", **columns)
+    assert "[chosen-by-rule]" in refused(3, whole, *flags)
+    alone = {name: pa.array(held).take(pa.array(rows)) for name, held in columns.items()}
+    assert "[chosen-by-rule]" in refused(3, write(tmp_path / "list.csv", **alone), *flags)
+    del columns["policy"]  # then the sum tells
+    assert "[inclusion-sum]" in refused(3, write(tmp_path / "bare.csv", **columns), *flags)
+    check = ["check", str(whole), *flags, "--max-gap", "0.9"]
+    done = CliRunner().invoke(scarce, check, prog_name="scarce")
+    assert done.exit_code == 3
+    assert "[chosen-by-rule]" in done.stderr
+
+
+def test_certain_rows_of_a_list_stand_beside_those_drawn(tmp_path, data, rng):
+    """A policy by rule makes a probability 1; rows that were drawn keep theirs."""
+    drawn = rng.random(400) < 0.3
+    policy = np.where(np.arange(400) < 40, "tail", "random")
+    known = drawn | (policy == "tail")
+    labels = pa.array(data["fraud"], mask=~known)
+    chance = pa.array(np.where(policy == "tail", 0.9, 0.3), mask=~known)
+    more = {"fraud": labels, "inclusion": chance, "policy": pa.array(policy, mask=~known)}
+    flags = ("--label", "fraud", "--inclusion", "inclusion")
+    found = figures(write(tmp_path / "p.csv", **{**data, **more}), *flags)
+    expected = np.where(known, np.where(policy == "tail", 1.0, 0.3), np.nan)
+    y = np.where(known, data["fraud"], np.nan)
+    library = evaluate(y, data["prob"], inclusion=expected)
+    assert close(found["figures"]["brier"], library.brier)
+
+
+def test_a_list_alone_is_said_to_be_one(tmp_path, data):
+    more = {"inclusion": np.full(400, 0.1), "policy": np.full(400, "random")}
+    path = write(tmp_path / "p.csv", **data, **more)
+    done = run(path, "--label", "fraud")
+    assert done.exit_code == 0
+    assert done.stderr.count("[list-alone]") == 1
+    assert "[list-alone]" not in run(path, "--label", "fraud", "--inclusion", "inclusion").stderr
+
+
 def test_words_need_a_word_on_which_is_the_event(tmp_path, data):
     words = np.where(data["fraud"] == 1, "yes", "no")
     path = write(tmp_path / "p.csv", prob=data["prob"], paid=words)

@@ -48,7 +48,8 @@ def figures(found):
     ("word", "kind"),
     [
         ("alert", "alert"),
-        ("tail", "alert"),
+        ("tail", "chosen"),
+        ("explored", "audit"),
         ("investigated", "alert"),
         ("audit", "audit"),
         ("audit:week 3", "audit"),

@@ -24,6 +24,7 @@ from scarce.cli.flags import warn
 from scarce.cli.label_columns import MANY, TRUTHS, Reading, answers, listed, other_labels
 from scarce.cli.options import typed
 from scarce.cli.output import say
+from scarce.cli.sampling_columns import CHANCE, POLICY
 from scarce.cli.table_columns import shown, with_label_remedy
 from scarce.errors import DataError, UsageError, suggest
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from scarce.io.text import TextForm
     from scarce.missed.lists import CheckedRow
 
-ROW, CHANCE, POLICY, ANSWER = "row", "inclusion", "policy", "label"
+ROW, ANSWER = "row", "label"
 MOST_ROWS = 2**53  # beyond, a number in a file is no position
 AS_WRITTEN = "Use the list as `scarce label` wrote it, and fill in only its label column."
 NO_TEXT = (b"PAR1", b"ARROW1", b"\xff" * 4, b"PK", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")

@@ -579,6 +579,9 @@ def at_hand(
         cut = at_threshold(judged.y, values, threshold, **judged.drawn(level, seed))
         count = float(cut.missed)
         exact = Estimate(count, count, count, level, "counted", "these rows alone")
+        if judged.drawn_here:
+            why = "the rows were drawn (--inclusion): those that they stand for are not here"
+            exact = Estimate(math.nan, count, math.inf, level, "counted", why)
         recall = _because(cut.recall, "no row is an event")
         precision = _because(cut.precision, "no row is an alert at this threshold")
         figures = {"recall": recall, "precision": precision, "missed": exact}

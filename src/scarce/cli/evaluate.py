@@ -230,7 +230,7 @@ def _show(
         for name in AT:
             what = f"{SAID.get(name, name)} at {cut.threshold:g}"
             rows.append(_line(what, getattr(cut, name), unit=" %"))
-    for remark in result["remarks"][1 if judged.unlabelled else 0 :]:
+    for remark in result["remarks"][1 if judged.left_aside() is not None else 0 :]:
         say(folded_note(remark))
     columns = ["", "value", f"{100 * found.level:g} % interval", "constant"]
     table(rows, columns=columns, title=_title(judged, found))

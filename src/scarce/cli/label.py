@@ -17,9 +17,7 @@ import click
 
 from scarce.cli.audit_lists import (
     ANSWER,
-    CHANCE,
     JOINED,
-    POLICY,
     ROW,
     AuditLists,
     refuse_same,
@@ -32,6 +30,7 @@ from scarce.cli.label_columns import for_events, reading_of, refuse_many
 from scarce.cli.next_command import command_to_paste
 from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, is_typed, takes
 from scarce.cli.output import emit, progress, rows_need_a_file, say, show_plan, write_line
+from scarce.cli.sampling_columns import CHANCE, POLICY
 from scarce.cli.table_columns import find_prob, refuse_nested, refuse_unscored, table_or_stdin
 from scarce.errors import DataError, UsageError
 

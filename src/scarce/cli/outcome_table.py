@@ -18,7 +18,14 @@ from scarce.cli.label_columns import as_in_columns, as_in_model, read_classes
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import LabelFlags
 from scarce.cli.output import progress
-from scarce.cli.sampling_columns import SamplingFlags, group_column, inclusion_column, weight_column
+from scarce.cli.sampling_columns import (
+    CHANCE,
+    POLICY,
+    SamplingFlags,
+    group_column,
+    inclusion_column,
+    weight_column,
+)
 from scarce.cli.table_columns import (
     before_name,
     find_prob,
@@ -71,6 +78,8 @@ class OutcomeTable:
         Whether the table keeps its probabilities as they were before a correction, too.
     form : TextForm, or None
         How the table is written.
+    listed : bool
+        Whether the table has the columns of a list that `scarce label` wrote.
     """
 
     where: str
@@ -89,6 +98,7 @@ class OutcomeTable:
     own_shares: list[float] | None = None
     corrected: bool = False
     form: TextForm | None = None
+    listed: bool = False
 
     @property
     def known(self) -> Any:
@@ -99,6 +109,11 @@ class OutcomeTable:
     def unlabelled(self) -> int:
         """How many rows have none."""
         return int((~self.known).sum())
+
+    @property
+    def drawn_here(self) -> bool:
+        """Whether some labelled rows stand for others."""
+        return self.inclusion is not None and bool((self.inclusion[self.known] < 1).any())
 
     @property
     def chosen(self) -> bool:
@@ -188,8 +203,16 @@ class OutcomeTable:
         }
 
     def left_aside(self) -> Problem | None:
-        """Say how many rows have no label, None where all have one."""
+        """Say how many rows have no label, or that they are a list; None where all is told."""
         n = self.unlabelled
+        if n == 0 and self.listed and self.inclusion is None:
+            return Problem(
+                "The table has the columns of a list that `scarce label` wrote: the figures are "
+                "for the rows of the list only, which were chosen.",
+                code="list-alone",
+                remedy="If they were sampled at random, give --inclusion {column}.",
+                column=CHANCE,
+            )
         if n == 0:
             return None
         if self.inclusion is not None:
@@ -259,6 +282,8 @@ def read_outcomes(
     named = [source.column(column, option=flag) for flag, column in pairs]
     numbers = [column for flag, column in pairs if flag != "--groups"]
     found = find_prob(source, prob) if need_prob and loaded is None else None
+    if sampling.inclusion is not None and POLICY in source.names:
+        named.append(POLICY)
     keep = list(dict.fromkeys([label, *named, *(found.columns if found else ())]))
     with progress("Reading") as tick:
         if loaded is not None and need_prob:
@@ -292,7 +317,7 @@ def read_outcomes(
         classes=classes,
         prob=said,
         sample_weight=weight_column(source, table, sampling.weight, form),
-        inclusion=inclusion_column(source, table, sampling.inclusion),
+        inclusion=inclusion_column(source, table, sampling.inclusion, y == y),
         groups=group_column(source, table, sampling.groups, form),
         table=table,
         model="" if loaded is None else f"{loaded.path} ({loaded.kind})",
@@ -303,6 +328,7 @@ def read_outcomes(
         own_shares=None if loaded is None else own_shares(loaded.model),
         corrected=found is not None and before_name(found.columns[0]) in source.names,
         form=form,
+        listed={CHANCE, POLICY} <= set(source.names),
     )
 
 

@@ -2,8 +2,9 @@
 
     --weight COLUMN      --inclusion COLUMN      --groups COLUMN
 
-Invalid values are refused with their column and place. Rows with the same value of --id belong
-together, as rows of one group do.
+Invalid values are refused with their column and place. A column `policy`, as `scarce label` writes
+it, says which rows were chosen by rule: these are no draw, whatever their probability. Rows with
+the same value of --id belong together, as rows of one group do.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class SamplingFlags:
         return {flag: column for flag, column in flags.items() if column is not None}
 
 
+CHANCE, POLICY = "inclusion", "policy"  # columns of a list, as `scarce label` names them
+
 SAMPLING = Group("sampling", names_of("sampling"), SamplingFlags)
 
 
@@ -73,13 +76,56 @@ def weight_column(source: TableSource, table: pa.Table, name: str | None, form: 
     return values
 
 
-def inclusion_column(source: TableSource, table: pa.Table, name: str | None) -> Any:
-    """Return the probability with which each row was drawn, NaN where it was not."""
+def inclusion_column(
+    source: TableSource, table: pa.Table, name: str | None, known: Any = None
+) -> Any:
+    """Return the probability with which each row was drawn, NaN where it was not.
+
+    Parameters
+    ----------
+    source : TableSource
+    table : pyarrow.Table
+        With the column, and that of policies where the file has one.
+    name : str or None
+    known : array of bool, optional
+        Which rows have a label: some must not have been chosen by rule.
+    """
     if name is None:
         return None
-    from scarce.io.values import number_column
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    return number_column(table, name, where=source.where)
+    from scarce.io.values import number_column
+    from scarce.missed.choose import BY_RULE
+
+    chance = number_column(table, name, where=source.where)
+    if POLICY not in table.column_names:
+        return chance
+    words = table.column(POLICY)
+    if pa.types.is_dictionary(words.type):
+        words = words.cast(words.type.value_type)
+    if not (pa.types.is_string(words.type) or pa.types.is_large_string(words.type)):
+        return chance  # a policy of another kind
+    words = pc.utf8_lower(pc.utf8_trim_whitespace(words))
+    by_rule = pc.fill_null(pc.is_in(words, value_set=pa.array(BY_RULE, words.type)), False)
+    rule = by_rule.to_numpy(zero_copy_only=False) & ~np.isnan(chance)
+    labelled = rule if known is None else known
+    if rule.any() and rule[labelled].all():
+        raise DataError(
+            "{table}: all {count:,} labelled rows were chosen by rule (column {column!r}: "
+            "{words}), so none of them stands for another row, whatever --inclusion says.",
+            code="chosen-by-rule",
+            table=source.where,
+            count=int(labelled.sum()),
+            column=POLICY,
+            words=", ".join(sorted(set(words.filter(pa.array(rule)).to_pylist()))),
+            remedy=[
+                "Draw some rows at random (--policy random, or --explore).",
+                "Leave --inclusion out to judge the labelled rows alone.",
+            ],
+        )
+    return np.where(rule, 1.0, chance)
 
 
 def group_column(source: TableSource, table: pa.Table, name: str | None, form: TextForm) -> Any:

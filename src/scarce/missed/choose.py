@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from scarce.decisions.costs import CostMatrix
     from scarce.missed.mixture.estimator import ScoreMixture
 
+BY_RULE = ("band", "tail", "uncertainty", "adaptive")  # words of policy: such rows are no draw
+
 # --- the record of a choice -----------------------------------------------------------------------
 
 
@@ -57,7 +59,8 @@ class LabelChoice(Record):
         Positions in the scores. Rows that were certain come first, from the most urgent down; then
         those drawn at random, in random order, so work may stop early (see `first`).
     probability : ndarray of shape (n_chosen,)
-        Probability with which each was to be chosen.
+        Probability with which each was to be chosen; 1 for rows chosen by rule, which stand for
+        themselves alone, also where a lot decided among equal scores.
     policy : ndarray of str of shape (n_chosen,)
         What each was chosen by, one word.
     asked : int
@@ -100,6 +103,8 @@ class LabelChoice(Record):
                 code="length-mismatch",
                 lengths=sorted(lengths),
             )
+        by_rule = np.isin(self.policy, BY_RULE)
+        object.__setattr__(self, "probability", np.where(by_rule, 1.0, self.probability))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -247,7 +252,7 @@ def join_rounds(choices: Sequence[LabelChoice], asked: int) -> LabelChoice:
     probability = np.concatenate([choice.probability for choice in choices])
     return LabelChoice(
         rows,
-        np.where(policy == "explored", probability, 1.0),
+        probability,
         policy,
         asked,
         choices[0].candidates,
@@ -798,8 +803,8 @@ def _working_order(
 def _most(
     values: Array, pool: Positions, n: int, policy: str, generator: np.random.Generator
 ) -> Drawn:
-    places, probability = greatest(values, n, generator)
-    return pool[places], probability, [policy] * n
+    places, _ = greatest(values, n, generator)
+    return pool[places], np.ones(n), [policy] * n
 
 
 def _posterior(

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from scarce.checks import read_labels, read_scores
 from scarce.engine.block import Array
 from scarce.errors import DataError, Phrase, Problem, UsageError
-from scarce.missed.choose import LabelChoice
+from scarce.missed.choose import BY_RULE, LabelChoice
 
 BY_SCORE = ("band", "tail")  # policies that take all of the greatest scores
 
@@ -157,6 +157,13 @@ def combine_lists(
     >>> {key: round(row.probability, 3) for key, row in rows.items()}
     {1: 1.0, 2: 0.333, 3: 1.0, 4: 0.2}
     """
+    lists = [
+        {
+            key: row._replace(probability=1.0) if row.policy in BY_RULE else row
+            for key, row in one.items()
+        }
+        for one in lists
+    ]
     random = [any(row.probability < 1 for row in one.values()) for one in lists]
     remarks: list[Problem] = []
     weighted: Sequence[Mapping[Key, CheckedRow]] = lists

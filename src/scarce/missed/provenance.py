@@ -36,13 +36,14 @@ from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
 from scarce.errors import Argument, DataError, Phrase, Problem, UsageError, suggest
+from scarce.missed.choose import BY_RULE
 from scarce.missed.score_table import Flags, ScoreTable, score_table_of, score_table_of_digest
 
 ROW_BY_ROW = 262_144
 BINS = 4096
-ALERT_WORDS = {"alert", "alerts", "alarm", "tail", "investigated", "investigation"}
-AUDIT_WORDS = {"audit", "audited", "random", "sample", "stratified"}
-CHOSEN_WORDS = {"band", "adaptive", "uncertainty"}
+ALERT_WORDS = {"alert", "alerts", "alarm", "investigated", "investigation"}
+AUDIT_WORDS = {"audit", "audited", "random", "sample", "stratified", "explored"}
+CHOSEN_WORDS = set(BY_RULE)
 
 Kinds = NDArray[np.object_]  # "alert", "audit", "chosen", "outside", or "" where it is not said
 
@@ -100,6 +101,7 @@ def label_roles(
         certain = labelled & (inclusion == 1.0)
     outside = np.zeros(len(scores), bool)
     if sources is not None:
+        drawn &= sources != "chosen"  # by rule: a lot among equal scores is no draw
         outside = labelled & (sources == "outside") & ~drawn  # a stated probability is a draw
     limit = np.full(len(scores), threshold)
     if at_time is not None:
@@ -152,8 +154,8 @@ def outside_notes(words: Sequence[str]) -> list[Problem]:
         Problem(
             "{argument}: {words}{more} {are} not known, and taken to mean that the label came from "
             "outside. Such events below the threshold are a lower bound on what was missed. Known "
-            "words are alert, audit, band, tail, random, stratified, adaptive, uncertainty and "
-            "outside.",
+            "words are alert, audit, band, tail, random, stratified, explored, adaptive, "
+            "uncertainty and outside.",
             code="unknown-source",
             argument=Argument("label_source"),
             words=", ".join(repr(word) for word in words[:3]),
