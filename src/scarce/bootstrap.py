@@ -653,20 +653,40 @@ def _slices(
 
 
 def typical_row(weight: Array, size: Array, values: Array) -> Array:
-    """Return what an unseen row would bring: the mean row, met in proportion to what it holds.
+    """Return what an unseen row brings to the sums: the one definition for every figure.
 
-    With sizes w and equal values that is sum w^2 / sum w, the weight behind a random member of the
+    Parameters
+    ----------
+    weight : ndarray of shape (n,)
+        Of the labelled rows among which it could hide: those that would count the same way,
+        whatever their class. Where labels were drawn, an event that nobody saw hides in rows of a
+        stratum that was looked at thinly, and weighs what they weigh.
+    size : ndarray of shape (n,)
+        How much each of them would move the figure. The unseen row is met in proportion to it.
+    values : ndarray of shape (n, m)
+        What a unit of weight brings.
+
+    Notes
+    -----
+    With equal sizes and values 1 that is sum w^2 / sum w, the weight behind a random member of the
     population. A plain mean is too small where few rows hold most of the cost, and the greatest
-    row is far too large: the limits were measured with all three.
+    row is far too large: the limits were measured with all three (experiments/coverage).
     """
     pull = weight * size
     pull = weight if not pull.any() else pull
     return np.asarray((pull * weight) @ values / pull.sum())
 
 
-def typical_weight(weight: Array) -> float:
-    """Return the weight behind a random member of the population: sum w^2 / sum w."""
-    return float(typical_row(weight, np.ones(len(weight)), np.ones((len(weight), 1)))[0])
+def typical_weight(weight: Array, size: Array | None = None) -> float:
+    """Return the weight of an unseen row among these; without sizes sum w^2 / sum w.
+
+    Examples
+    --------
+    >>> round(typical_weight(np.array([1.0, 1.0, 98.0])), 2)
+    96.06
+    """
+    at = np.ones(len(weight)) if size is None else size
+    return float(typical_row(weight, at, np.ones((len(weight), 1)))[0])
 
 
 def limits(
@@ -764,6 +784,9 @@ class Bootstrap:
         its first value.
     losses : int
         How many of the first columns are losses, of which a lucky row has 0.
+    region : ndarray of intp, shape (n_kinds,), optional
+        Kinds with the same number differ in the class alone, so an unseen row of one of them hides
+        among the rows of all of them; by default among all rows.
 
     Attributes
     ----------
@@ -788,8 +811,10 @@ class Bootstrap:
         values: Callable[[int], Array] | None = None,
         *,
         losses: int = 0,
+        region: NDArray[np.intp] | None = None,
     ) -> None:
         self.kind, self.n_kinds, self.sample, self.asked = kind, n_kinds, sample, asked
+        self.region = np.zeros(n_kinds, dtype=np.intp) if region is None else region
         held = np.zeros((len(kind), 0))
         if values is not None:
             held = np.array(values(0), dtype=np.float64)
@@ -826,24 +851,27 @@ class Bootstrap:
 
     def _unseen(self, values: Callable[[int], Array] | None, losses: int) -> Iterator[Array]:
         """What a row, or a group, that might have been met would add to the sums."""
-        weight = self.sample.weight
+        n, weight = self.n_kinds, self.sample.weight
         alike = [np.ones(len(self.kind), dtype=bool)]
-        alike += [self.kind == k for k in range(self.n_kinds) if (self.kind == k).any()]
-        for k in range(self.n_kinds):
-            mass = typical_weight(weight) * self.sample.together(self.kind == k)
+        alike += [self.kind == k for k in range(n) if (self.kind == k).any()]
+        for k in range(n):
+            many = self.sample.together(self.kind == k)
+            hides = self.region[self.kind] == self.region[k]
+            hides = hides if hides.any() else alike[0]
             row = np.zeros(len(self.total))
-            row[k] = mass
+            row[k] = many * typical_weight(weight[hides])
             if values is None:
                 yield row
                 continue
             held = values(k)
             if losses:
-                row[self.n_kinds :] = mass * (weight @ held) / weight.sum()
-                row[self.n_kinds : self.n_kinds + losses] = 0.0
+                row[n:] = row[k] * (weight @ held) / weight.sum()
+                row[n : n + losses] = 0.0
                 yield row.copy()
+            held = np.column_stack([np.ones(len(held)), held])
             for like in alike:
-                for side in (np.maximum(held[:, 0], 0.0), np.maximum(-held[:, 0], 0.0)):
-                    pull = np.where(like, weight * side, 0.0)
-                    if pull.any():
-                        row[self.n_kinds :] = mass * (pull @ held) / pull.sum()
+                for side in (np.maximum(held[:, 1], 0.0), np.maximum(-held[:, 1], 0.0)):
+                    if side[like].any():
+                        found = many * typical_row(weight[like], side[like], held[like])
+                        row[k], row[n:] = found[0], found[1:]
                         yield row.copy()

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.metrics import precision_score, recall_score, roc_auc_score
 
 from scarce import (
@@ -387,3 +388,16 @@ def test_the_risk_of_all_rows_is_the_score(rows, loss):
     found = evaluate(y, prob, level=0.8)
     whole = risk_coverage(y, prob, loss=loss, level=0.8).full
     assert whole == (found.brier if loss == "brier" else found.log_loss)
+
+
+def test_precision_of_alerts_that_were_all_labelled_is_that_of_the_alerts_alone():
+    """Rows below the threshold, drawn 1 in 100, say nothing about it and hide no alert."""
+    y = np.full(10_100, np.nan)
+    y[:30], y[30:200] = 1, 0
+    score = np.repeat([0.3, 0.03], [100, 10_000])
+    inclusion = np.repeat([1.0, 0.01], [100, 10_000])
+    found = at_threshold(y, score, 0.1, inclusion=inclusion)
+    exact = binomtest(30, 100).proportion_ci(0.9)
+    assert (found.precision.low, found.precision.high) == pytest.approx(exact, abs=0.01)
+    none_seen = binomtest(0, 100).proportion_ci(0.9)  # of those below
+    assert found.recall.low == pytest.approx(30 / (30 + 10_000 * none_seen.high), rel=0.1)

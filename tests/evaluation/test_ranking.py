@@ -118,3 +118,19 @@ def test_coverage_is_near_the_level_and_the_width_near_delongs(area, events, cut
     assert 0.85 <= held / 200 <= 0.98
     if events == 100:
         assert width < 1.1 * delong
+
+
+def test_events_that_nobody_saw_weigh_what_their_stratum_weighs():
+    """100 alerts, all labelled, 30 events; 100 of 10,000 others labelled, none an event.
+
+    As many as 2.9 % of the others may be events (Clopper and Pearson at 95 %), which would rank by
+    half: the low limit of the AUC has to allow for that.
+    """
+    y = np.full(10_100, np.nan)
+    y[:30], y[30:200] = 1, 0
+    score = np.repeat([0.3, 0.03], [100, 10_000])
+    inclusion = np.repeat([1.0, 0.01], [100, 10_000])
+    hidden = 10_000 * (1 - 0.05 ** (1 / 100))
+    truth = np.repeat([1, 0, 1, 0], [30, 70, round(hidden), 10_000 - round(hidden)])
+    found = auc(y, score, inclusion=inclusion)
+    assert found.low == pytest.approx(roc_auc_score(truth, score), abs=0.05)

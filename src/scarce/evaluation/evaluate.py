@@ -315,7 +315,7 @@ def _at_threshold(
 ) -> AtThreshold:
     (cut,) = read_threshold(threshold, [None])
     kind = (2 * event + (score >= cut)).astype(np.intp)
-    drawn = Bootstrap(kind, 4, sample, asked)
+    drawn = Bootstrap(kind, 4, sample, asked, region=np.array([0, 1, 0, 1]))
     count = np.bincount(kind, minlength=4)
 
     def share(part: list[int], whole: list[int]) -> Estimate:

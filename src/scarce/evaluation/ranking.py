@@ -29,6 +29,7 @@ from scarce.bootstrap import (
     gather,
     limits,
     read_sample,
+    typical_row,
     typical_weight,
 )
 from scarce.checks import read_labels, read_scores
@@ -87,19 +88,24 @@ def auc(
 
 def ranked(event: NDArray[np.bool_], score: Array, sample: Sample, asked: Resampling) -> Estimate:
     """Return the AUC of labelled rows."""
-    weight, nan = sample.weight, float("nan")
+    nan = float("nan")
     if event.all() or not event.any():
         return Estimate(nan, nan, nan, asked.level, "not identified", ONE_CLASS)
-    placement = np.empty(len(score))  # V of events, U of the others
-    placement[event] = _share_below(score[event], score[~event], weight[~event])
-    placement[~event] = 1.0 - _share_below(score[~event], score[event], weight[event])
-    value = float(np.average(placement[event], weights=weight[event]))
-    cells = gather(event.astype(np.intp), weight, placement[:, None], sample.group)
+    together = sample.together(~event), sample.together(event)
+    order = np.argsort(score, kind="stable")
+    weight, event = sample.weight[order], event[order]
+    group = None if sample.group is None else sample.group[order]
+    as_event, as_other = _placements(score[order], weight, event)
+    placement = np.where(event, as_event, as_other)
+    value = float(np.average(as_event[event], weights=weight[event]))
+    cells = gather(event.astype(np.intp), weight, placement[:, None], group)
     drawn = cells.draw(asked)
     sides = np.stack([cells.key == 0, cells.key == 1], axis=1)
     sums = np.hstack([drawn @ (sides * cells.values), drawn @ sides])
     added = [
-        row for side in (0, 1) for row in _unseen(placement, event == bool(side), side, sample)
+        row
+        for side, x in enumerate((as_other, as_event))
+        for row in _unseen(x, event == bool(side), side, weight, together[side])
     ]
 
     def figure(sums: Array) -> Array:
@@ -109,31 +115,53 @@ def ranked(event: NDArray[np.bool_], score: Array, sample: Sample, asked: Resamp
     return as_estimate(value, low, high, asked, sample)
 
 
-def _unseen(placement: Array, here: NDArray[np.bool_], side: int, sample: Sample) -> list[Array]:
+def _unseen(
+    x: Array, here: NDArray[np.bool_], side: int, weight: Array, together: float
+) -> list[Array]:
     """What a badly and a well ranked unseen row of one class would add to the sums.
 
-    A row with placement x loses 1 - x, or x where the limit is a high one. It is met in proportion
-    to that, among the rows there are and one row (or group) more, which ranks at the very end.
+    Parameters
+    ----------
+    x : ndarray of shape (n,)
+        Placement of every row, if it were of this class.
+    here : ndarray of bool, shape (n,)
+        Which rows are.
+    side : int
+        The class: 0 or 1.
+    weight : ndarray of shape (n,)
+    together : float
+        Rows of the class that an unseen group would bring.
+
+    Notes
+    -----
+    A row with placement x loses 1 - x, or x where the limit is a high one, and is met in proportion
+    to that. It weighs what rows of either class weigh that would lose: where labels were drawn, the
+    events that rank low are those that nobody saw. It ranks like the rows of its class, and like
+    one row more at the very end, of the weight that the class has; what it weighs beyond that ranks
+    like the rows among which it hides.
     """
-    weight, x = sample.weight[here], placement[here]
-    together = sample.together(here)
-    mass = typical_weight(weight) * together
-    rows = []
-    for end in (0.0, 1.0):
-        pull = weight / weight.mean() * np.abs(x - (1.0 - end))
+    own, rows = typical_weight(weight[here]), []
+    for best in (1.0, 0.0):  # the placement that loses nothing
+        lost = np.abs(x - best)
+        hides = np.column_stack([np.ones(len(x)), x, lost])
+        mass, at, loses = typical_row(weight, lost, hides)
+        end, beyond = min(own, mass), max(mass - own, 0.0) / mass
+        pull = np.append(weight[here] * lost[here], together * np.array([end, beyond * loses]))
+        place = np.append(x[here], [1.0 - best, at / mass])
         row = np.zeros(4)
-        row[side], row[2 + side] = (
-            mass * (pull @ x + together * end) / (pull.sum() + together),
-            mass,
-        )
+        row[2 + side] = together * mass
+        row[side] = together * mass * (pull @ place) / pull.sum()
         rows.append(row)
     return rows
 
 
-def _share_below(score: Array, others: Array, weight: Array) -> Array:
-    """Share of the others' weight below each score, ties by half."""
-    order = np.argsort(others, kind="stable")
-    ladder, total = others[order], np.append(0.0, np.cumsum(weight[order]))
-    below = total[np.searchsorted(ladder, score, "left")]
-    up_to = total[np.searchsorted(ladder, score, "right")]
-    return np.asarray((below + up_to) / (2 * total[-1]))
+def _placements(score: Array, weight: Array, event: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Share of the other rows below each row, and share of events above it; ties by half."""
+    start = np.append(True, np.diff(score) != 0)
+    tie = np.cumsum(start) - 1
+    found = []
+    for side in (~event, event):
+        held = np.bincount(tie, np.where(side, weight, 0.0))
+        up_to = np.cumsum(held)
+        found.append(((up_to - held / 2) / up_to[-1])[tie])
+    return found[0], 1.0 - found[1]
