@@ -544,9 +544,11 @@ class Cells(NamedTuple):
         """Return weights of cells, (resamples, cells): the same for the same seed and cells."""
         if self.parts is not None:
             return draw_groups(self.parts, asked)
-        drawn = np.random.default_rng([asked.seed, 0]).standard_gamma(
-            self.shape, (asked.resamples, len(self.shape))
-        )
+        rng, size = np.random.default_rng([asked.seed, 0]), (asked.resamples, len(self.shape))
+        if (self.shape == 1).all():  # the same numbers, three times as fast
+            drawn = rng.standard_exponential(size)
+        else:
+            drawn = rng.standard_gamma(self.shape, size)
         return np.multiply(drawn, self.weight / self.shape, out=drawn)
 
     def sums(self, asked: Resampling) -> Array:

@@ -24,7 +24,7 @@ from scarce import (
 )
 from scarce.cli.compare import verdict_words
 from scarce.cli.main import scarce
-from scarce.evaluation.compare import compare, deal_rows, left_out
+from scarce.evaluation.compare import compare, compare_costs, deal_rows, left_out
 from scarce.evaluation.evaluate import evaluate
 
 QUICK = "logistic:ridge=1"
@@ -156,10 +156,13 @@ def test_costs_are_paired(table, data):
         assert same(money["mean"][name], mean_cost(y, done[name], costs))
     best = money["best"]
     assert best == min(done, key=lambda name: mean_cost(y, done[name], costs).value)
+    found = compare_costs(y, done, costs)
+    assert money["confidence_set"] == found.confidence_set
     for name in set(done) - {best}:
-        assert same(
-            money["behind"][name], savings(y, done[best], costs, against=done[name]).per_row
-        )
+        assert same(money["behind"][name], found.behind[name])
+        alone = savings(y, done[best], costs, against=done[name]).per_row
+        assert money["behind"][name]["value"] == pytest.approx(alone.value)
+        assert money["behind"][name]["low"] <= alone.low
     assert "cost a row" in run(table, "--label", "fraud", *flags).stdout
 
 

@@ -5,8 +5,9 @@
 
     NAME or NAME:SETTING=VALUE:SETTING=VALUE         rare, rare:loss=probit:ridge=1, bayes
 
-The constant forecast is always included. Differences are paired by row and have intervals; one that
-includes 0 is called noise, and then the simpler model will do. Folds and figures are the library's.
+The constant forecast is always included. Differences are paired by row and have intervals that hold
+for all models together, as the best was chosen on these rows; one that includes 0 is called noise,
+and then the simpler model will do. Folds and figures are the library's.
 """
 
 from __future__ import annotations
@@ -85,8 +86,9 @@ def compare(
 
     Models are cross-validated on the same folds of DATA; or name MODEL files, which are evaluated
     on DATA as they are. The constant forecast is always included. Differences from the best model
-    are paired by row and have intervals, in log loss and with costs in money too; those that
-    include 0 are marked as noise. Rows without a label are left out.
+    are paired by row and have intervals, in log loss and with costs in money too, which hold for
+    all models together; those that include 0 are marked as noise. Rows without a label are left
+    out.
 
     \b
     scarce compare train.csv --label fraud --positive 1 --models logistic,rare,bayes
@@ -354,6 +356,8 @@ def _result(
         "best": found.best,
         "behind": found.behind,
         "ahead": found.ahead,
+        "confidence_set": found.confidence_set,
+        "optimism": found.optimism,
         "tied": {loss: found.tied(loss) for loss in found.best},
         "no_better_than_constant": {loss: found.no_better(loss) for loss in found.best},
         "level": found.level,
@@ -398,7 +402,8 @@ def _money(
         return {}
     import numpy as np
 
-    from scarce import decide, mean_cost, savings
+    from scarce import decide
+    from scarce.evaluation.compare import compare_costs
 
     if CONSTANT not in probs:
         like = next(iter(probs.values()))
@@ -411,15 +416,15 @@ def _money(
     assert matrix is not None  # called only where costs were given
     truth, how = kept.names(), kept.drawn(level, seed)
     done = {name: decide(probs[name][rows], matrix) for name in order}
-    mean = {name: mean_cost(truth, done[name], matrix, **how) for name in order}
-    best = min(order, key=lambda name: mean[name].value)
-    behind = {
-        name: savings(truth, done[best], matrix, against=done[name], **how).per_row
-        for name in order
-        if name != best
+    found = compare_costs(truth, done, matrix, **how)
+    return {
+        "mean": found.mean,
+        "best": found.best,
+        "behind": found.behind,
+        "confidence_set": found.confidence_set,
+        "optimism": found.optimism,
+        "tied": found.tied,
     }
-    tied = [name for name, one in behind.items() if not one.low > 0]
-    return {"mean": mean, "best": best, "behind": behind, "tied": tied}
 
 
 def _plan(
@@ -656,6 +661,12 @@ def verdict_words(
             f"{name} gave probability 0 to the outcome in {in_rows(n)}, so its log loss is "
             "infinite."
         )
+    gain = found.optimism["log_loss"]
+    if tied and best != CONSTANT and gain > 0:
+        said.append(
+            f"Chosen as the best on these rows, {best} looks better than it is, by about "
+            f"{gain:.2g} in log loss."
+        )
     others = [name for name in worse if name not in (CONSTANT, *lost)]
     if others:
         said.append(f"Worse by more than the noise: {_listed(others)}.")
@@ -690,7 +701,7 @@ def show_comparison(result: dict[str, Any]) -> None:
     """Write the table of models, the least log loss first, and what it comes to."""
     behind, money = result["behind"]["log_loss"], result.get("cost")
     told = [(name, result["evaluations"][name]) for name in result["models"]]
-    level = f"behind ({100 * result['level']:g} %)"
+    level = f"behind ({100 * result['level']:g} %, jointly)"
     parts = [
         {
             "": [name for name, _ in told],

@@ -5,8 +5,9 @@
 
 Both losses of a row move with the same outcome, so the interval of their difference is far narrower
 than two intervals side by side. Assumes independent rows, or groups, and takes the fits as they
-are: how they would differ on other training rows is not in the interval. The least of several
-losses looks a little better than it is, as the one that was lucky is chosen too.
+are: how they would differ on other training rows is not in the interval. The best is chosen on the
+same rows, which choosing.py pays for: limits of all models hold together, and `confidence_set` has
+every model that may be the best.
 
 `left_out_prob` makes probabilities of rows that a fit did not see, with the same folds for all
 models. Rows of each class are dealt to the folds alike; copies of a row and rows of one group stay
@@ -27,12 +28,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from scarce.bootstrap import Bootstrap, Inclusion, Resampling, Seed
+from scarce.decisions.costs import CostsLike
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine, Progress, many
 from scarce.engine.folds import RowGroups, deal_folds, row_groups
 from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows
 from scarce.errors import Argument, DataError, UsageError, refuse_word, warn_user
+from scarce.evaluation.choosing import Joint, against_one, choose
+from scarce.evaluation.cost import mean_of, read_outcomes, savings
 from scarce.evaluation.evaluate import Evaluation, evaluated
 from scarce.evaluation.scores import Forecasts, untested
 from scarce.io.open import open_rows
@@ -57,9 +61,17 @@ class Comparison(Record):
     best : dict of loss -> name
         The model with the least "log_loss" and "brier".
     behind : dict of loss -> dict of name -> Estimate
-        How much more each of the others loses than the best.
+        How much more each of the others loses than the best model, whichever that is. The limits of
+        all models hold together; those of models outside the set, with all that were still
+        compared.
     ahead : dict of loss -> dict of name -> Estimate
-        How much less each model loses than the constant forecast.
+        How much less each model loses than the constant forecast; the limits hold together.
+    confidence_set : dict of loss -> list of names
+        The models that may be the best: all models that are truly best are among them with
+        probability `level` (Hansen, Lunde and Nason 2011). By loss, the best first.
+    optimism : dict of loss -> float
+        How much better the loss of the best looks than it is, for having been chosen on the same
+        rows. NaN where unknown. Add it to the loss of the best before promising that.
     level : float
     """
 
@@ -67,11 +79,13 @@ class Comparison(Record):
     best: dict[str, str]
     behind: dict[str, dict[str, Estimate]]
     ahead: dict[str, dict[str, Estimate]]
+    confidence_set: dict[str, list[str]]
+    optimism: dict[str, float]
     level: float
 
     def tied(self, loss: str = "log_loss") -> list[str]:
-        """Return the models that cannot be told from the best."""
-        return [name for name, one in self.behind[loss].items() if not one.low > 0]
+        """Return the models that cannot be told from the best: the others of the set."""
+        return [name for name in self.confidence_set[loss] if name != self.best[loss]]
 
     def no_better(self, loss: str = "log_loss") -> list[str]:
         """Return the models whose gain over the constant forecast cannot be told from none."""
@@ -92,8 +106,11 @@ class Comparison(Record):
             told = "best" if behind is None else behind.brief()
             lines.append(f"{name:<{wide}}  {one.log_loss.brief(limits=False):<8}  {told}")
         if self.tied():
-            best = self.best["log_loss"]
-            lines.append(f"within the noise of {best}: {', '.join(self.tied())}")
+            kept = ", ".join(self.confidence_set["log_loss"])
+            lines.append(f"may be the best ({100 * self.level:g} %): {kept}")
+        if self.optimism["log_loss"] > 0:
+            less = f"{self.optimism['log_loss']:.2g}"
+            lines.append(f"chosen on these rows, the best looks better by about {less}")
         return "\n".join(lines)
 
 
@@ -127,6 +144,16 @@ def compare(
 
     **Assumes** independent rows, or groups. The fits are taken as they are.
 
+    Notes
+    -----
+    The best is chosen on the same rows, so its rivals are judged jointly: of several equally good
+    models all are in `confidence_set` with probability `level`, however many there are. With two
+    models left, `behind` is the interval of `loss_difference`.
+
+    References
+    ----------
+    Hansen, Lunde and Nason (2011), The model confidence set, Econometrica 79(2).
+
     Examples
     --------
     >>> y = np.array([0, 0, 1, 0] * 50)
@@ -134,7 +161,7 @@ def compare(
     >>> found.best["log_loss"], found.tied()
     ('sharp', [])
     >>> print(found.behind["brier"]["blunt"])
-    0.0625 [0.054, 0.0696] (90 %, bootstrap, one unseen row added)
+    0.0625 [0.054, 0.0696] (90 %, bootstrap, one unseen row added; jointly for 3)
     """
     asked = Resampling.read(level, resamples, random_state)
     if not probs:
@@ -149,21 +176,145 @@ def compare(
         held[CONSTANT] = replace(first, prob=flat)
     found = {name: evaluated(rows, asked) for name, rows in held.items()}
     order = sorted(found, key=lambda name: (found[name].log_loss.value, name == CONSTANT))
-    best, behind, ahead = {}, {}, {}
-    for loss, kind in BY_LOSS.items():
-        best[loss] = min(order, key=lambda name: getattr(found[name], loss).value)
-        least, constant = held[best[loss]].prob, held[CONSTANT].prob
-        behind[loss] = {
-            name: _difference(held[name], least, kind, asked)
-            for name in order
-            if name != best[loss]
-        }
-        ahead[loss] = {
-            name: _difference(replace(first, prob=constant), held[name].prob, kind, asked)
-            for name in order
-            if name != CONSTANT
-        }
-    return Comparison({name: found[name] for name in order}, best, behind, ahead, asked.level)
+    ranked = {name: held[name] for name in order}
+    verdicts = {loss: verdict_of(ranked, kind, asked) for loss, kind in BY_LOSS.items()}
+    return Comparison(
+        {name: found[name] for name in order},
+        {loss: one.best for loss, one in verdicts.items()},
+        {loss: one.behind for loss, one in verdicts.items()},
+        {loss: one.ahead for loss, one in verdicts.items()},
+        {loss: one.confidence_set for loss, one in verdicts.items()},
+        {loss: one.optimism for loss, one in verdicts.items()},
+        asked.level,
+    )
+
+
+class Verdict(NamedTuple):
+    """What one loss says of all models; fields as in `Comparison`."""
+
+    best: str
+    behind: dict[str, Estimate]
+    ahead: dict[str, Estimate]
+    confidence_set: list[str]
+    optimism: float
+
+
+def verdict_of(held: Mapping[str, Forecasts], loss: str, asked: Resampling) -> Verdict:
+    """Compare all models by one loss; the constant is one of them.
+
+    Models with an infinite loss are compared one by one: they cannot be the best beside others.
+    """
+    first = next(iter(held.values()))
+    rows = {name: row_losses(one.place, one.prob, loss) for name, one in held.items()}
+    names = sorted(held, key=lambda name: float(first.sample.weight @ rows[name]))
+    best = names[0]
+
+    def difference(one: str, other: str, asked: Resampling) -> Estimate:
+        return _difference(held[one], held[other].prob, loss, asked)
+
+    finite = [name for name in names if np.isfinite(rows[name]).all()]
+    if np.count_nonzero(first.counts) == 1:
+        finite = []  # no limits at all
+    behind = {n: difference(n, best, asked) for n in names if n not in finite and n != best}
+    ahead = {n: difference(CONSTANT, n, asked) for n in names if n not in finite and n != CONSTANT}
+    kept, optimism = [], np.nan
+    if finite:
+        joint = Joint(np.column_stack([rows[name] for name in finite]), first.sample, asked)
+
+        def apart(i: int, j: int, asked: Resampling) -> Estimate:
+            return difference(finite[i], finite[j], asked)
+
+        chosen = choose(joint, apart)
+        kept, optimism = [finite[i] for i in chosen.kept], chosen.optimism
+        behind |= {finite[i]: one for i, one in chosen.behind.items()}
+        if CONSTANT in finite:
+            places = [i for i, name in enumerate(finite) if name != CONSTANT]
+            gains = against_one(joint, finite.index(CONSTANT), places, apart)
+            ahead |= {finite[i]: gain for i, gain in zip(places, gains, strict=True)}
+        else:
+            ahead |= {name: difference(CONSTANT, name, asked) for name in finite}
+    kept = kept or [name for name in names if name == best or not behind[name].low > 0]
+    return Verdict(
+        best,
+        {name: behind[name] for name in held if name != best},
+        {name: ahead[name] for name in held if name != CONSTANT},
+        kept,
+        optimism,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CostComparison(Record):
+    """Decisions of several rules on the same rows, by what they cost.
+
+    Parameters
+    ----------
+    mean : dict of name -> Estimate
+        Cost of a row.
+    best : str
+        The cheapest.
+    behind : dict of name -> Estimate
+        How much more each of the others costs than the cheapest; limits hold together.
+    confidence_set : list of names
+        The rules that may be the cheapest, as in `Comparison`.
+    optimism : float
+        How much cheaper the cheapest looks than it is, for having been chosen on the same rows.
+    """
+
+    mean: dict[str, Estimate]
+    best: str
+    behind: dict[str, Estimate]
+    confidence_set: list[str]
+    optimism: float
+
+    @property
+    def tied(self) -> list[str]:
+        """The rules that cannot be told from the cheapest."""
+        return [name for name in self.confidence_set if name != self.best]
+
+
+def compare_costs(
+    y_true: ArrayLike, actions: Mapping[str, ArrayLike], costs: CostsLike, **how: Any
+) -> CostComparison:
+    """Compare the decisions of several rules for the same rows by what they cost.
+
+    Parameters
+    ----------
+    y_true, costs
+        As in `mean_cost`.
+    actions : mapping of name -> array-like of shape (n,)
+    **how
+        `sample_weight`, `inclusion`, `groups`, `level`, `resamples` and `random_state`, as in
+        `mean_cost`.
+
+    Examples
+    --------
+    >>> y = np.array([0, 0, 1, 0] * 50)
+    >>> found = compare_costs(y, {"never": 0 * y, "right": y}, [[0, 40], [5, 0]])
+    >>> found.best, found.tied, found.mean["never"].value
+    ('right', [], 10.0)
+    """
+    names = list(actions)
+    drawn = {name: how.pop(name, None) for name in ("sample_weight", "inclusion", "groups")}
+    asked = Resampling.read(**how)
+    held = {name: read_outcomes(y_true, actions[name], costs, **drawn) for name in names}
+
+    def apart(i: int, j: int, asked: Resampling) -> Estimate:
+        wanted: dict[str, Any] = {**drawn, "level": asked.level, "resamples": asked.resamples}
+        one, other = actions[names[i]], actions[names[j]]
+        found = savings(y_true, other, costs, against=one, random_state=asked.seed, **wanted)
+        return found.per_row
+
+    rows = np.column_stack([one.cost(one.done, one.label) for one in held.values()])
+    joint = Joint(rows, held[names[0]].sample, asked)
+    chosen = choose(joint, apart)
+    return CostComparison(
+        {name: mean_of(one, asked, 1.0) for name, one in held.items()},
+        names[int(np.argmin(joint.value))],
+        {names[i]: one for i, one in chosen.behind.items()},
+        [names[i] for i in sorted(chosen.kept, key=joint.value.__getitem__)],
+        chosen.optimism,
+    )
 
 
 def loss_difference(
