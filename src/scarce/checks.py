@@ -200,6 +200,53 @@ def refuse_length(values: Any, n_rows: int, name: str, rest: str = "") -> None:
         )
 
 
+def row_index(values: object) -> Any:
+    """Return the index of a pandas column or table, or of costs by row made of one; else None."""
+    index = getattr(values, "index", None)
+    return index if hasattr(index, "equals") and hasattr(index, "is_unique") else None
+
+
+def refuse_other_index(**columns: object) -> None:
+    """Raise if two of several inputs are of pandas and their indexes differ, also in order.
+
+    Values are used by position: nothing is aligned. Arrays, lists and polars have no index, and
+    inputs of different lengths are left to `refuse_length`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> y_true = pd.Series([1, 0], index=["a", "b"])
+    >>> refuse_other_index(y_true=y_true, prob=y_true[::-1])
+    Traceback (most recent call last):
+    ...
+    scarce.errors.DataError: prob has another index than y_true ('b' and 'a' at row 0): its rows ...
+    """
+    held = ((name, row_index(values)) for name, values in columns.items())
+    known = [(name, index) for name, index in held if index is not None]
+    for name, index in known[1:]:
+        first, other = known[0]
+        if index is other or len(index) != len(other) or index.equals(other):
+            continue
+        pairs = enumerate(zip(index.tolist(), other.tolist(), strict=True))
+        row, (seen, wanted) = next(
+            (one for one in pairs if one[1][0] != one[1][1]), (0, (index[0], other[0]))
+        )
+        raise DataError(
+            "{argument} has another index than {first} ({seen!r} and {wanted!r} at row {row:,}): "
+            "its rows may be other rows, or in another order.",
+            code="index-mismatch",
+            argument=Argument(name),
+            first=Argument(first),
+            seen=seen,
+            wanted=wanted,
+            row=row,
+            remedy=[
+                "Bring them into one order with .loc[{first}.index], or .reindex.",
+                "If they correspond by position, pass arrays (.to_numpy()).",
+            ],
+        )
+
+
 # --- roles ----------------------------------------------------------------------------------------
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from scarce.checks import read_column, refuse_negative, refuse_not_finite
+from scarce.checks import read_column, refuse_negative, refuse_not_finite, refuse_other_index
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError
 
@@ -169,6 +169,7 @@ class GaussianPredictive(SearchedPredictive):
     cells, node_count, whole = 1, 8 * (len(EDGES) + 1), False
 
     def __init__(self, mean: ArrayLike, sd: ArrayLike) -> None:
+        refuse_other_index(mean=mean, sd=sd)
         centre, deviation = finite(mean, "mean"), finite(sd, "sd")
         refuse_negative(deviation, "sd")
         n_rows = common_length({"mean": len(centre), "sd": len(deviation)})
@@ -270,6 +271,7 @@ class EmpiricalPredictive(SearchedPredictive):
         *,
         shift: ArrayLike | None = None,
     ) -> None:
+        refuse_other_index(samples=samples, shift=shift)
         held = finite_table(samples, "samples")
         add = np.zeros(len(held)) if shift is None else finite(shift, "shift")
         if len(held) not in (1, len(add)) and len(add) > 1:

@@ -34,7 +34,7 @@ from scarce.amounts.predictive import (
     read_levels,
     with_cuts,
 )
-from scarce.checks import refuse_negative
+from scarce.checks import refuse_negative, refuse_other_index
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word, suggest, warn_user
 
@@ -330,6 +330,7 @@ def fit_quantiles(
     >>> models.predictive([[10.0]]).quantile(0.9).round(1)
     array([12.])
     """
+    refuse_other_index(X=X, y=y, sample_weight=sample_weight)
     from sklearn.base import clone
 
     grid, name = _read_grid(levels), level_parameter(estimator, parameter)
@@ -360,6 +361,7 @@ def gaussian_from(
     >>> forecast.mean().round(1), forecast.sd.round(1)
     (array([15.5]), array([1.3]))
     """
+    refuse_other_index(X=X, noise=noise)
     final = regressor
     while hasattr(final, "steps"):
         final = final.steps[-1][1]
@@ -414,6 +416,7 @@ def residuals_from(
     >>> residuals_from(line, [[5.0]], [[2.0], [3.0], [4.0]], [3.0, 6.0, 10.0]).quantile(0.9)
     array([12.])
     """
+    refuse_other_index(X_held_out=X_held_out, y_held_out=y_held_out, sample_weight=sample_weight)
     check_regressor(regressor, "LinearRegression().fit(X, y)")
     truth = one_per_row(X_held_out, y_held_out, "y_held_out", "X_held_out")
     # A regressor fitted to a column predicts one: (n, 1) less (n,) would be a table.
@@ -443,6 +446,7 @@ def cross_residuals(
     >>> cross_residuals(LinearRegression(), X, y, [[20.0]]).cdf(20.0).round(1)
     array([0.5])
     """
+    refuse_other_index(X=X, y=y, sample_weight=sample_weight)
     from sklearn.base import clone
     from sklearn.model_selection import cross_val_predict
 

@@ -34,7 +34,7 @@ from scarce.amounts.predictive import (
     numbers,
     weighted_mean,
 )
-from scarce.checks import refuse_negative
+from scarce.checks import refuse_negative, refuse_other_index
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Phrase, UsageError, refuse_word, warn_user
 from scarce.results import in_rows
@@ -70,6 +70,7 @@ class _PerRow:
     closed, heavy = True, False
 
     def __post_init__(self) -> None:
+        refuse_other_index(**{name: getattr(self, name) for name in self._names()})
         for name in self._names():
             object.__setattr__(self, name, finite(getattr(self, name), name))
         common_length({name: len(getattr(self, name)) for name in self._names()})

@@ -38,7 +38,15 @@ from scarce.auto.members import (
 )
 from scarce.auto.stack import FLOORS, Combination, combine
 from scarce.auto.trees import TreeEnsemble
-from scarce.checks import NONE, Constraint, Number, Word, check_parameters, refuse_one_class
+from scarce.checks import (
+    NONE,
+    Constraint,
+    Number,
+    Word,
+    check_parameters,
+    refuse_one_class,
+    refuse_other_index,
+)
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine, Progress
 from scarce.engine.folds import deal_folds, mix_bits, row_groups
@@ -196,6 +204,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        refuse_other_index(X=X, y=y, sample_weight=sample_weight, groups=groups)
         begin = time.perf_counter()
         check_parameters(self, PARAMETERS)
         names = self._names()

@@ -24,6 +24,7 @@ from scarce.checks import (
     read_number,
     refuse_length,
     refuse_negative,
+    refuse_other_index,
 )
 from scarce.decisions.costs import CostsLike, as_costs
 from scarce.decisions.decide import cheapest, class_probabilities, row_slices, same_rows
@@ -166,6 +167,7 @@ def value_of_asking(
     array([0.095, 0.675, 0.   ])
     """
     matrix = as_costs(costs)
+    refuse_other_index(prob=prob, costs=matrix, price=price)
     n_classes = matrix.shape[1]
     given = class_probabilities(prob, matrix.classes)
     n = len(given)

@@ -33,6 +33,7 @@ from scarce.checks import (
     read_number,
     refuse_length,
     refuse_negative,
+    refuse_other_index,
 )
 from scarce.decisions.cost_entries import Name, position_of
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
@@ -184,6 +185,7 @@ def decide_within(
     array(['pass', 'open', 'pass', 'pass'], dtype='<U4')
     """
     matrix = as_costs(costs)
+    refuse_other_index(prob=prob, costs=matrix, uses=uses)
     given = class_probabilities(prob, matrix.classes)
     same_rows(len(given), matrix, "prob")
     room = _read_capacity(capacity, matrix, whole=uses is None)

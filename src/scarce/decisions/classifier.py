@@ -20,7 +20,14 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from scarce.checks import Constraint, Word, check_parameters, read_weight, refuse_length
+from scarce.checks import (
+    Constraint,
+    Word,
+    check_parameters,
+    read_weight,
+    refuse_length,
+    refuse_other_index,
+)
 from scarce.decisions.cost_entries import Name, Table
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs, order_matters
 from scarce.decisions.decide import (
@@ -124,6 +131,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         **params : passed to the inner fit
             With metadata routing, to whom it is routed.
         """
+        refuse_other_index(X=X, y=y, sample_weight=sample_weight)
         check_parameters(self, PARAMETERS)
         if not hasattr(self.estimator, "predict_proba"):
             raise UsageError(
@@ -266,6 +274,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         sample_weight : array-like of shape (n,), optional
         amounts : table, dict or array-like, optional
         """
+        refuse_other_index(X=X, y=y, sample_weight=sample_weight)
         check_is_fitted(self)
         costs = self._costs_of(X, amounts)
         best = cheapest(self.predict_proba(X), costs, tie=self.tie)
@@ -359,6 +368,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 )
             table = X if amounts is None else amounts
             costs = costs.bind(table)
+            refuse_other_index(X=X, amounts=costs)
         return costs
 
     def _codes(self, y: ArrayLike, n_rows: int) -> NDArray[np.intp]:

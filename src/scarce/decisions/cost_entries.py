@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import Number, read_column, refuse_not_finite
+from scarce.checks import Number, read_column, refuse_not_finite, row_index
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Phrase, UsageError, suggest
 
@@ -64,6 +64,7 @@ class Amount:
     times: float = 1.0
     plus: float = 0.0
     values: Array | None = None
+    index: ClassVar[Any] = None  # of the rows, where the values came from pandas
 
     def __post_init__(self) -> None:
         finite = Number().allows(self.times) and Number().allows(self.plus)
@@ -74,6 +75,7 @@ class Amount:
                 seen=(self.column, self.times, self.plus),
             )
         if self.values is not None:
+            object.__setattr__(self, "index", row_index(self.values))
             held = finite_values(self.values, self.column or "costs")
             if held.flags.writeable:  # the costs must not change with the user's own array
                 held = held.copy()
@@ -108,7 +110,8 @@ class Amount:
                 known=", ".join(map(str, list(columns)[:12])) or "none",
                 hint=suggest(self.column, map(str, columns)),
             )
-        return replace(self, values=read_column(columns[self.column], self.column))
+        given = columns[self.column]
+        return replace(self, values=read_column(given, self.column))._of_rows(row_index(given))
 
     def part(self, start: int, stop: int | None) -> Array:
         """Return the costs of rows start to stop."""
@@ -124,7 +127,8 @@ class Amount:
         if self.values is None:
             return self
         try:
-            return replace(self, values=self.values[rows])
+            found = replace(self, values=self.values[rows])
+            return found._of_rows(None if self.index is None else self.index[rows])
         except (IndexError, TypeError, ValueError) as error:
             raise UsageError(
                 "Cannot take these rows from {count:,} costs by row ({reason}).",
@@ -133,6 +137,11 @@ class Amount:
                 reason=str(error),
                 remedy="Give positions, a mask or a slice.",
             ) from None
+
+    def _of_rows(self, index: Any) -> Amount:
+        """Note the index of the rows; nothing that is stored."""
+        object.__setattr__(self, "index", index)
+        return self
 
     @property
     def text(self) -> str:
@@ -273,7 +282,8 @@ def _from_lists(costs: Sequence[Matrix]) -> tuple[Array, Amounts]:
             if isinstance(entry, str):
                 entry = _number_or_amount(entry)
             elif np.ndim(entry) == 1:
-                entry = Amount(values=finite_values(entry, f"costs[{a}, {k}]"))
+                found = Amount(values=finite_values(entry, f"costs[{a}, {k}]"))
+                entry = found._of_rows(row_index(entry))
             if isinstance(entry, Amount):
                 amounts.append(((a, k), entry))
                 continue
@@ -407,7 +417,7 @@ def abstain_entries(
                 count=n_classes,
                 remedy="Give a dict by class, or an array of shape (n_rows, n_classes).",
             )
-        return [held] * n_classes
+        return [held if row_index(cost) is None else cost] * n_classes
     if held.ndim == 2 and held.shape[1] == n_classes and len(held):
         return list(held.astype(np.float64).T)
     raise UsageError(

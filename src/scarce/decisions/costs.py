@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scarce.checks import refuse_other_index
 from scarce.decisions.bands import Bands, Idle, find_bands, idle_actions
 from scarce.decisions.cost_entries import (
     Amounts,
@@ -115,6 +116,7 @@ class CostMatrix:
         put(self, "classes", classes)
         put(self, "actions", read_names(self.actions, n_actions, "actions", classes))
         row_count(self.amounts)  # refuses columns of different lengths
+        refuse_other_index(**{f"costs[{a}, {k}]": one for (a, k), one in amounts})
         fixed.setflags(write=False)
         if fresh:
             _warn_right_costs_more(self)
@@ -247,6 +249,11 @@ class CostMatrix:
     def n_rows(self) -> int | None:
         """Number of rows, where costs vary by row and are known."""
         return row_count(self.amounts)
+
+    @property
+    def index(self) -> Any:
+        """Index of the rows, where costs by row came from pandas; None otherwise."""
+        return next((one.index for _, one in self.amounts if one.index is not None), None)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import is_missing, name_column
+from scarce.checks import is_missing, name_column, refuse_other_index
 from scarce.decisions.cost_entries import Name, Table, unbound
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs, html_table
 from scarce.engine.block import Array
@@ -72,6 +72,7 @@ def expected_cost(
            [360.   ,   0.5  ,   3.   ]])
     """
     matrix = _costs_for(costs, classes)
+    refuse_other_index(prob=prob, costs=matrix)
     given = _probabilities(prob, matrix, ordered=classes is not None)
     rates = base_rates(trained_at, now_at)
     if rates is not None:
@@ -136,6 +137,7 @@ def decide(
     array([2])
     """
     matrix = _costs_for(costs, classes)
+    refuse_other_index(prob=prob, costs=matrix)
     rates = base_rates(trained_at, now_at)
     if rates is not None:
         matrix = matrix.with_prior(*rates)
@@ -162,6 +164,7 @@ def cheapest(prob: ArrayLike, costs: CostsLike, *, tie: str = "first") -> NDArra
     array([0, 1])
     """
     matrix = as_costs(costs)
+    refuse_other_index(prob=prob, costs=matrix)
     given = _probabilities(prob, matrix, ordered=True)
     out = np.empty(len(given), dtype=np.intp)
 
@@ -378,6 +381,7 @@ def decision_table(
         Names of the rows, to find them again.
     """
     matrix = as_costs(costs)
+    refuse_other_index(prob=prob, costs=matrix)
     given = class_probabilities(prob, matrix.classes)
     cost = expected_cost(given, matrix, classes=matrix.classes)
     best = cheapest(given, matrix, tie=tie)

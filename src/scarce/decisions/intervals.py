@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import read_prob
+from scarce.checks import read_prob, refuse_other_index
 from scarce.decisions.cost_entries import Name
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
 from scarce.decisions.decide import (
@@ -132,6 +132,7 @@ def decide_between(
     """
     refuse_word("rule", rule, RULES)
     matrix = as_costs(costs)
+    refuse_other_index(low=low, high=high, costs=matrix)
     below, above = read_bounds(low, high, matrix)
     n, n_actions = len(below), matrix.shape[0]
     position, bound = np.empty(n, np.intp), np.empty(n)

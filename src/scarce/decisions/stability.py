@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from scarce.checks import Number, read_number
+from scarce.checks import Number, read_number, refuse_other_index
 from scarce.decisions.cost_entries import Name, position_of
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
 from scarce.decisions.decide import (
@@ -144,6 +144,7 @@ def stable_range(
     (array([0.   , 0.111]), array([2.111,   inf]))
     """
     matrix = as_costs(costs)
+    refuse_other_index(prob=prob, costs=matrix)
     prob = class_probabilities(prob, matrix.classes)
     same_rows(len(prob), matrix, "prob")
     mask, varied = _varied(vary, matrix)
@@ -287,6 +288,7 @@ def stable_prior(prob: ArrayLike, costs: CostsLike, *, trained_at: float) -> Sta
     (array([1, 0]), array([0.1, 0. ]), array([1.   , 0.845]))
     """
     matrix = as_costs(costs)
+    refuse_other_index(prob=prob, costs=matrix)
     if matrix.shape[1] != 2:
         raise UsageError(
             "The costs have {count} classes {classes}, and a single prevalence needs 2.",

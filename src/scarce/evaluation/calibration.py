@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from scarce.bootstrap import Inclusion, Sample, read_sample
-from scarce.checks import read_integer, read_labels, read_level, read_prob
+from scarce.checks import read_integer, read_labels, read_level, read_prob, refuse_other_index
 from scarce.engine.block import Array
 from scarce.errors import Argument, UsageError, refuse_word
 from scarce.results import Estimate, Record
@@ -91,6 +91,9 @@ def calibration_loss(
     ...     happened, rare, cut="rows").value
     True
     """
+    refuse_other_index(
+        y_true=y_true, prob=prob, sample_weight=sample_weight, inclusion=inclusion, groups=groups
+    )
     coverage = read_level(level)
     read_integer(bins, "bins")
     refuse_word("cut", cut, ("width", "rows"))
@@ -219,6 +222,7 @@ def reliability(
     >>> reliability([0, 0, 0, 1, 0, 1], [0.02, 0.02, 0.02, 0.02, 0.9, 0.9]).predicted.round(2)
     array([0.02, 0.9 ])
     """
+    refuse_other_index(y_true=y_true, prob=prob)
     coverage, p = read_level(level), read_prob(prob)
     y = read_labels(y_true, len(p), "y_true")
     read_sample(~np.isnan(y))  # refuses rows without a label

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from scarce.bootstrap import Bootstrap, Inclusion, Resampling, Seed
+from scarce.checks import refuse_other_index
 from scarce.decisions.costs import CostsLike
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine, Progress, many
@@ -342,6 +343,14 @@ def loss_difference(
     >>> round(loss_difference(y, sharp, blunt).value, 3)
     -0.126
     """
+    refuse_other_index(
+        y_true=y_true,
+        prob=prob,
+        other=other,
+        sample_weight=sample_weight,
+        inclusion=inclusion,
+        groups=groups,
+    )
     asked = Resampling.read(level, resamples, random_state)
     refuse_word("loss", loss, LOSSES)
     rows = Forecasts.read(y_true, prob, classes, sample_weight, inclusion, groups)
@@ -414,6 +423,7 @@ def left_out_prob(
     >>> list(prob), compare(y, prob).best["brier"] != "constant"
     (['constant', 'bayes', 'rare'], True)
     """
+    refuse_other_index(X=X, y=y, groups=groups)
     rows = X if isinstance(X, Rows) else open_rows(X, label=y)
     dealt = deal_rows(rows, folds, groups=groups, random_state=random_state)
     fits = {name: (_Fit(model), rows) for name, model in models.items()}

@@ -39,7 +39,7 @@ from scarce.bootstrap import (
     read_sample,
     typical_row,
 )
-from scarce.checks import refuse_length
+from scarce.checks import refuse_length, refuse_other_index
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
 from scarce.decisions.decide import encode_labels
 from scarce.engine.block import Array
@@ -195,6 +195,7 @@ def savings(
     own = found.cost(found.done, label)
     columns, key, other, rival = [own], found.kind, None, own
     if against is not None:
+        refuse_other_index(y_true=y_true, against=against)
         other = read_actions(against, found.costs, len(found.action), "against")
         rival = found.cost(other[sample.rows], label)
         columns.append(rival)
@@ -542,6 +543,14 @@ def read_outcomes(
 ) -> Outcomes:
     """Return labelled rows with their actions and costs; the arguments of `mean_cost`."""
     matrix = as_costs(costs)
+    refuse_other_index(
+        y_true=y_true,
+        actions=actions,
+        costs=matrix,
+        sample_weight=sample_weight,
+        inclusion=inclusion,
+        groups=groups,
+    )
     if matrix.columns:
         raise UsageError(
             "The costs refer to the column {column!r}, which has no values yet.",

@@ -41,7 +41,7 @@ from scarce.bootstrap import (
     typical_weight,
     unseen_weights,
 )
-from scarce.checks import is_number, read_column, read_scores
+from scarce.checks import is_number, read_column, read_scores, refuse_other_index
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
 from scarce.decisions.decide import (
     cheapest,
@@ -211,6 +211,15 @@ def risk_coverage(
     >>> round(curve.coverage_at(0.1).value, 3)
     0.278
     """
+    refuse_other_index(
+        y_true=y_true,
+        prob=prob,
+        confidence=confidence,
+        loss=loss,
+        sample_weight=sample_weight,
+        inclusion=inclusion,
+        groups=groups,
+    )
     asked = Resampling.read(level, resamples, random_state)
     joint = read_flag(simultaneous, "simultaneous")
     rows = read_losses(y_true, prob, confidence, loss, costs, (sample_weight, inclusion, groups))
@@ -520,6 +529,7 @@ def _class_losses(
     given = prob_table(prob, () if costs is None else as_costs(costs).classes)
     n_classes = given.shape[1] if given.ndim == 2 and given.shape[1] > 1 else 2
     matrix = as_costs(costs) if costs is not None else CostMatrix.zero_one(n_classes)
+    refuse_other_index(y_true=y_true, prob=prob, costs=matrix)
     chance = class_probabilities(given, matrix.classes)
     if costs is None:
         _refuse_names(y_true, matrix)

@@ -39,7 +39,7 @@ from scarce.bootstrap import (
     typical_weight,
     unseen_weights,
 )
-from scarce.checks import read_labels, read_prob, read_scores
+from scarce.checks import read_labels, read_prob, read_scores, refuse_other_index
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError
 from scarce.evaluation.scores import BRIER, Forecasts, LossFigures
@@ -499,6 +499,13 @@ class BinaryRows:
         probabilities: bool,
     ) -> BinaryRows:
         """Check the arguments of the three curves."""
+        refuse_other_index(
+            y_true=y_true,
+            score=score,
+            sample_weight=sample_weight,
+            inclusion=inclusion,
+            groups=groups,
+        )
         values = read_prob(score) if probabilities else read_scores(score, "score")
         y = read_labels(y_true, len(values), "y_true")
         sample = read_sample(~np.isnan(y), sample_weight, inclusion, groups)

@@ -29,7 +29,7 @@ from scarce.bootstrap import (
     Seed,
     read_sample,
 )
-from scarce.checks import read_labels, read_scores, read_threshold
+from scarce.checks import read_labels, read_scores, read_threshold, refuse_other_index
 from scarce.engine.block import Array
 from scarce.errors import Argument, Problem, UsageError
 from scarce.evaluation.calibration import calibration_of
@@ -303,6 +303,9 @@ def at_threshold(
     >>> found.found, found.missed, found.false_alarms
     (7, 3, 5)
     """
+    refuse_other_index(
+        y_true=y_true, score=score, sample_weight=sample_weight, inclusion=inclusion, groups=groups
+    )
     asked = Resampling.read(level, resamples, random_state)
     scores = read_scores(score, "score")
     y = read_labels(y_true, len(scores), "y_true")

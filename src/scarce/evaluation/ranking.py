@@ -32,7 +32,7 @@ from scarce.bootstrap import (
     typical_row,
     typical_weight,
 )
-from scarce.checks import read_labels, read_scores
+from scarce.checks import read_labels, read_scores, refuse_other_index
 from scarce.engine.block import Array
 from scarce.results import Estimate
 
@@ -79,6 +79,9 @@ def auc(
     >>> print(auc(y, score))
     0.806 [0.708, 0.882] (90 %, bootstrap, one unseen row added)
     """
+    refuse_other_index(
+        y_true=y_true, score=score, sample_weight=sample_weight, inclusion=inclusion, groups=groups
+    )
     asked = Resampling.read(level, resamples, random_state)
     scores = read_scores(score, "score")
     y = read_labels(y_true, len(scores), "y_true")

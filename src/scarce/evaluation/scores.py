@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
 from scarce.bootstrap import Bootstrap, Figure, Inclusion, Resampling, Sample, Seed, read_sample
-from scarce.checks import read_prob, refuse_length
+from scarce.checks import read_prob, refuse_length, refuse_other_index
 from scarce.decisions.decide import encode_labels
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError
@@ -138,6 +138,13 @@ class Forecasts:
         binary: bool = False,
     ) -> Forecasts:
         """Check the arguments of `evaluate`; `binary` takes one probability per row only."""
+        refuse_other_index(
+            y_true=y_true,
+            prob=prob,
+            sample_weight=sample_weight,
+            inclusion=inclusion,
+            groups=groups,
+        )
         p = read_probabilities(prob, binary=binary)
         n_classes = 2 if p.ndim == 1 else p.shape[1]
         names = tuple(range(n_classes)) if classes is None else tuple(classes)

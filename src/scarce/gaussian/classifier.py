@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from scarce.checks import FLAG, Constraint, Number, Word, check_parameters
+from scarce.checks import FLAG, Constraint, Number, Word, check_parameters, refuse_other_index
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
@@ -248,6 +248,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        refuse_other_index(X=X, y=y, sample_weight=sample_weight, groups=groups)
         check_parameters(self, PARAMETERS)
         begin = time.perf_counter()
         for name in OF_SOME_FITS:  # what an earlier fit of another kind left

@@ -24,7 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from scarce.checks import is_number
+from scarce.checks import is_number, refuse_other_index
 from scarce.engine.block import Array, Block, ColumnLike, TableLike
 from scarce.engine.executors import Engine
 from scarce.engine.memory import ArrayRows
@@ -70,6 +70,7 @@ def rows_to_fit(
     With allow_missing=False an array with missing values is refused; for `Rows` the estimator looks
     itself. A list of types as `dtype` keeps an array that has one of them as it is.
     """
+    refuse_other_index(X=X, y=y, sample_weight=sample_weight)
     if isinstance(X, Rows):
         if y is not None or sample_weight is not None:
             raise UsageError(

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from scarce.checks import refuse_length
+from scarce.checks import refuse_length, refuse_other_index
 from scarce.engine.block import Block, ColumnLike, LabelValue, Params, TableLike, block_rows
 from scarce.engine.executors import Engine, executor_for, in_order
 from scarce.engine.machine import Report, Walks, cache_folder
@@ -160,6 +160,7 @@ def open_rows(
     >>> rows.label_counts()
     (array([1., 1.]), 1)
     """
+    refuse_other_index(source=source, label=label, weight=weight)
     refuse_word("unknown", unknown, ("error", "missing"))
     hidden = _listed(missing)
     asked = Reading(

@@ -36,6 +36,7 @@ from scarce.checks import (
     read_level,
     refuse_length,
     refuse_not_finite,
+    refuse_other_index,
 )
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine, one_blas_thread
@@ -317,6 +318,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        refuse_other_index(X=X, y=y, sample_weight=sample_weight, offset=offset, groups=groups)
         with one_blas_thread:  # dense algebra between the passes too: the same bits on any machine
             return self._fit(X, y, sample_weight, offset, groups)
 
@@ -631,6 +633,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def linear_predictor(self, X: ArrayLike | Rows, offset: ArrayLike | None = None) -> Array:
         """Return the score of each row: the link's inverse maps it to a probability."""
+        refuse_other_index(X=X, offset=offset)
         check_is_fitted(self)
         self._require_offset(offset)
         rows = rows_to_predict(self, X, engine=self.engine, allow_missing=False)
@@ -742,6 +745,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         offset : array-like of shape (n,), optional
             Of the rows, where the model was fitted with one.
         """
+        refuse_other_index(X=X, offset=offset)
         check_is_fitted(self)
         self._require_offset(offset)
         words = ("auto", "profile", "laplace", "wald")

@@ -33,6 +33,7 @@ from scarce.checks import (
     check_parameters,
     read_integer,
     read_weight,
+    refuse_other_index,
 )
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine, Progress, one_blas_thread
@@ -318,6 +319,13 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        refuse_other_index(
+            X=X,
+            y=y,
+            sample_weight=sample_weight,
+            background_weight=background_weight,
+            groups=groups,
+        )
         begin = time.perf_counter()
         check_parameters(self, self._allowed)
         if self.objective == "robust" and self.weighting != "entropy":
@@ -426,6 +434,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Classes; NaN, None or NA where a row is not labelled.
         sample_weight : array-like of shape (n,), optional
         """
+        refuse_other_index(X=X, y=y, sample_weight=sample_weight)
         check_is_fitted(self)
         if isinstance(X, Rows) and (y is not None or sample_weight is not None):
             raise UsageError(
@@ -559,6 +568,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Shuffles of each variable.
         random_state : int, optional
         """
+        refuse_other_index(X=X, y=y, sample_weight=sample_weight)
         check_is_fitted(self)
         n_repeats = read_integer(n_repeats, "n_repeats")
         at = self._labelled_class(label)

@@ -18,7 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammainccinv, gammaincinv
 
-from scarce.checks import Number, read_column, read_integer, read_labels, read_level, read_number
+from scarce.checks import (
+    Number,
+    read_column,
+    read_integer,
+    read_labels,
+    read_level,
+    read_number,
+    refuse_other_index,
+)
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word
 from scarce.results import Estimate, Record, short
@@ -218,6 +226,7 @@ def count_missed(
     >>> print(found)
     0 [0, 150] (90 %): 0 events among 100 checked of 5,000 rows
     """
+    refuse_other_index(label=label, probability=probability)
     events, chance = _checked(label, probability)
     level = read_level(level)
     drawn = chance < 1

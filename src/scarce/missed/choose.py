@@ -35,6 +35,7 @@ from scarce.checks import (
     read_seed,
     read_threshold,
     refuse_length,
+    refuse_other_index,
 )
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Problem, ScarceError, UsageError, refuse_word
@@ -474,6 +475,7 @@ def uncertainty(
     >>> uncertainty([0.5, 0.02], "cost", [[0, 400], [5, 0]])
     array([2.5, 4.9])
     """
+    refuse_other_index(scores=scores, costs=costs if hasattr(costs, "amounts") else None)
     refuse_word("by", by, ("entropy", "margin", "cost"))
     if (costs is None) == (by == "cost"):
         raise UsageError(
@@ -643,6 +645,7 @@ def choose_labels(
       band   20 rows, for certain
       audit  20 rows, with probability 0.0156 to 0.0451
     """
+    refuse_other_index(scores=scores, labels=labels)
     refuse_word("policy", policy, POLICIES)
     wanted, generator = read_integer(n, "n"), seeded(random_state)
     explored = _share(explore, policy)

@@ -20,7 +20,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import is_number, read_column, read_integer, read_weight, refuse_length
+from scarce.checks import (
+    is_number,
+    read_column,
+    read_integer,
+    read_weight,
+    refuse_length,
+    refuse_other_index,
+)
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine, executor_for
 from scarce.engine.memory import ArrayRows
@@ -354,6 +361,7 @@ class ScoreDigest:
         >>> ScoreDigest.of(np.arange(10_000.0), bins=256)
         ScoreDigest(10,000 rows in 255 bins: 10,000 unlabelled, 0 positive, 0 negative)
         """
+        refuse_other_index(scores=scores, labels=labels, weight=weight)
         values = read_column(scores, "scores")
         if len(values) == 0:
             raise DataError("{argument} is empty.", code="no-rows", argument=Argument("scores"))

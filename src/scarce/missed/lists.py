@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scarce.checks import read_labels, read_scores
+from scarce.checks import read_labels, read_scores, refuse_other_index
 from scarce.engine.block import Array
 from scarce.errors import DataError, Phrase, Problem, UsageError
 from scarce.missed.choose import BY_RULE, LabelChoice
@@ -97,6 +97,7 @@ def combine_audits(
     >>> int(np.isfinite(both.inclusion).sum()), both.remarks
     (40, ())
     """
+    refuse_other_index(scores=scores, labels=labels)
     values = read_scores(scores)
     known = read_labels(labels, len(values)).copy()
     lists = []

@@ -27,6 +27,7 @@ from scarce.checks import (
     read_scores,
     read_seed,
     read_threshold,
+    refuse_other_index,
 )
 from scarce.engine.block import Array
 from scarce.engine.executors import one_blas_thread
@@ -165,6 +166,7 @@ def plan_audit(
     >>> plan_audit(trial.scores, labels, threshold=9.1, n=100, repeats=2).rows_below
     4964
     """
+    refuse_other_index(scores=scores, labels=labels, inclusion=inclusion)
     values = read_scores(scores)
     known = read_labels(labels, len(values))
     drawn = read_inclusion(inclusion, len(values))

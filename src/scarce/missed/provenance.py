@@ -30,6 +30,7 @@ from scarce.checks import (
     read_scores,
     read_threshold,
     refuse_length,
+    refuse_other_index,
     strange_probability,
 )
 from scarce.engine.block import Array, Block
@@ -326,6 +327,14 @@ def read_batches(
     engine: Engine = None,
 ) -> list[ScoreBatch]:
     """Return the batches of some scores; arguments as of `estimate_performance`."""
+    refuse_other_index(
+        scores=scores,
+        labels=labels,
+        inclusion=inclusion,
+        batch=batch,
+        label_source=label_source,
+        threshold_at_time=threshold_at_time,
+    )
     if isinstance(scores, Rows):
         if labels is not None:
             raise rows_have_labels()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import read_column, read_integer, read_labels, refuse_length
+from scarce.checks import read_column, read_integer, read_labels, refuse_length, refuse_other_index
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word
 from scarce.missed.choose import (
@@ -101,6 +101,7 @@ def label_in_rounds(
     ...     error.labels, error.choice.rows, error.rows
     (array([nan,  1., nan]), array([1]), array([2]))
     """
+    refuse_other_index(scores=scores, labels=labels)
     _refuse_policy(policy, n)
     wanted, parts = read_integer(n, "n"), read_integer(rounds, "rounds")
     generator = seeded(random_state)

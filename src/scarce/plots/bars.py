@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scarce.checks import read_integer
+from scarce.checks import read_integer, refuse_other_index
 from scarce.errors import Argument, UsageError, refuse_word
 from scarce.plots.curves import Classifier
 from scarce.plots.mpl import Axes, divide, draw_bars, fit, framed
@@ -131,6 +131,7 @@ class ImportanceDisplay:
             Permutations of each variable.
         **options : passed to `plot`
         """
+        refuse_other_index(X=X, y=y, sample_weight=sample_weight)
         name = type(estimator).__name__ if name is None else name
         repeat: dict[str, Any] = {
             "sample_weight": sample_weight,

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from scarce.checks import refuse_other_index
 from scarce.decisions.costs import CostMatrix
 from scarce.evaluation.cost import CostConfusion, cost_confusion
 from scarce.plots.mpl import ALONE, Axes, divide, fit, framed
@@ -73,6 +74,7 @@ class CostConfusionDisplay:
         **options: Any,
     ) -> Self:
         """Take the cheapest action for each probability, compute and draw."""
+        refuse_other_index(y_true=y_true, prob=prob)
         from scarce.decisions.decide import decide
 
         return cls.from_decisions(y_true, decide(prob, costs), costs, name=name, ax=ax, **options)

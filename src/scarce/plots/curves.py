@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import is_missing
+from scarce.checks import is_missing, refuse_other_index
 from scarce.errors import Argument, DataError, UsageError, listed, refuse_word, suggest
 from scarce.evaluation.coverage import RiskCoverage, risk_coverage
 from scarce.evaluation.curves import (
@@ -67,6 +67,7 @@ def ask(estimator: Classifier, X: ArrayLike, y: ArrayLike, positive: Hashable = 
     >>> ask(model, [[0], [0]], ["b", None])
     Answers(y=array([ 1., nan]), prob=array([0.25, 0.25]), event='b')
     """
+    refuse_other_index(X=X, y=y)
     kind = type(estimator).__name__
     if not hasattr(estimator, "predict_proba") or not hasattr(estimator, "classes_"):
         raise UsageError(

@@ -33,6 +33,7 @@ from scarce.checks import (
     check_parameters,
     is_missing,
     refuse_one_class,
+    refuse_other_index,
 )
 from scarce.engine.block import Array
 from scarce.engine.memory import ArrayRows
@@ -195,6 +196,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         -------
         self
         """
+        refuse_other_index(X=X, y=y, sample_weight=sample_weight)
         self._check_arguments()
         self.estimator_ = clone(self.estimator)
         for name in ("density_", "one_labelled_"):

@@ -32,6 +32,7 @@ from scarce.checks import (
     read_integer,
     read_labels,
     read_scores,
+    refuse_other_index,
 )
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine
@@ -281,10 +282,12 @@ class ScoreMixture(BaseEstimator):  # type: ignore[misc]
         labels : array-like of shape (n,), optional
             1 for an event, 0 for none, missing for *not labelled*. `Rows` carry their own.
         """
+        refuse_other_index(scores=scores, labels=labels)
         return self._fit(self._digest(scores, labels))
 
     def partial_fit(self, scores: ArrayLike | Rows, labels: ArrayLike | None = None) -> Self:
         """Take in more rows and fit all that were taken in so far."""
+        refuse_other_index(scores=scores, labels=labels)
         digest = self._digest(scores, labels)
         held = getattr(self, "digest_", None)
         if held is not None:
