@@ -30,8 +30,11 @@ from scarce.evaluation.curves import brier_curve as brier_curve
 from scarce.evaluation.curves import cost_curve as cost_curve
 from scarce.evaluation.curves import decision_curve as decision_curve
 from scarce.evaluation.evaluate import evaluate as evaluate
+from scarce.evaluation.expected import expected_figures as expected_figures
+from scarce.evaluation.periods import usual_delay as usual_delay
 from scarce.evaluation.scores import brier_score as brier_score
 from scarce.evaluation.scores import log_loss as log_loss
+from scarce.evaluation.segments import evaluate_by as evaluate_by
 from scarce.gaussian.classifier import GaussianBayes as GaussianBayes
 from scarce.io.open import open_rows as open_rows
 from scarce.io.profile import compare_columns as compare_columns

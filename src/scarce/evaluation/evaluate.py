@@ -264,7 +264,7 @@ def evaluated(rows: Forecasts, asked: Resampling, threshold: float | None = None
         ),
         at_threshold=None
         if threshold is None
-        else _at_threshold(rows.place == 1, rows.given(1), threshold, rows.sample, asked),
+        else threshold_figures(rows.place == 1, rows.given(1), threshold, rows.sample, asked),
         **figures,
     )
 
@@ -310,12 +310,13 @@ def at_threshold(
     scores = read_scores(score, "score")
     y = read_labels(y_true, len(scores), "y_true")
     sample = read_sample(~np.isnan(y), sample_weight, inclusion, groups)
-    return _at_threshold(y[sample.rows] == 1, scores[sample.rows], threshold, sample, asked)
+    return threshold_figures(y[sample.rows] == 1, scores[sample.rows], threshold, sample, asked)
 
 
-def _at_threshold(
+def threshold_figures(
     event: NDArray[np.bool_], score: Array, threshold: float, sample: Sample, asked: Resampling
 ) -> AtThreshold:
+    """Return what a threshold finds among labelled rows that were read."""
     (cut,) = read_threshold(threshold, [None])
     kind = (2 * event + (score >= cut)).astype(np.intp)
     drawn = Bootstrap(kind, 4, sample, asked, region=np.array([0, 1, 0, 1]))
