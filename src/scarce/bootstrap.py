@@ -691,6 +691,40 @@ def typical_weight(weight: Array, size: Array | None = None) -> float:
     return float(typical_row(weight, at, np.ones((len(weight), 1)))[0])
 
 
+def weights_beside(cell: NDArray[np.intp], weight: Array, n_cells: int) -> tuple[Array, Array]:
+    """Return what an unseen row weighs below and above each cut: as the rows there do.
+
+    Parameters
+    ----------
+    cell : ndarray of intp
+        In which of `n_cells` slices each row lies; a cut is an end of one, n_cells + 1 in all.
+    weight : ndarray
+        Of each row, of any class: an event may hide among rows that had none.
+
+    Notes
+    -----
+    Labels of alerts stand for one row each and those of an audit for hundreds. Below a threshold
+    an unseen event comes with the weight of the audit, above it with that of the alerts; where
+    nothing lies on one side, with that of all rows.
+
+    Examples
+    --------
+    >>> below, above = weights_beside(np.array([0, 0, 1]), np.array([100.0, 100.0, 1.0]), 2)
+    >>> below.round(1), above.round(1)
+    (array([ 99.5, 100. ,  99.5]), array([99.5,  1. , 99.5]))
+    """
+    held = np.bincount(cell, weight, n_cells)
+    squares = np.bincount(cell, weight**2, n_cells)
+    sides = []
+    for one in (slice(None), slice(None, None, -1)):
+        total, square = (np.append(0.0, np.cumsum(part[one])) for part in (held, squares))
+        empty = total <= 0
+        found = np.divide(square, total, out=np.zeros(n_cells + 1), where=~empty)
+        found[empty] = square[-1] / total[-1]
+        sides.append(found[one])
+    return sides[0], sides[1]
+
+
 def limits(
     sums: Array, added: Array, figure: Figure, asked: Resampling
 ) -> tuple[NDArray[Any], NDArray[Any]]:
