@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "__init__": None,
 }
 PUBLIC_MODULES = {
+    "checks",  # what is typed is read by the readers of arguments
     "errors",
     "results",
     "scoring",

@@ -498,6 +498,194 @@ def refuse_one_class(classes: Sequence[Any] | NDArray[Any], weight: Array) -> No
         )
 
 
+# --- one number for each class --------------------------------------------------------------------
+
+SHARE_TOLERANCE = 1e-9  # how far base rates may be from a sum of 1
+
+
+def by_name(given: Any) -> dict[Any, Any] | None:
+    """Return numbers that are given by class name as a dict, None where they have no names.
+
+    Takes a dict, a pandas Series (by its index), and a polars or pandas table of names and numbers,
+    such as polars' `y.value_counts(normalize=True)`.
+
+    Examples
+    --------
+    >>> by_name({"spam": 0.1}), by_name([0.9, 0.1])
+    ({'spam': 0.1}, None)
+    """
+    if isinstance(given, Mapping):
+        return {_plain(name): value for name, value in given.items()}
+    library = type(given).__module__.partition(".")[0]
+    if library == "pandas" and type(given).__name__ == "Series":
+        pairs = list(zip(given.index.tolist(), given.tolist(), strict=True))
+    elif library in ("pandas", "polars") and type(given).__name__ == "DataFrame":
+        if given.shape[1] != 2:
+            return None
+        pairs = list(zip(*(given[name].to_list() for name in given.columns), strict=True))
+    else:
+        return None
+    found: dict[Any, Any] = {}
+    for name, value in pairs:
+        name = name[0] if isinstance(name, tuple) and len(name) == 1 else name
+        if _plain(name) in found:
+            raise UsageError(
+                "A class is named twice: {label!r}.",
+                code="base-rate-classes",
+                label=name,
+                remedy="Give each class once.",
+            )
+        found[_plain(name)] = value
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def read_by_class(given: Any, classes: Sequence[Any] | int, name: str) -> Array:
+    """Return one number for each class from numbers by name, NaN for a class that is not named.
+
+    `classes` are their names in order, or how many there are where nobody said their names: then
+    the names 0, 1, ... are taken as their positions, and others are refused.
+
+    Examples
+    --------
+    >>> read_by_class({"b": 0.2, "a": 0.5}, ["a", "b", "c"], "kept")
+    array([0.5, 0.2, nan])
+    >>> read_by_class({"B": 0.2}, ["a", "b"], "kept")
+    Traceback (most recent call last):
+    ...
+    scarce.errors.UsageError: kept names the class 'B'; the classes are ['a', 'b'].
+    """
+    held = by_name(given) or {}
+    nameless = isinstance(classes, int)
+    known = list(range(classes)) if isinstance(classes, int) else [_plain(one) for one in classes]
+    out = np.full(len(known), np.nan)
+    for label, value in held.items():
+        if label not in known and nameless:
+            raise UsageError(
+                "{argument} names the class {label!r}, and the order of the classes is not known.",
+                code="names-needed",
+                argument=Argument(name),
+                label=label,
+                order=Argument("classes", ...),
+                remedy="Name them in the order of the probabilities with {order}, such as "
+                "model.classes_.",
+            )
+        if label not in known:
+            raise UsageError(
+                "{argument} names the class {label!r}; the classes are {classes}.",
+                code="unknown-class",
+                argument=Argument(name),
+                label=label,
+                classes=known,
+            )
+        if not is_number(value) or not math.isfinite(value):
+            raise UsageError(
+                "{argument} must give class {label!r} a number, got {value!r}.",
+                code="base-rate-type",
+                argument=Argument(name),
+                label=label,
+                value=value,
+            )
+        out[known.index(label)] = float(value)
+    return out
+
+
+def read_shares(
+    given: Any, classes: Sequence[Any] | int, name: str, *, share_rest: bool = False
+) -> Array:
+    """Return one base rate for each class, in the order of the classes.
+
+    Parameters
+    ----------
+    given : float, array-like of shape (n_classes,), dict, Series or table
+        A number is the base rate of the last of two classes. Arrays are in the order of the
+        classes; dicts and pandas Series are aligned by the name of the class (see `by_name`), and
+        one class that they leave out gets the rest.
+    classes : sequence or int
+        Names of the classes in order, or how many there are.
+    name : str
+        The argument, for messages.
+    share_rest : bool
+        Whether several classes may be left out: they get equal parts of the rest.
+
+    Examples
+    --------
+    >>> read_shares(0.01, 2, "prior"), read_shares({"a": 0.25}, ["a", "b"], "now_at")
+    (array([0.99, 0.01]), array([0.25, 0.75]))
+    >>> read_shares([0.9, 0.9], 2, "now_at")
+    Traceback (most recent call last):
+    ...
+    scarce.errors.UsageError: Base rates must be strictly between 0 and 1 and sum to 1, got ...
+    """
+    count = classes if isinstance(classes, int) else len(classes)
+    if by_name(given) is None:
+        rates = _positional_shares(given, count, name)
+    else:
+        rates = read_by_class(given, classes, name)
+        unsaid = np.isnan(rates)
+        if unsaid.sum() > 1 and not (share_rest and not unsaid.all()):
+            raise UsageError(
+                "{argument} leaves out the classes {listed}.",
+                code="base-rate-classes",
+                argument=Argument(name),
+                listed=listed([repr(one) for one in np.array(_names(classes))[unsaid].tolist()]),
+                remedy="Give a base rate for each; one class may be left out and gets the rest.",
+            )
+        if unsaid.any():
+            rates[unsaid] = (1.0 - rates[~unsaid].sum()) / unsaid.sum()
+    if not ((rates > 0) & (rates < 1)).all() or abs(rates.sum() - 1) > SHARE_TOLERANCE:
+        raise UsageError(
+            "Base rates must be strictly between 0 and 1 and sum to 1, got {argument} with sum "
+            "{total:.6g}.",
+            code="base-rate-range",
+            argument=Argument(name, [float(f"{rate:.12g}") for rate in rates]),
+            total=float(rates.sum()),
+        )
+    return rates
+
+
+def _names(classes: Sequence[Any] | int) -> list[Any]:
+    return list(range(classes)) if isinstance(classes, int) else list(classes)
+
+
+def _positional_shares(given: Any, count: int, name: str) -> Array:
+    try:
+        held = np.asarray(given)
+        if held.dtype.kind not in "fiubO":
+            raise TypeError
+        rates = held.astype(np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(
+            "{argument} is not numeric.",
+            code="base-rate-type",
+            argument=Argument(name, given),
+            remedy="Give one number for each class.",
+        ) from None
+    if rates.ndim == 0 and count == 2:
+        return np.array([1.0 - float(rates), float(rates)])
+    if rates.ndim == 0:
+        raise UsageError(
+            "{argument} is one number, but there are {n_classes} classes.",
+            code="base-rate-shape",
+            argument=Argument(name, given),
+            n_classes=count,
+            remedy="Give one base rate for each class, as a dict or in the order of the classes.",
+        )
+    if rates.shape != (count,):
+        raise UsageError(
+            "{argument} has shape {shape}, but there are {n_classes} classes.",
+            code="base-rate-shape",
+            argument=Argument(name),
+            shape=rates.shape,
+            n_classes=count,
+            remedy="Give one base rate for each class.",
+        )
+    return rates
+
+
 # --- single values --------------------------------------------------------------------------------
 
 

@@ -339,9 +339,9 @@ def test_flags_that_cannot_work(table, words, said):
     ("now", "said"),
     [
         (("0.2",), "[base-rate-classes]"),
-        (("a=0.2",), " b, c. "),
-        (("a=0.6", "b=0.6"), "[base-rate-sum]"),
-        (("a=0.2", "b=0.2", "c=0.2"), " 0.6, "),
+        (("a=0.2",), " 'b' and 'c'. "),
+        (("a=0.6", "b=0.6"), "[base-rate-range]"),
+        (("a=0.2", "b=0.2", "c=0.2"), " 0.6. "),
         (("a=0.2", "a=0.2"), " 'a' "),
         (("a=0.2", "0.3"), "[base-rate-classes]"),
     ],

@@ -20,6 +20,7 @@ from scarce import (
     PriorCorrected,
     RareClassifier,
     UsageError,
+    correct_prior,
     decide,
     load,
     open_rows,
@@ -145,6 +146,57 @@ def test_prior_shift_is_that_of_prior_corrected(frauds):
     ).fit(X, y)
     np.testing.assert_allclose(here.predict_proba(X), moved.predict_proba(X), rtol=1e-9)
     assert (here.predict_action(X) == moved.predict_action(X)).all()
+
+
+def two_clouds(n, seed):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.05).astype(int)
+    return rng.normal(size=(n, 2)) + 1.2 * y[:, None], y
+
+
+def test_class_weights_are_undone_before_costs_decide():
+    X, y = two_clouds(4000, 0)
+    there, truth = two_clouds(20_000, 1)
+    costs = CostMatrix.binary(false_alarm=5, miss=100)
+
+    def paid(estimator, **settings):
+        return -CostSensitiveClassifier(estimator, costs, **settings).fit(X, y).score(there, truth)
+
+    plain, loud = LogisticRegression(), LogisticRegression(class_weight="balanced")
+    assert paid(loud) == pytest.approx(paid(plain), rel=0.02)
+    assert paid(loud, trained_at=y.mean(), now_at=y.mean()) > 1.5 * paid(plain)  # as it was
+    for inner in (make_pipeline(StandardScaler(), loud), GridSearchCV(loud, {"C": [1.0]}, cv=2)):
+        assert paid(inner) == pytest.approx(paid(plain), rel=0.02)
+    model = CostSensitiveClassifier(loud, costs).fit(X, y)
+    np.testing.assert_allclose(model.trained_at_, [0.5, 0.5])
+    np.testing.assert_allclose(model.now_at_[1], y.mean())
+    # What the user states is kept, and either base rate may be given alone.
+    stated = CostSensitiveClassifier(GaussianBayes(priors=[0.5, 0.5]), costs).fit(X, y)
+    np.testing.assert_array_equal(
+        stated.predict_proba(there), stated.estimator_.predict_proba(there)
+    )
+    moved = CostSensitiveClassifier(stated.estimator, costs, now_at={1: 0.05}).fit(X, y)
+    by_hand = correct_prior(moved.estimator_.predict_proba(there), 0.5, 0.05)
+    np.testing.assert_array_equal(moved.predict_proba(there), by_hand)
+    told = CostSensitiveClassifier(loud, costs, trained_at=0.5).fit(X, y)
+    np.testing.assert_allclose(told.predict_proba(there), model.predict_proba(there), rtol=1e-9)
+    model.set_params(now_at=0.2)  # new base rates need no new fit
+    np.testing.assert_allclose(model.now_at_, [0.8, 0.2])
+    assert model.predict_proba(there)[:, 1].mean() > told.predict_proba(there)[:, 1].mean()
+
+
+def test_costs_of_training_rows_are_refused_and_columns_allowed(frauds):
+    X, y, amount = frauds
+    stack = np.tile([[0.0, 9.0], [1.0, 0.0]], (len(X), 1, 1))
+    bound = CostMatrix.binary(false_alarm=5, miss="amount").bind({"amount": amount})
+    arrays = CostMatrix.per_row(false_alarm=5, miss=amount)
+    for costs in (stack, bound, arrays):
+        with refused("costs-per-row", UsageError, argument="costs", rows=len(X)):
+            CostSensitiveClassifier(LogisticRegression(), costs).fit(X, y)
+    model = CostSensitiveClassifier(LogisticRegression(), COSTS).fit(X, y)
+    model.set_params(costs=arrays)
+    with refused("costs-per-row", UsageError, rows=len(X)):
+        model.predict(X)
 
 
 def test_the_table_says_why(frauds):

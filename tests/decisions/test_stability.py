@@ -236,8 +236,8 @@ def test_prevalence_moves_no_row_that_is_certain_and_both_tails_are_kept():
 def test_prevalence_is_asked_for_two_classes_and_a_share():
     with refused("two-classes-needed", UsageError, count=3):
         stable_prior([[0.1, 0.2, 0.7]], 1 - np.eye(3), trained_at=0.5)
-    for share in (0, 1, -0.1, np.nan, "half", [0.5, 0.5]):
-        with refused("base-rate-range", UsageError):
+    for share in (0, 1, -0.1, np.nan, "half", [0.5, 0.6]):
+        with refused("base-rate-type" if share == "half" else "base-rate-range", UsageError):
             stable_prior([0.1], [[0, 9], [1, 0]], trained_at=share)
         with refused("base-rate-range", UsageError):
             stable_prior([0.1], [[0, 9], [1, 0]], trained_at=0.5).share(share)

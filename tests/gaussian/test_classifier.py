@@ -2,6 +2,7 @@
 
 import mpmath
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -158,8 +159,11 @@ def test_priors_are_those_given_and_equal_a_corrected_model(data):
     plain = GaussianBayes().fit(X, y)
     corrected = correct_prior(plain.predict_proba(X), plain.class_prior_, now)
     np.testing.assert_allclose(model.predict_proba(X), corrected, rtol=1e-8, atol=1e-14)
-    with refused("base-rate-range", UsageError, n_classes=3, priors="priors"):
+    with refused("base-rate-shape", UsageError, n_classes=3, argument="priors"):
         GaussianBayes(priors=[0.5, 0.5]).fit(X, y)
+    named = pd.Series(now, index=np.unique(y))[::-1]
+    by_name = GaussianBayes(priors=named).fit(X, y)
+    np.testing.assert_array_equal(by_name.predict_proba(X), model.predict_proba(X))
 
 
 def test_simulation_probabilities_are_right_after_class_dependent_labelling():

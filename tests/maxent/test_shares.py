@@ -91,7 +91,7 @@ def test_numbers_that_are_no_shares(given):
 
 
 def test_shares_that_do_not_say_enough():
-    with refused("base-rate-type", UsageError, value=0.1, count=3, example={"c": 0.1}):
+    with refused("base-rate-shape", UsageError, n_classes=3, argument=Argument("d", 0.1)):
         shares_of("d", 0.1, THREE)
     with refused("unknown-class", UsageError, label="z", classes=["a", "b", "c"]):
         shares_of("d", {"z": 0.1}, THREE)
@@ -120,7 +120,7 @@ def test_bounds_from_what_users_say():
         (None, {2: (0, 1)}, TWO, "unknown-class"),
         ({"a": 1.5}, None, THREE, "base-rate-range"),
         ({"z": 0.5}, None, THREE, "unknown-class"),
-        (0.2, None, THREE, "base-rate-type"),
+        (0.2, None, THREE, "base-rate-shape"),
         (None, {0: (0.7, 0.8), 1: (0.4, 1)}, TWO, "base-rate-bounds"),
         (None, {0: (0, 0.3), 1: (0, 0.4)}, TWO, "base-rate-bounds"),
     ],

@@ -6,7 +6,11 @@ import pytest
 from scipy.special import expit, logit, softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -83,7 +87,7 @@ def test_several_classes_shift_each_intercept(rng):
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-10)
     scores = X @ model.coef_.T + model.intercept_
     np.testing.assert_allclose(model.predict_proba(X), softmax(scores, axis=1), rtol=1e-9)
-    with refused("base-rate-shape", UsageError, n_classes=3, prior=Argument("prior", 0.1)):
+    with refused("base-rate-shape", UsageError, n_classes=3, argument=Argument("prior", 0.1)):
         PriorCorrected(LogisticRegression(), prior=0.1).fit(X, y)
 
 
@@ -261,7 +265,7 @@ def test_unlabelled_rows_and_missing_values_reach_an_inner_model_that_takes_them
             {"setting": Argument("class_weight", "balanced")},
         ),
         (
-            {"estimator": CalibratedClassifierCV(LogisticRegression(class_weight="balanced"))},
+            {"estimator": AdaBoostClassifier(LogisticRegression(class_weight="balanced"))},
             "unclear-class-weights",
             {"settings": "estimator__class_weight='balanced'"},
         ),

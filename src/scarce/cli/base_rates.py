@@ -40,34 +40,16 @@ def read_shares(typed: Sequence[str], classes: Sequence[Any], option: str) -> Sh
     >>> read_shares(["a=0.75", "b=0.5"], ["a", "b", "c"], "--now-at")
     Traceback (most recent call last):
     ...
-    scarce.errors.UsageError: --now-at: the base rates sum to 1.25, not 1. ...
+    scarce.errors.UsageError: Base rates must be strictly between 0 and 1 and sum to 1, got ...
     """
+    from scarce import checks
+
     if not typed:
         return None
-    found = _by_class(typed, classes, option)
-    left_out = [place for place in range(len(classes)) if place not in found]
-    shares = [found.get(place, 0.0) for place in range(len(classes))]
-    total = math.fsum(shares)
-    if len(left_out) > 1:
-        listed = ", ".join(str(classes[place]) for place in left_out)
-        raise UsageError(
-            "{option} leaves out the classes {listed}.",
-            code="base-rate-classes",
-            option=option,
-            listed=listed,
-            remedy="Give a base rate for each.",
-        )
-    if left_out:
-        shares[left_out[0]] = 1.0 - total
-    if (left_out and not total < 1.0) or (not left_out and abs(total - 1.0) > 1e-9):
-        raise UsageError(
-            "{option}: the base rates sum to {total:.6g}, not 1.",
-            code="base-rate-sum",
-            option=option,
-            total=total,
-            remedy="Leave one class out, and it gets the rest.",
-        )
-    return shares
+    by_class = {classes[at]: share for at, share in _by_class(typed, classes, option).items()}
+    name = option.removeprefix("--").replace("-", "_")
+    found = checks.read_shares(by_class, classes, name)
+    return [float(share) for share in found]
 
 
 def shares_of_kept(
@@ -88,19 +70,6 @@ def shares_of_kept(
     before = trained_at or [1.0 / len(classes)] * len(classes)
     raw = [b / kept.get(k, 1.0) for k, b in enumerate(before)]
     return before, [value / math.fsum(raw) for value in raw]
-
-
-def own_shares(model: Any) -> Shares | None:
-    """Return the class mix that a model's probabilities are for, None where it does not say.
-
-    That of a correction, if there was one; else that of its training, or the one it was told.
-    """
-    for name in ("now_at_", "class_prior_"):
-        if hasattr(model, name):
-            return [float(share) for share in getattr(model, name)]
-    if hasattr(model, "prevalence_"):
-        return [1.0 - float(model.prevalence_), float(model.prevalence_)]
-    return None
 
 
 def _by_class(

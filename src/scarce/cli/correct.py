@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.base_rates import Shares, own_shares, read_shares, shares_of_kept
+from scarce.cli.base_rates import Shares, read_shares, shares_of_kept
 from scarce.cli.options import INPUT, TEXT, is_typed, takes
 from scarce.cli.output import emit, progress, refuse_table_ending, rows_need_a_file, say, show_plan
 from scarce.cli.table_columns import (
@@ -327,7 +327,11 @@ def correct_model(
     if dry_run:
         show_plan(result, json=json)
         return
-    model = _recalibrated(loaded.model, after) if again else _wrapped(loaded.model, before, after)
+    model = (
+        _recalibrated(loaded.model, after)
+        if again
+        else _wrapped(loaded.model, before, after, stated=bool(trained_at))
+    )
     save(model, str(out), force=force)
     if json:
         emit(result, json=True)
@@ -349,7 +353,7 @@ def _base_rates(
 ) -> tuple[Shares, Shares]:
     """Return the base rates that the model's probabilities are for, and should be for."""
     classes = list(loaded.classes)
-    own = own_shares(loaded.model)
+    own = loaded.base_rates
     before = own or read_shares(trained_at, classes, "--trained-at")
     if own is not None and trained_at:
         raise UsageError(
@@ -390,8 +394,9 @@ def _base_rates(
 
 def _states_its_share(model: Any) -> bool:
     """Whether the class mix is one that the user stated, whatever rows the model saw."""
-    model = getattr(model, "estimator_", model)
-    return hasattr(model, "default_prevalence") or getattr(model, "priors", None) is not None
+    from scarce import find_base_rates
+
+    return find_base_rates(getattr(model, "estimator_", model)).origin == "stated"
 
 
 def _prior(model: Any, shares: Shares) -> Any:
@@ -401,14 +406,15 @@ def _prior(model: Any, shares: Shares) -> Any:
     )
 
 
-def _wrapped(model: Any, before: Shares, after: Shares) -> Any:
-    """A fitted model inside a fitted `PriorCorrected`."""
+def _wrapped(model: Any, before: Shares, after: Shares, *, stated: bool) -> Any:
+    """A fitted model inside a fitted `PriorCorrected`; `stated`: its base rates were typed."""
     import numpy as np
     from sklearn.base import clone
 
     from scarce import PriorCorrected
 
-    outer = PriorCorrected(clone(model), prior=_prior(model, after))
+    said = _prior(model, before) if stated else None
+    outer = PriorCorrected(clone(model), prior=_prior(model, after), trained_at=said)
     outer.estimator_ = model
     outer.classes_ = np.array(model.classes_)
     for name in ("n_features_in_", "feature_names_in_"):

@@ -68,6 +68,14 @@ class LoadedModel:
         return ["prob"] if len(self.classes) == 2 else [f"prob_{name}" for name in self.classes]
 
     @property
+    def base_rates(self) -> list[float] | None:
+        """The base rates that its probabilities are for, None where it does not say."""
+        from scarce import find_base_rates
+
+        rates = find_base_rates(self.model).rates
+        return None if rates is None else [float(rate) for rate in rates]
+
+    @property
     def kind(self) -> str:
         """The model's class, and what it wraps."""
         inner = getattr(self.model, "estimator_", None)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scarce.cli.base_rates import own_shares
 from scarce.cli.label_columns import as_in_columns, as_in_model, read_classes
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import LabelFlags
@@ -325,7 +324,7 @@ def read_outcomes(
         learnt=None if loaded is None else _learnt(loaded, source),
         path=source.path,
         model_path=None if loaded is None else loaded.path,
-        own_shares=None if loaded is None else own_shares(loaded.model),
+        own_shares=None if loaded is None else loaded.base_rates,
         corrected=found is not None and before_name(found.columns[0]) in source.names,
         form=form,
         listed={CHANCE, POLICY} <= set(source.names),

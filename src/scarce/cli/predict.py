@@ -139,6 +139,7 @@ def _tell(
             "classes": list(loaded.classes),
             "columns": columns,
             "mean_prob": total / count if count else float("nan"),
+            "base_rates": loaded.base_rates,
             "out": None if out is None else str(out),
         }
         emit(summary, json=True)

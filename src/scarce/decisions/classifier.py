@@ -3,9 +3,10 @@
     predict_action(X) = decide(estimator.predict_proba(X), costs)                       (003 0.2)
 
 The inner fit does not use the costs: probabilities first, then decisions, and new costs
-need no new fit. Assumes that the inner probabilities are right; `PriorCorrected`, `RareClassifier`
-and scikit-learn's `CalibratedClassifierCV` are there for that. Does not tune a threshold: the costs
-say it.
+need no new fit. Class weights of the inner fit are undone, because costs say what a mistake costs.
+Assumes that the inner probabilities are right; `PriorCorrected`, `RareClassifier` and
+scikit-learn's `CalibratedClassifierCV` are there for that. Does not tune a threshold: the costs say
+it.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from scarce.checks import (
     Constraint,
     Word,
     check_parameters,
+    read_shares,
     read_weight,
     refuse_length,
+    refuse_one_class,
     refuse_other_index,
 )
 from scarce.decisions.cost_entries import Name, Table
@@ -43,6 +46,14 @@ from scarce.engine.rows import Rows
 from scarce.errors import Argument, DataError, Phrase, UsageError, warn_user
 from scarce.io.labels import label_array
 from scarce.io.schema import unmasked_weights
+from scarce.prior.mix import (
+    TrainingRows,
+    fix_balanced,
+    mix_of,
+    training_rows,
+    unclear_base_rates,
+)
+from scarce.prior.shift import Shares, correct_prior
 
 PARAMETERS: dict[str, list[Constraint]] = {"tie": [Word("first", "last")]}
 
@@ -57,12 +68,15 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         into scikit-learn's `FrozenEstimator`.
     costs : CostMatrix or array-like of shape (n_actions, n_classes), optional
         By default 1 for a wrong class. Costs without class names take the classes of the estimator
-        in its (sorted) order. Entries that name a column get its values at prediction.
+        in its (sorted) order. Entries that name a column get its values at prediction; arrays of
+        one cost per row are refused, because they would belong to the rows of one table.
     tie : {"first", "last"}
         Which of several actions of equal expected cost.
-    trained_at, now_at : float, or array-like of shape (n_classes,), optional
-        Base rates of the classes where the estimator learnt and where it is used, both in the
-        order of `classes_`; see `correct_prior`.
+    trained_at, now_at : float, array-like of shape (n_classes,), dict or Series, optional
+        Base rates that the inner probabilities are for, and base rates where they are used; see
+        `correct_prior`. By default found: class weights are undone, so that probabilities are for
+        the rows passed to `fit`; base rates that the inner estimator was told (`priors`, a
+        `PriorCorrected`) stay. Either may be given alone.
 
     Attributes
     ----------
@@ -71,9 +85,14 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     costs_ : CostMatrix
         The costs with the classes and actions of this classifier; new `costs` need no new fit.
     actions_ : ndarray of shape (n_actions,)
+    trained_at_, now_at_ : ndarray of shape (n_classes,), or None
+        Base rates that the inner probabilities are for, and those that `predict_proba` and actions
+        are for. Equal where nothing is corrected; None around a frozen estimator that does not
+        say.
 
-    **Assumes** that the inner probabilities are right for the rows at prediction (or are made so by
-    trained_at and now_at), and that the cost of a row depends on its own action and class alone.
+    **Assumes** that the inner probabilities are right for the base rates `trained_at_`, that rows
+    at prediction have the base rates `now_at_`, and that the cost of a row depends on its own
+    action and class alone.
 
     Notes
     -----
@@ -94,6 +113,14 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     >>> model = CostSensitiveClassifier(GaussianBayes(), costs).fit(X, y)
     >>> model.predict_action(X[:3], amounts=[1.0, 60.0, 9000.0])
     array([0, 0, 1], dtype=object)
+
+    Class weights are undone:
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> weighted = LogisticRegression(class_weight="balanced")
+    >>> model = CostSensitiveClassifier(weighted, costs).fit(X, y)
+    >>> model.trained_at_, model.now_at_
+    (array([0.5, 0.5]), array([0.906, 0.094]))
     """
 
     # Not used here but passed on: in routing only the inner estimator has to ask for it.
@@ -105,8 +132,8 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         costs: CostsLike | None = None,
         *,
         tie: str = "first",
-        trained_at: ArrayLike | None = None,
-        now_at: ArrayLike | None = None,
+        trained_at: Shares | None = None,
+        now_at: Shares | None = None,
     ) -> None:
         self.estimator = estimator
         self.costs = costs
@@ -151,12 +178,16 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                     remedy="Name them in {opened}, not in fit.",
                 )
             self.estimator_.fit(X, **params)
+            sums, _ = X.label_counts()
+            used = TrainingRows(np.asarray(self.estimator_.classes_), sums, sums)
         else:
             if isinstance(y, np.ma.MaskedArray):  # scikit-learn would take what lies behind a mask
                 y = label_array(y)
             weight = unmasked_weights(sample_weight)
-            self.estimator_.fit(X, y, **self._inner_params(weight, params))
+            inner = self._inner_params(weight, params)
+            used = self._fit_arrays(X, y, inner)
         self.classes_ = np.asarray(self.estimator_.classes_)
+        self._find_base_rates(used)
         names = self.classes_.tolist()
         if costs is not None and costs.shape[1] != len(names):
             only = "Only binary classification is supported by costs for two classes. " * (
@@ -178,6 +209,69 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         return self
+
+    def _fit_arrays(
+        self, X: ArrayLike, y: ArrayLike | None, params: dict[str, Any]
+    ) -> TrainingRows:
+        """Fit the inner classifier; return the weight and the number of rows of each class."""
+        labels = None if y is None else np.asarray(label_array(y))
+        weight = None
+        for name, value in params.items():
+            if name.endswith("sample_weight") and value is not None:
+                weight = np.asarray(value, dtype=np.float64)
+        if labels is not None and weight is not None and weight.shape == labels.shape:
+            fix_balanced(self.estimator_, labels, weight)
+        self.estimator_.fit(X, y, **params)
+        classes = np.asarray(self.estimator_.classes_)
+        if labels is None:
+            return TrainingRows(classes)
+        return training_rows(labels.ravel(), weight, classes)
+
+    def _find_base_rates(self, used: TrainingRows) -> None:
+        """Find the base rates that the inner probabilities are for, and those that were meant."""
+        self.base_rates_ = None
+        if len(self.classes_) < 2:
+            return
+        found = mix_of(self.estimator_, used)
+        trained, meant = found.rates, found.population
+        if self.trained_at is not None:
+            trained = read_shares(self.trained_at, self.classes_.tolist(), "trained_at")
+            meant = None
+        if trained is None:
+            if found.origin != "rows" or self.now_at is not None:
+                raise unclear_base_rates(found)
+            return  # of a frozen estimator, whose probabilities are left as they are
+        meant = used.rates if meant is None else meant
+        meant = trained if meant is None else meant
+        if not np.array_equal(trained, meant):
+            refuse_one_class(self.classes_, meant)
+        self.base_rates_ = np.array([trained, meant])
+
+    def _base_rates(self) -> tuple[Array, Array] | None:
+        """Return the base rates of the inner probabilities and those to predict for."""
+        if not hasattr(self, "classes_"):
+            raise AttributeError("Base rates exist after fit.")
+        names, found = self.classes_.tolist(), getattr(self, "base_rates_", None)
+        trained, meant = (None, None) if found is None else found  # None: a file of older versions
+        if self.trained_at is not None:
+            trained = read_shares(self.trained_at, names, "trained_at")
+        if self.now_at is not None:
+            meant = read_shares(self.now_at, names, "now_at")
+        if base_rates(trained, meant) is None:
+            return None
+        return np.asarray(trained), np.asarray(meant)
+
+    @property
+    def trained_at_(self) -> Array | None:
+        """Base rates that the inner probabilities are for."""
+        rates = self._base_rates()
+        return None if rates is None else rates[0]
+
+    @property
+    def now_at_(self) -> Array | None:
+        """Base rates that the probabilities of this classifier, and its actions, are for."""
+        rates = self._base_rates()
+        return None if rates is None else rates[1]
 
     @property
     def costs_(self) -> CostMatrix:
@@ -206,14 +300,12 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return self.costs_.action_names()
 
     def predict_proba(self, X: ArrayLike | Rows) -> Array:
-        """Return the probability of each class, recalibrated to now_at where it is given."""
+        """Return the probability of each class under the base rates `now_at_`."""
         check_is_fitted(self)
         prob = self.estimator_.predict_proba(X)
-        rates = base_rates(self.trained_at, self.now_at)
-        if rates is None:
+        rates = self._base_rates()
+        if rates is None or np.array_equal(*rates):
             return np.asarray(prob)
-        from scarce.prior.shift import correct_prior
-
         return correct_prior(prob, *rates)
 
     def predict_action(self, X: ArrayLike | Rows, amounts: Table = None) -> NDArray[Any]:
@@ -344,7 +436,18 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 costs=Argument("costs", os.fspath(self.costs)),
                 remedy="Read it first, CostMatrix.read(path).",
             )
-        return None if self.costs is None else as_costs(self.costs)
+        costs = None if self.costs is None else as_costs(self.costs)
+        if costs is not None and costs.n_rows is not None:
+            raise UsageError(
+                "{argument} has one cost for each of {rows:,} rows, and would be used for any rows "
+                "at prediction.",
+                code="costs-per-row",
+                argument=Argument("costs"),
+                rows=costs.n_rows,
+                remedy="Name a column in their place, such as miss='amount', and pass its values "
+                "with the rows: predict_action(X, amounts=...).",
+            )
+        return costs
 
     def _costs_of(self, X: ArrayLike | Rows, amounts: Table) -> CostMatrix:
         """The costs with the amounts of these rows."""

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import refuse_other_index
+from scarce.checks import read_shares, refuse_other_index
 from scarce.decisions.bands import Bands, Idle, find_bands, idle_actions
 from scarce.decisions.cost_entries import (
     Amounts,
@@ -40,6 +40,7 @@ from scarce.decisions.cost_entries import (
 from scarce.decisions.cost_files import read_costs
 from scarce.engine.block import Array
 from scarce.errors import Argument, UsageError, suggest, warn_user
+from scarce.prior.shift import Shares
 from scarce.results import short
 
 BINARY = ("false_alarm", "miss", "hit", "correct_rejection")
@@ -394,12 +395,13 @@ class CostMatrix:
         amounts = tuple(((a, order.index(k)), one) for (a, k), one in self.amounts)
         return replace(self, costs=self.costs[:, order], classes=wanted, amounts=amounts)
 
-    def with_prior(self, trained_at: ArrayLike, now_at: ArrayLike) -> Self:
+    def with_prior(self, trained_at: Shares, now_at: Shares) -> Self:
         """Return costs that give decisions at a new base rate from uncorrected probabilities.
 
         `correct_prior` multiplies probabilities by a factor per class and divides by their sum;
         the sum does not change which action is cheapest, so the factors can go into the costs.
-        Thresholds of the result apply to the probabilities as they are.
+        Thresholds of the result apply to the probabilities as they are. Base rates are given as
+        for `correct_prior`, by name too.
 
         Examples
         --------
@@ -408,11 +410,8 @@ class CostMatrix:
         0  while p(1) is below 0.5
         1  above 0.5
         """
-        from scarce.prior.shift import base_rates
-
-        n = len(self.classes)
-        after, before = base_rates(now_at, n, "now_at"), base_rates(trained_at, n, "trained_at")
-        factor = after / before
+        names = len(self.classes) if self.positional else self.classes
+        factor = read_shares(now_at, names, "now_at") / read_shares(trained_at, names, "trained_at")
         amounts = tuple(
             ((a, k), replace(one, times=one.times * factor[k], plus=one.plus * factor[k]))
             for (a, k), one in self.amounts

@@ -25,6 +25,7 @@ from scarce.decisions.cost_entries import Name, Table, unbound
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs, html_table
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word, suggest, warn_user
+from scarce.prior.shift import Shares, correct_prior
 from scarce.results import Record, in_rows, short, to_plain
 
 PIECE = 8192  # rows; three classes and the sums of two actions then fit into a near cache
@@ -40,8 +41,8 @@ def expected_cost(
     costs: CostsLike,
     *,
     classes: ArrayLike | None = None,
-    trained_at: ArrayLike | None = None,
-    now_at: ArrayLike | None = None,
+    trained_at: Shares | None = None,
+    now_at: Shares | None = None,
 ) -> Array:
     """Return the expected cost of every action for every row.
 
@@ -52,9 +53,9 @@ def expected_cost(
     costs : CostMatrix, array-like of shape (n_actions, n_classes) or (n, n_actions, n_classes)
     classes : array-like of shape (n_classes,), optional
         Order of the columns of `prob`, such as `model.classes_`.
-    trained_at, now_at : float or array-like of shape (n_classes,), optional
-        Base rates of the classes where the probabilities were learnt, and where they are used;
-        both or neither. See `correct_prior`.
+    trained_at, now_at : float, array-like of shape (n_classes,), dict or pandas Series, optional
+        Base rates of the classes where the probabilities were learnt (`find_base_rates`), and where
+        they are used; both or neither. See `correct_prior`.
 
     Returns
     -------
@@ -76,9 +77,9 @@ def expected_cost(
     given = _probabilities(prob, matrix, ordered=classes is not None)
     rates = base_rates(trained_at, now_at)
     if rates is not None:
-        from scarce.prior.shift import correct_prior
-
-        given = correct_prior(class_probabilities(given, range(matrix.shape[1])), *rates)
+        names = None if matrix.positional else list(matrix.classes)
+        each = class_probabilities(given, range(matrix.shape[1]))
+        given = correct_prior(each, *rates, classes=names)
     out = np.empty((len(given), matrix.shape[0]))
     for start, stop, columns in _pieces(given):
         for a in range(matrix.shape[0]):
@@ -92,8 +93,8 @@ def decide(
     *,
     tie: str = "first",
     classes: ArrayLike | None = None,
-    trained_at: ArrayLike | None = None,
-    now_at: ArrayLike | None = None,
+    trained_at: Shares | None = None,
+    now_at: Shares | None = None,
 ) -> NDArray[Any]:
     """Return the name of the cheapest action for every row.
 
@@ -109,9 +110,10 @@ def decide(
     classes : array-like of shape (n_classes,), optional
         Order of the columns of `prob`, such as `model.classes_`: scikit-learn sorts classes, so
         "fraud" comes before "legit". Costs without class names take these.
-    trained_at, now_at : float or array-like of shape (n_classes,), optional
-        Base rates of the classes where the probabilities were learnt, and where they are used, in
-        the order of the columns; both or neither.
+    trained_at, now_at : float, array-like of shape (n_classes,), dict or pandas Series, optional
+        Base rates of the classes where the probabilities were learnt (`find_base_rates`), and where
+        they are used; both or neither. Arrays are in the order of the columns, dicts and Series are
+        aligned by the names of the classes.
 
     Returns
     -------
@@ -243,9 +245,7 @@ def _costs_for(costs: CostsLike, classes: ArrayLike | None) -> CostMatrix:
     return matrix if classes is None else matrix.with_classes(list(classes))  # type: ignore[arg-type]
 
 
-def base_rates(
-    trained_at: ArrayLike | None, now_at: ArrayLike | None
-) -> tuple[ArrayLike, ArrayLike] | None:
+def base_rates(trained_at: Shares | None, now_at: Shares | None) -> tuple[Shares, Shares] | None:
     """Return both base rates, or None for neither; one without the other is an error."""
     if (trained_at is None) != (now_at is None):
         given, other = ("now_at", "trained_at") if trained_at is None else ("trained_at", "now_at")

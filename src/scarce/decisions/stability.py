@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from scarce.checks import Number, read_number, refuse_other_index
+from scarce.checks import Number, read_number, read_shares, refuse_other_index
 from scarce.decisions.cost_entries import Name, position_of
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
 from scarce.decisions.decide import (
@@ -30,6 +30,7 @@ from scarce.decisions.decide import (
 )
 from scarce.engine.block import Array
 from scarce.errors import Argument, UsageError
+from scarce.prior.shift import Shares
 from scarce.results import Record, in_rows, to_plain
 
 Pair = tuple[Name | None, Name | None]  # action, class; None stands for all
@@ -262,7 +263,7 @@ class StablePrior(Record):
         return "\n".join(lines)
 
 
-def stable_prior(prob: ArrayLike, costs: CostsLike, *, trained_at: float) -> StablePrior:
+def stable_prior(prob: ArrayLike, costs: CostsLike, *, trained_at: Shares) -> StablePrior:
     """Return the prevalences at which each row's action stays the cheapest, for two classes.
 
     Parameters
@@ -270,8 +271,8 @@ def stable_prior(prob: ArrayLike, costs: CostsLike, *, trained_at: float) -> Sta
     prob : array-like of shape (n,) or (n, 2)
         Probabilities that hold at the prevalence `trained_at` of the last class.
     costs : CostMatrix or array-like with two classes
-    trained_at : float
-        Prevalence of the last class that the probabilities are for.
+    trained_at : float, array-like of shape (2,), dict {class: base rate} or pandas Series
+        Prevalence of the last class that the probabilities are for, or of both classes.
 
     Returns
     -------
@@ -297,7 +298,8 @@ def stable_prior(prob: ArrayLike, costs: CostsLike, *, trained_at: float) -> Sta
             classes=list(matrix.classes),
             remedy="Use decide(prob, costs, trained_at=, now_at=) for the base rates that matter.",
         )
-    trained_at = read_number(trained_at, "trained_at", PREVALENCE, "base-rate-range")
+    names = 2 if matrix.positional else matrix.classes
+    trained = float(read_shares(trained_at, names, "trained_at")[1])
     prob = class_probabilities(prob, matrix.classes)
     same_rows(len(prob), matrix, "prob")
     n = len(prob)
@@ -308,15 +310,14 @@ def stable_prior(prob: ArrayLike, costs: CostsLike, *, trained_at: float) -> Sta
         chosen = cheapest(part, taken)
         least, most = _between(table[:, :, 0], table[:, :, 1], chosen)
         with np.errstate(divide="ignore"):
-            moved = float(logit(trained_at)) - _log_odds(part)
+            moved = float(logit(trained)) - _log_odds(part)
             least, most = expit(np.log(least) + moved), expit(np.log(most) + moved)
         sure = (part[:, 0] == 0.0) | (part[:, 1] == 0.0)  # no prevalence moves these
         low[rows], high[rows] = np.where(sure, 0.0, least), np.where(sure, 1.0, most)
         position[rows] = chosen
-    np.minimum(low, trained_at, out=low)  # by a last digit, where two actions tie
-    np.maximum(high, trained_at, out=high)
-    names = matrix.action_names()[position]
-    return StablePrior(names, low, high, trained_at, matrix.actions)
+    np.minimum(low, trained, out=low)  # by a last digit, where two actions tie
+    np.maximum(high, trained, out=high)
+    return StablePrior(matrix.action_names()[position], low, high, trained, matrix.actions)
 
 
 def _log_odds(prob: Array) -> Array:

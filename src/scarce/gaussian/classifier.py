@@ -10,6 +10,7 @@ rows are handled by EM (fitting.py, em.py). Assumes Gaussian features within a c
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -111,9 +112,10 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         One variance per class and feature (naive Bayes); one per feature for all classes; one
         covariance matrix per class (QDA); one for all classes (LDA); or one per class shrunk
         towards the pooled one, which is the choice for a class with few rows.
-    priors : array-like of shape (n_classes,), optional
-        Base rates to predict with; by default those of the labelled rows, or with
-        unlabelled="use" those of all rows. Unlabelled rows are then taken to have these base rates.
+    priors : array-like of shape (n_classes,), dict {class: base rate} or pandas Series, optional
+        Base rates to predict with, in the order of the sorted classes or by name; by default those
+        of the labelled rows, or with unlabelled="use" those of all rows. Unlabelled rows are then
+        taken to have these base rates.
     var_smoothing : float
         "diag" kinds: added to every variance, as a fraction of the feature's own variance over all
         classes; a feature that is constant within a class then does not decide everything, and no
@@ -201,7 +203,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         covariance: str = "diag",
         *,
-        priors: ArrayLike | None = None,
+        priors: ArrayLike | Mapping[Any, float] | None = None,
         var_smoothing: float = 1e-9,
         engine: Engine = None,
         shrinkage: str | float = "auto",

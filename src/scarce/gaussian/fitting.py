@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from scarce.checks import refuse_one_class
+from scarce.checks import read_shares, refuse_one_class
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
 from scarce.engine.folds import deal_folds, row_groups
 from scarce.engine.rows import Rows, WeightedRows
-from scarce.errors import Argument, DataError, Problem, UsageError, listed
+from scarce.errors import Argument, DataError, Problem, listed
 from scarce.gaussian.densities import (
     LOG_2PI,
     Classes,
@@ -68,7 +68,7 @@ class Settings:
     """What a fit needs to know of `GaussianBayes`: its parameters, the classes and the columns."""
 
     covariance: str
-    priors: ArrayLike | None
+    priors: ArrayLike | Mapping[Any, float] | None
     var_smoothing: float
     engine: Engine
     shrinkage: str | float
@@ -93,20 +93,7 @@ class Settings:
         """Return the base rates to predict with: those given, else those of the weights."""
         if self.priors is None:
             return np.asarray(weight / weight.sum())
-        try:
-            priors = np.asarray(self.priors, dtype=np.float64)
-        except (TypeError, ValueError):
-            priors = np.empty(0)
-        if priors.shape != weight.shape or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-9:
-            raise UsageError(
-                "priors must hold one number above 0 for each of the {n_classes} classes "
-                "{classes}, with sum 1, got {priors}.",
-                code="base-rate-range",
-                n_classes=len(weight),
-                classes=self.classes.tolist(),
-                priors=Argument("priors", self.priors),
-            )
-        return priors
+        return read_shares(self.priors, self.classes.tolist(), "priors")
 
 
 class Learned(NamedTuple):

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from scarce.checks import by_name
 from scarce.errors import ScarceError, StoreError, WorkerError, listed
 from scarce.io.atomic import write_bytes
 from scarce.io.codec import Decoder, Encoder, Parts
@@ -209,7 +210,10 @@ def _take_apart(model: BaseEstimator, place: str) -> Parts:
             remedy="Save one of them, or keep the code and the data that fit yours.",
         )
     runtime = _runtime_params(type(model))
-    parameters = model.get_params(deep=False).items()
+    parameters = [
+        (name, value if (by_class := by_name(value)) is None else by_class)  # a Series as a dict
+        for name, value in model.get_params(deep=False).items()
+    ]
     state = {name: value for name, value in vars(model).items() if _is_fitted_name(name)}
     _check_columns(state)
     return kind, {name: value for name, value in parameters if name not in runtime}, state

@@ -109,7 +109,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     objective : {"entropy", "robust"}
         "entropy": a distribution for each labelled class, with class shares by their entropy.
         "robust": class-robust logistic regression, all classes at once.
-    default_prevalence : "auto", float or dict
+    default_prevalence : "auto", float, dict or pandas Series
         Prevalence of the last class (the labelled one, if only one is) to assume by default:
         typical rows of a class get this probability. More than two classes need a dict of shares,
         or 0.5, which favours none of them. "auto": the observed shares if every row is labelled;

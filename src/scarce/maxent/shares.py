@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import is_number
+from scarce.checks import by_name, is_number, read_by_class, read_shares
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError
 
@@ -103,7 +103,7 @@ def _other(found: Classes) -> Classes:
 
 
 def shares_of(name: str, given: object, classes: Classes) -> Array:
-    """Return the share of each class, from a number (share of the last class) or a mapping.
+    """Return the share of each class, from a number (share of the last class) or by name.
 
     Examples
     --------
@@ -113,33 +113,9 @@ def shares_of(name: str, given: object, classes: Classes) -> Array:
     array([0.6, 0.2, 0.2])
     """
     n = len(classes)
-    if isinstance(given, Mapping) and given:
-        shares = _by_class(name, given, classes)
-        unsaid = np.isnan(shares)
-        if unsaid.any():
-            shares[unsaid] = (1.0 - shares[~unsaid].sum()) / unsaid.sum()
-    elif n == 2 and isinstance(given, (int, float, np.number)) and is_number(given):
-        shares = np.array([1.0 - float(given), float(given)])
-    elif isinstance(given, (int, float)) and given == 0.5:
+    if n > 2 and is_number(given) and given == 0.5:
         return np.full(n, 1.0 / n)  # the default of the default: no class is favoured
-    else:
-        raise UsageError(
-            "{argument} must give the shares of {count} classes, got {value!r}.",
-            code="base-rate-type",
-            argument=Argument(name),
-            value=given,
-            count=n,
-            example={classes.tolist()[-1]: 0.1},
-            remedy="Give a dict such as {example}; the classes it leaves out share the rest.",
-        )
-    if not ((shares > 0) & (shares < 1)).all() or abs(shares.sum() - 1) > 1e-9:
-        raise UsageError(
-            "{argument} must give shares above 0 and below 1 that sum to 1, got {value!r}.",
-            code="base-rate-range",
-            argument=Argument(name),
-            value=given,
-        )
-    return shares
+    return read_shares(given, classes.tolist(), name, share_rest=True)
 
 
 def bounds_of(prevalence: object, bounds: object, classes: Classes) -> Array | None:
@@ -186,9 +162,9 @@ def bounds_of(prevalence: object, bounds: object, classes: Classes) -> Array | N
 
 def _known_shares(prevalence: object, classes: Classes) -> Array:
     """Known shares; NaN for classes that a mapping leaves open."""
-    if not isinstance(prevalence, Mapping) or not prevalence:
+    if not by_name(prevalence):
         return shares_of("prevalence", prevalence, classes)
-    shares = _by_class("prevalence", prevalence, classes)
+    shares = read_by_class(prevalence, classes.tolist(), "prevalence")
     if np.isnan(shares).sum() == 1:
         shares[np.isnan(shares)] = 1.0 - np.nansum(shares)
     said = shares[~np.isnan(shares)]
@@ -231,23 +207,6 @@ def _refuse_unknown(name: str, label: object, classes: list[Any]) -> None:
             label=label,
             classes=classes,
         )
-
-
-def _by_class(name: str, given: Mapping[Any, Any], classes: Classes) -> Array:
-    known = classes.tolist()
-    out = np.full(len(known), np.nan)
-    for label, share in given.items():
-        _refuse_unknown(name, label, known)
-        if not is_number(share) or not np.isfinite(share):
-            raise UsageError(
-                "{argument} must give class {label!r} a number, got {value!r}.",
-                code="base-rate-type",
-                argument=Argument(name),
-                label=label,
-                value=share,
-            )
-        out[known.index(label)] = float(share)
-    return out
 
 
 def entropy_shares(default: Array, divergence: Array) -> Array:

@@ -27,58 +27,90 @@ from sklearn.utils.validation import (
 from scarce.checks import (
     NONE,
     Constraint,
-    Kind,
     Number,
+    NumberList,
     Word,
+    by_name,
     check_parameters,
     is_missing,
+    is_number,
+    read_by_class,
+    read_shares,
     refuse_one_class,
     refuse_other_index,
 )
 from scarce.engine.block import Array
 from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows
-from scarce.errors import Argument, DataError, UsageError, inconsistent_model
+from scarce.errors import (
+    Argument,
+    DataError,
+    Phrase,
+    UsageError,
+    inconsistent_model,
+    warn_user,
+)
 from scarce.io.labels import label_array
 from scarce.io.schema import unmasked_weights
 from scarce.prior.entropy import (
     balancing_weights,
     density_base_rates,
     fit_density,
+    sample_weight_argument,
     two_classes,
 )
-from scarce.prior.shift import base_rates, correct_prior
-from scarce.prior.weights import (
-    by_class,
-    class_factors,
+from scarce.prior.mix import (
+    TrainingRows,
+    class_sums,
     class_weight_setting,
-    sample_weight_argument,
+    fix_balanced,
+    mix_of,
+    training_rows,
+    unclear_base_rates,
 )
+from scarce.prior.shift import Shares, correct_prior
 
 Rates = Mapping[Any, float]
-BY_CLASS = Kind(Mapping, "a dict {class: number}")
+REPAIRED = 1e-6  # base rates of an inner model that differ by more were not looked at
+
+
+class ByClass:
+    """Numbers by the name of the class: a dict, or a pandas Series."""
+
+    def allows(self, value: object) -> bool:
+        """Whether the value is one."""
+        return by_name(value) is not None
+
+    def __str__(self) -> str:
+        return "a dict {class: number}"
+
+
+BY_CLASS = ByClass()
 PARAMETERS: dict[str, list[Constraint]] = {
     "prior": [Number(0, 1, open_low=True, open_high=True), Word("entropy"), BY_CLASS, NONE],
     "undersample": [Number(0, open_low=True), NONE],
     "kept": [BY_CLASS, NONE],
     "weighted": [Word("auto"), BY_CLASS, NONE],
+    "trained_at": [Number(0, 1, open_low=True, open_high=True), BY_CLASS, NumberList(0, 1), NONE],
 }
 
 
 class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Any classifier, recalibrated to base rates other than those it was trained at.
 
-    Two sets of base rates decide everything. **Trained at**: what the inner fit saw, which is the
-    (weighted) class counts after under-sampling, times its class weights. **Now at**: the
-    population to predict for, which is that of the rows passed to `fit` unless `prior` or `kept`
-    says otherwise.
+    Two sets of base rates decide everything. **Trained at**: those that the inner probabilities are
+    for, which are the (weighted) class counts after under-sampling times class weights, or what
+    the inner model states (`find_base_rates`). **Now at**: the population to predict for, which is
+    that of the rows passed to `fit` unless `prior` or `kept` says otherwise.
 
     Parameters
     ----------
     estimator : classifier with predict_proba
-        Pipelines too. Its class weights are found and undone: `class_weight`, `scale_pos_weight`,
-        `is_unbalance`, `auto_class_weights`, `class_weights`.
-    prior : float, dict {class: base rate} or "entropy", optional
+        Class weights (`class_weight`, `scale_pos_weight`, `is_unbalance`, `auto_class_weights`,
+        `class_weights`) and stated base rates (`priors`, `class_prior`, `fit_prior`, another
+        `PriorCorrected`) are found and undone, in pipelines, searches, calibration and ensembles
+        too.
+    prior : float, dict {class: base rate}, pandas Series or "entropy", optional
         Base rates to predict for. A number is that of the positive (greater) class; one class may
         be left out of the dict and gets the rest. "entropy": the base rates that `density` finds,
         for labels that were revealed at unknown rates, or for one class only.
@@ -91,6 +123,9 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     weighted : "auto", None, or dict {class: weight}
         Class weights in the inner fit. "auto" reads them from the estimator's parameters; None
         does not undo them; a dict states weights that no parameter shows.
+    trained_at : float, array-like, dict {class: base rate} or pandas Series, optional
+        Base rates that the inner probabilities are for, where they cannot be found, as for a frozen
+        estimator. By default found.
     default_prevalence : float or dict {class: base rate}
         With prior="entropy": the base rates before any data, as `MaxentClassifier` takes them.
     density : estimator with class_prior_ after fit, optional
@@ -150,8 +185,6 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     (194, array([0.5, 0.5]), array([0.976, 0.024]))
     """
 
-    _undoes_class_weights = True  # see prior/weights.py
-
     def __init__(
         self,
         estimator: BaseEstimator,
@@ -160,6 +193,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         undersample: float | None = None,
         kept: Rates | None = None,
         weighted: str | Rates | None = "auto",
+        trained_at: Shares | None = None,
         default_prevalence: float | Rates = 0.5,
         density: BaseEstimator | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -169,6 +203,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.undersample = undersample
         self.kept = kept
         self.weighted = weighted
+        self.trained_at = trained_at
         self.default_prevalence = default_prevalence
         self.density = density
         self.random_state = random_state
@@ -236,22 +271,14 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             chosen = self._chosen_rows(labels)
             X, seen = _safe_indexing(X, chosen), labels[chosen]
             seen_weight = None if weight is None else weight[chosen]
-        searching = hasattr(self.estimator_, "refit")  # its weights are known after the search
-        where, setting = ("", None) if searching else self._class_weights(self.estimator_)
-        if isinstance(setting, str) and setting == "balanced" and seen_weight is not None:
-            # Libraries differ in whether "balanced" counts rows or weights: pass numbers instead.
-            known = _known_classes(seen)
-            sums = np.maximum(_class_sums(seen, seen_weight, known), 1e-300)
-            setting = dict(zip(known.tolist(), (sums.mean() / sums).tolist(), strict=True))
-            self.estimator_.set_params(**{where: setting})
+        self._refuse_two_weights()
+        if self.weighted == "auto":
+            fix_balanced(self.estimator_, seen, seen_weight)
         self.estimator_.fit(X, seen, **sample_weight_argument(self.estimator_, seen_weight))
-        if searching:
-            where, setting = self._class_weights(self.estimator_.best_estimator_)
         self._copy_inner()
-        classes, self.n_rows_used_ = self.classes_, len(seen)
-        used = _class_sums(seen, seen_weight, classes)
-        factor = class_factors(where, setting, used, _class_sums(seen, None, classes), classes)
-        self._set_base_rates(_class_sums(labels, weight, classes), used * factor)
+        self.n_rows_used_ = len(seen)
+        used = training_rows(seen, seen_weight, self.classes_)
+        self._set_base_rates(class_sums(labels, weight, self.classes_), used)
         self._expose_logit(_safe_indexing(X, np.arange(min(64, len(seen)))))
         return self
 
@@ -275,7 +302,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 guessed=Argument("prior", "entropy"),
                 remedy="Give its base rate, such as {known}, or {guessed}.",
             )
-        self._refuse_class_weights(self.estimator_)
+        self._refuse_class_weights()
         if self._by_entropy:
             self._fit_density(X, labels, weight)
         codes = (~unlabelled).astype(int)
@@ -290,7 +317,8 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self._copy_inner(two_classes(labelled))
         self.one_labelled_ = True
         self.n_rows_used_ = len(codes)
-        self._set_base_rates(np.ones(2), np.ones(2))
+        count = np.bincount(codes, minlength=2).astype(np.float64)
+        self._set_base_rates(np.ones(2), TrainingRows(np.arange(2), np.ones(2), count))
         self._expose_logit(_safe_indexing(X, np.arange(min(64, len(codes)))))
         return self
 
@@ -311,13 +339,13 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 label=rows.classes[int(sums.argmax())],
                 remedy="Pass X and y as arrays.",
             )
+        self._refuse_two_weights()
         self.estimator_.fit(rows)
         self._copy_inner()
         if self._by_entropy:
             self._fit_density(rows, None, None)
         self.n_rows_used_ = len(rows) - unlabelled
-        where, setting = self._class_weights(self.estimator_)
-        self._set_base_rates(sums, sums * class_factors(where, setting, sums, sums, self.classes_))
+        self._set_base_rates(sums, TrainingRows(self.classes_, sums, sums))
         head = next(rows.blocks()).X[:64]
         self._expose_logit(ArrayRows(head, schema=rows.schema, check=False))
         return self
@@ -351,18 +379,20 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
 
-    def _set_base_rates(self, every: Array, trained: Array) -> None:
-        """Set the base rates that the inner fit saw and those to predict for."""
-        refuse_one_class(self.classes_, trained)
-        inner = getattr(self.estimator_, "now_at_", None)  # a PriorCorrected inside this one
-        self.trained_at_ = trained / trained.sum() if inner is None else np.asarray(inner)
+    def _set_base_rates(self, every: Array, used: TrainingRows) -> None:
+        """Set the base rates that the inner probabilities are for and those to predict for."""
+        assert used.weight is not None
+        refuse_one_class(self.classes_, used.weight)
+        self.trained_at_ = self._trained_at_of(used)
         if self._by_entropy:
             self.now_at_ = density_base_rates(self.density_, self.classes_)
             return
         if self.prior is not None:
-            self.now_at_ = self._prior_base_rates(self.prior)
+            self.now_at_ = read_shares(self.prior, self.classes_.tolist(), "prior")
             return
-        rates = by_class("kept", self.kept or {}, self.classes_, 1.0)
+        kept = {} if self.kept is None else self.kept
+        rates = read_by_class(kept, self.classes_.tolist(), "kept")
+        rates = np.where(np.isnan(rates), 1.0, rates)
         if not ((rates > 0) & (rates <= 1)).all():
             raise UsageError(
                 "The fractions that were kept must be above 0 and at most 1, got {kept}.",
@@ -371,24 +401,25 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             )
         self.now_at_ = every / rates / (every / rates).sum()
 
-    def _prior_base_rates(self, prior: float | str | Rates) -> Array:
-        classes = self.classes_.tolist()
-        if not isinstance(prior, Mapping):
-            if len(classes) != 2:
-                raise UsageError(
-                    "{prior} does not give the base rates of the {n_classes} classes.",
-                    code="base-rate-shape",
-                    prior=Argument("prior", prior),
-                    n_classes=len(classes),
-                    last=classes[-1],
-                    remedy="Give a dict, such as {{{last!r}: 0.01, ...}}.",
-                )
-            return base_rates(prior, 2, "prior")
-        rates = by_class("prior", prior, self.classes_, np.nan)
-        left_out = np.isnan(rates)
-        if left_out.sum() == 1:
-            rates[left_out] = 1.0 - rates[~left_out].sum()
-        return base_rates(rates, len(classes), "prior")
+    def _trained_at_of(self, used: TrainingRows) -> Array:
+        """Return the base rates that the inner probabilities are for."""
+        if self.trained_at is not None:
+            return read_shares(self.trained_at, self.classes_.tolist(), "trained_at")
+        found = mix_of(self.estimator_, used)
+        assert used.weight is not None
+        if by_name(self.weighted) is not None:
+            if found.origin != "rows":
+                raise self._two_weights(Phrase(f"base rates {found.reason}"))
+            factor = read_by_class(self.weighted, self.classes_.tolist(), "weighted")
+            weight = used.weight * np.where(np.isnan(factor), 1.0, factor)
+            return np.asarray(weight / weight.sum())
+        if self.weighted is None and found.origin in ("weights", "unknown"):
+            return np.asarray(used.weight / used.weight.sum())
+        if found.rates is None:
+            raise unclear_base_rates(
+                found, "Or state its class weights with {weighted}, None where they are undone."
+            )
+        return found.rates
 
     def _expose_logit(self, head: ArrayLike | Rows) -> None:
         """Set coef_ and the shifted intercept_ where some rows show that the model is a logit."""
@@ -442,10 +473,11 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 estimator=type(self.estimator).__name__,
                 remedy="Wrap it in scikit-learn's CalibratedClassifierCV first.",
             )
-        if not self._by_entropy and (self.density is not None or self.default_prevalence != 0.5):
+        assumed = is_number(self.default_prevalence) and self.default_prevalence == 0.5
+        if not self._by_entropy and (self.density is not None or not assumed):
             name = "density" if self.density is not None else "default_prevalence"
             raise self._conflict(name, "prior", "{one} is used only with {entropy}, got {other}.")
-        if self.density is not None and self.default_prevalence != 0.5:
+        if self.density is not None and not assumed:
             raise self._conflict(
                 "default_prevalence",
                 "density",
@@ -460,6 +492,10 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 "Give prior for known base rates, or kept for the rates at which rows were "
                 "sampled.",
             )
+        if self.trained_at is not None and by_name(self.weighted) is not None:
+            raise self._conflict(
+                "trained_at", "weighted", "{one} and {other} both say what the inner fit saw."
+            )
 
     def _conflict(self, one: str, other: str, text: str, *remedy: str) -> UsageError:
         return UsageError(
@@ -472,28 +508,28 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             remedy=remedy,
         )
 
-    def _class_weights(self, inner: BaseEstimator) -> tuple[str, Any]:
-        """Return the parameter that holds the inner fit's class weights, and its value."""
-        if self.weighted is None:
-            return "", None
-        if isinstance(self.weighted, Mapping):
-            where, setting = class_weight_setting(inner, strict=False)
-            if where:
-                raise UsageError(
-                    "{weighted} was given, but {estimator} has {setting}.",
-                    code="argument-conflict",
-                    weighted=Argument("weighted", dict(self.weighted)),
-                    estimator=type(inner).__name__,
-                    setting=Argument(where, setting),
-                    remedy="Leave weighted='auto', or remove one of the two.",
-                )
-            return "weighted", dict(self.weighted)
-        return class_weight_setting(inner, strict=True)
+    def _refuse_two_weights(self) -> None:
+        """Refuse, before a long fit, stated weights beside those of the estimator."""
+        where, setting = class_weight_setting(self.estimator_)
+        if where and by_name(self.weighted) is not None:
+            raise self._two_weights(Argument(where, setting))
 
-    def _refuse_class_weights(self, inner: BaseEstimator) -> None:
+    def _two_weights(self, setting: Argument | Phrase) -> UsageError:
+        return UsageError(
+            "{weighted} was given, but {estimator} has {setting}.",
+            code="argument-conflict",
+            weighted=Argument("weighted", by_name(self.weighted)),
+            estimator=type(self.estimator_).__name__,
+            setting=setting,
+            remedy="Leave weighted='auto', or remove one of the two.",
+        )
+
+    def _refuse_class_weights(self) -> None:
         """With one labelled class, class weights would contradict the equal total weights."""
-        where, setting = self._class_weights(inner)
-        if where:
+        where, setting = class_weight_setting(self.estimator_)
+        if by_name(self.weighted) is not None:
+            where, setting = "weighted", by_name(self.weighted)
+        if where and self.weighted is not None:
             raise UsageError(
                 "{setting} was given, but only one class is labelled: labelled and unlabelled rows "
                 "already get the same total weight.",
@@ -508,10 +544,28 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if not hasattr(self, "classes_"):
             return
         for name in ("trained_at_", "now_at_"):
-            base_rates(getattr(self, name), len(self.classes_), name)
+            read_shares(getattr(self, name), len(self.classes_), name)
         inner = [0, 1] if getattr(self, "one_labelled_", False) else self.classes_.tolist()
         if inner != np.asarray(self.estimator_.classes_).tolist():
             raise inconsistent_model("classes_", "must be those of the inner model")
+        self._repair_trained_at()
+
+    def _repair_trained_at(self) -> None:
+        """Take the base rates that the inner model states, which older versions did not look at."""
+        told = mix_of(self.estimator_, TrainingRows()).rates
+        if told is None or self.trained_at is not None or self.weighted != "auto":
+            return
+        if np.abs(told - self.trained_at_).max() > REPAIRED:
+            warn_user(
+                "The model file takes {old} as the base rates of the inner {estimator}, which are "
+                "{told}: its probabilities are corrected from the latter now.",
+                code="repaired-base-rates",
+                old=[float(f"{rate:.3g}") for rate in self.trained_at_],
+                estimator=type(self.estimator_).__name__,
+                told=[float(f"{rate:.3g}") for rate in told],
+                remedy="Save it again to keep this.",
+            )
+            self.trained_at_ = told
 
 
 # --- labels in three states -----------------------------------------------------------------------
@@ -583,9 +637,3 @@ def _only_class(labels: NDArray[Any], unlabelled: NDArray[np.bool_]) -> object:
 
 def _is_class(labels: NDArray[Any], label: object) -> NDArray[np.bool_]:
     return np.asarray(labels == label, dtype=bool)
-
-
-def _class_sums(labels: NDArray[Any], weight: Array | None, classes: NDArray[Any]) -> Array:
-    """Return the total weight of each class; unlabelled rows count for none."""
-    weight = np.ones(len(labels)) if weight is None else weight
-    return np.array([weight[_is_class(labels, label)].sum() for label in classes], dtype=np.float64)

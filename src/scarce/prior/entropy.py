@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import has_fit_parameter
 
+from scarce.checks import read_shares
 from scarce.engine.block import Array
 from scarce.engine.rows import Rows
 from scarce.errors import Argument, DataError, UsageError
-from scarce.prior.shift import base_rates
-from scarce.prior.weights import sample_weight_argument
 
 
 def two_classes(labelled: object) -> NDArray[Any]:
@@ -69,6 +69,38 @@ def balancing_weights(codes: NDArray[np.int_], weight: Array | None) -> Array:
                 remedy="Give some of them a sample_weight above 0.",
             )
     return np.asarray(weight * (sums.sum() / (2 * sums))[codes])
+
+
+def sample_weight_argument(
+    estimator: object, weight: Array | None, *, balancing: bool = False
+) -> dict[str, Array]:
+    """Return sample_weight under the names by which the estimator's fit takes it.
+
+    With balancing=True the weights are not the user's: they balance labelled and unlabelled rows.
+    """
+    if weight is None:
+        return {}
+    steps = getattr(estimator, "steps", None)
+    if steps:  # every step that can, because a weight of 2 stands for the row twice
+        last = steps[-1][0]
+        return {
+            f"{name}__{argument}": value
+            for name, step in steps
+            if name == last or has_fit_parameter(step, "sample_weight")
+            for argument, value in sample_weight_argument(step, weight, balancing=balancing).items()
+        }
+    if not has_fit_parameter(estimator, "sample_weight"):
+        why = "sample_weight was given"
+        if balancing:
+            why = "With one labelled class, labelled and unlabelled rows get equal total weight"
+        raise UsageError(
+            "{why}, but {estimator}.fit does not take sample_weight.",
+            code="no-sample-weight",
+            why=why,
+            estimator=type(estimator).__name__,
+            remedy="Choose a classifier that does.",
+        )
+    return {"sample_weight": weight}
 
 
 def fit_density(
@@ -132,4 +164,4 @@ def density_base_rates(density: BaseEstimator, classes: NDArray[Any]) -> Array:
         )
     rates = np.asarray(density.class_prior_, dtype=np.float64)
     order = [known.index(label) for label in classes.tolist()]
-    return base_rates(rates[order], len(classes), f"{name}.class_prior_")
+    return read_shares(rates[order], len(classes), f"{name}.class_prior_")

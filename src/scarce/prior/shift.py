@@ -9,24 +9,37 @@ base rates differ, not the rows within a class. Does not estimate either base ra
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
+from scarce.checks import read_shares
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError
 
+Shares = ArrayLike | Mapping[Any, float]  # one base rate for each class: see checks.read_shares
 
-def correct_prior(prob: ArrayLike, trained_at: ArrayLike, now_at: ArrayLike) -> Array:
+
+def correct_prior(
+    prob: ArrayLike, trained_at: Shares, now_at: Shares, *, classes: ArrayLike | None = None
+) -> Array:
     """Recalibrate probabilities from the base rates of training to those of use.
 
     Parameters
     ----------
     prob : array-like of shape (n,) or (n, n_classes)
         Probability of the positive class, or of every class.
-    trained_at, now_at : float, or array-like of shape (n_classes,)
+    trained_at, now_at : float, array-like of shape (n_classes,), dict or pandas Series
         Base rates in training, and base rates where the probabilities are used. A single number is
-        the base rate of the positive (last) class.
+        the base rate of the positive (last) class, an array is in the order of the columns. A dict
+        {class: base rate} and a Series such as `y.value_counts(normalize=True)` are aligned by the
+        name of the class; one class may be left out and gets the rest.
+    classes : array-like of shape (n_classes,), optional
+        Names of the classes in the order of the columns, such as `model.classes_`, for base rates
+        by name. By default the names of the columns of a table, else 0, 1, ....
 
     Returns
     -------
@@ -42,6 +55,8 @@ def correct_prior(prob: ArrayLike, trained_at: ArrayLike, now_at: ArrayLike) -> 
     >>> correct_prior([0.5, 0.9, 0.99], 0.5, 0.01).round(4)
     array([0.01  , 0.0833, 0.5   ])
     >>> correct_prior([[0.2, 0.8]], trained_at=[0.5, 0.5], now_at=[0.9, 0.1]).round(4)
+    array([[0.6923, 0.3077]])
+    >>> correct_prior([[0.2, 0.8]], 0.5, {"spam": 0.1}, classes=["ham", "spam"]).round(4)
     array([[0.6923, 0.3077]])
     """
     given = np.asarray(prob, dtype=np.float64)
@@ -62,8 +77,9 @@ def correct_prior(prob: ArrayLike, trained_at: ArrayLike, now_at: ArrayLike) -> 
             remedy="Pass predict_proba(X), not scores.",
         )
     n_classes = 2 if given.ndim == 1 else given.shape[1]
-    before = base_rates(trained_at, n_classes, "trained_at")
-    after = base_rates(now_at, n_classes, "now_at")
+    order = _class_order(prob, classes, n_classes)
+    before = read_shares(trained_at, order, "trained_at")
+    after = read_shares(now_at, order, "now_at")
     shift = np.log(after) - np.log(before)
     if n_classes == 2:
         # Through log-odds, which keep a probability of 1e-300 apart from 0.
@@ -76,41 +92,19 @@ def correct_prior(prob: ArrayLike, trained_at: ArrayLike, now_at: ArrayLike) -> 
     return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
 
 
-def base_rates(given: ArrayLike, n_classes: int, name: str) -> Array:
-    """Return one base rate per class; refuse values outside (0, 1) or that do not sum to 1.
-
-    Examples
-    --------
-    >>> base_rates(0.01, 2, "prior")
-    array([0.99, 0.01])
-    """
-    try:
-        held = np.asarray(given)
-        if held.dtype.kind not in "fiubO":
-            raise TypeError
-        rates = held.astype(np.float64)
-    except (TypeError, ValueError):
+def _class_order(prob: Any, classes: ArrayLike | None, n_classes: int) -> list[Any] | int:
+    """Return the names of the classes in the order of the columns, or how many there are."""
+    if classes is None:
+        named = hasattr(prob, "columns") and len(prob.columns) == n_classes
+        return list(prob.columns) if named else n_classes
+    order: list[Any] = np.asarray(classes).tolist()
+    if len(order) != n_classes:
         raise UsageError(
-            "{argument} is not numeric.",
-            code="base-rate-type",
-            argument=Argument(name, given),
-            remedy="Give one number for each class.",
-        ) from None
-    if rates.ndim == 0 and n_classes == 2:
-        rates = np.array([1.0 - float(rates), float(rates)])
-    if rates.shape != (n_classes,):
-        raise UsageError(
-            "{argument} has shape {shape}, but there are {n_classes} classes.",
-            code="base-rate-shape",
-            argument=Argument(name),
-            shape=rates.shape,
+            "{argument} names {count} classes, but prob is for {n_classes}.",
+            code="class-mismatch",
+            argument=Argument("classes"),
+            count=len(order),
             n_classes=n_classes,
-            remedy="Give one base rate for each class.",
+            remedy="Name them in the order of the columns.",
         )
-    if not ((rates > 0) & (rates < 1)).all() or abs(rates.sum() - 1) > 1e-9:
-        raise UsageError(
-            "Base rates must be strictly between 0 and 1 and sum to 1, got {argument}.",
-            code="base-rate-range",
-            argument=Argument(name, rates.tolist()),
-        )
-    return rates
+    return order
