@@ -31,6 +31,7 @@ from scarce.results import Estimate, Record
 GAP = 1 / 4  # of a bin's range, and
 FAR = 1 / 20  # of the range of all probabilities: a gap that no bin reaches across,
 FEWEST = 20  # unless fewer rows stand on one side of it
+ROUNDING = 1e-9  # of the weight of all rows: bins are not decided by last digits
 METHOD = "normal interval from binomial bins"
 METHOD_GROUPS = "normal interval from groups in bins"
 
@@ -259,6 +260,7 @@ def cut_between(p: Array, bins: int, weight: Array | None = None) -> Array:
 
     A bin takes whole values until the next one would bring it further from its share of the rows
     that are left; a value with many rows takes a bin of its own, and the others share the rest.
+    Weights count in units of sum w^2 / sum w, so that their scale does not matter.
 
     Examples
     --------
@@ -266,13 +268,16 @@ def cut_between(p: Array, bins: int, weight: Array | None = None) -> Array:
     array([0.1 , 0.15, 0.25, 0.3 ])
     """
     values, place = np.unique(p, return_inverse=True)
+    if weight is not None:
+        weight = weight * (weight.sum() / (weight @ weight))
     counts = np.bincount(place, weight)
     upto = np.append(0, np.cumsum(counts))  # rows below each value
     starts = [0]
     while len(starts) < min(bins, len(values)):
         first, left = starts[-1], min(bins, len(values)) - len(starts)
         share = (upto[-1] - upto[first]) / (left + 1)
-        nearest = int(np.argmin(np.abs(upto - upto[first] - share)))
+        apart = np.abs(upto - upto[first] - share)
+        nearest = int(np.argmax(apart <= apart.min() + ROUNDING * upto[-1]))
         starts.append(int(np.clip(nearest, first + 1, len(values) - left)))
     if bins > 1:
         ends = [*starts[1:], len(values)]

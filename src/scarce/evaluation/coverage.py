@@ -10,9 +10,11 @@
 Keeping the rows with the least expected loss has the least risk of all rules that keep as many, if
 the probabilities are right. Rows of equal confidence enter in random order, and risk is its
 expectation over these orders: k of m of them bring k / m of their loss, and sums over k are
-differences of digamma. Assumes what bootstrap.py says, that decisions are the cheapest ones under
-the probabilities, and that a person's work is the same for every row. Sends nobody a row: the
-cheapest action with an abstain cost does (decisions/decide.py).
+differences of digamma. With weights n is their sum in units of the weight behind a random member of
+the population, sum w^2 / sum w: a number of rows, whatever the scale of the weights. Assumes what
+bootstrap.py says, that decisions are the cheapest ones under the probabilities, and that a person's
+work is the same for every row. Sends nobody a row: the cheapest action with an abstain cost does
+(decisions/decide.py).
 """
 
 from __future__ import annotations
@@ -82,7 +84,8 @@ class RiskCoverage(Record):
     confidence : ndarray of shape (n,)
         Confidence of the last row that is kept.
     area : Estimate
-        Mean risk over all coverages (AURC): what a random coverage costs.
+        Mean risk over all coverages 1/n to 1 (AURC): what a random coverage costs. With weights n
+        is the effective number of rows, (sum w)^2 / sum w^2.
     excess : Estimate
         How far it lies above the best order there is (E-AURC).
     full : Estimate
@@ -261,7 +264,8 @@ class Queue(NamedTuple):
     """Rows from the surest down, in groups of equal confidence; the first two cells are unseen.
 
     `group`: place of each cell in the order; `loss`: its loss per unit of weight; `added`: weight
-    of an unseen row, a good and a bad one; `parts`: what groups hold, where rows come in groups.
+    of an unseen row, a good and a bad one; `unit`: weight that counts as one row of n; `parts`:
+    what groups hold, where rows come in groups.
     """
 
     group: NDArray[np.intp]
@@ -269,6 +273,7 @@ class Queue(NamedTuple):
     shape: Array
     loss: Array
     added: tuple[float, float]
+    unit: float
     parts: csr_array | None = None
 
     def drawn(self, asked: Resampling) -> Iterator[Array]:
@@ -321,13 +326,13 @@ def ordered_area(weight: Array, loss: Array) -> Array:
     Parameters
     ----------
     weight, loss : ndarray of shape (resamples, groups + 1)
-        Accumulated from the surest group down, 0 first.
+        Accumulated from the surest group down, 0 first; in rows.
 
     Notes
     -----
     Within a group of m rows and mean loss g, after a rows that lost s together, the sum over
     k = 1 to m of (s + k g) / (a + k) is m g + (s - a g) (digamma(a + m + 1) - digamma(a + 1)).
-    A weight that is no whole number goes through the same formula.
+    A number that is not whole goes through the same formula.
 
     Examples
     --------
@@ -360,6 +365,7 @@ def _queue(rows: LossRows, steps: int) -> Queue:
         np.concatenate([[0.0, 0.0], cells.shape]),
         np.concatenate([[rows.least, rows.most], cells.values[:, 0]]),
         (added * sample.together(~bad), added * sample.together(bad)),
+        added,
         cells.parts,
     )
 
@@ -385,8 +391,8 @@ def _areas(queue: Queue, held: Array, place: NDArray[np.intp] | None = None) -> 
     An unseen row stands at a random place: put first, it would enter the risk of every coverage.
     """
     weight, lost = queue.sums(held, place=place)
-    area = ordered_area(weight, lost)
-    least = ordered_area(*queue.sums(held, best=True))
+    area = ordered_area(weight / queue.unit, lost / queue.unit)
+    least = ordered_area(*(part / queue.unit for part in queue.sums(held, best=True)))
     return np.stack([area, area - least, lost[:, -1] / weight[:, -1]], axis=1)
 
 
