@@ -112,17 +112,17 @@ def on(name: str, **fixed: Any) -> Any:
     """The public function of this name with some arguments fixed."""
     held = getattr(scarce, name, None) or getattr(scarce.amounts, name, None)
     held = held or next(one for one in FURTHER if one.__name__ == name)
-    return lambda **columns: held(**columns, **fixed)
+    return lambda **columns: held(**{**fixed, **columns})
 
 
 def with_costs(name: str, **fixed: Any) -> Any:
     held = getattr(scarce, name, None) or {"decision_table": decision_table}[name]
-    return lambda amount, **columns: held(costs=paid(amount), **columns, **fixed)
+    return lambda amount, **columns: held(costs=paid(amount), **{**fixed, **columns})
 
 
 def display(name: str, method: str, **fixed: Any) -> Any:
     held = getattr(getattr(scarce.plots, name), method)
-    return lambda **columns: held(**columns, **fixed)
+    return lambda **columns: held(**{**fixed, **columns})
 
 
 FITTED = LogisticRegression().fit(X, Y)
@@ -157,7 +157,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "risk_coverage of costs": (with_costs("risk_coverage", **FEW), {"y_true": Y, "prob": PROB}),
     "compare": (
         lambda other, prob, **columns: scarce.compare(
-            probs={"a": prob, "b": other}, **columns, **FEW
+            probs={"a": prob, "b": other}, **{**FEW, **columns}
         ),
         {"y_true": Y, "prob": PROB, "other": PROB[::-1], **JUDGED},
     ),
@@ -190,7 +190,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "choose_labels by cost": (
         lambda amount, **columns: scarce.choose_labels(
-            policy="uncertainty", n=5, by="cost", costs=paid(amount), **columns
+            policy="uncertainty", by="cost", costs=paid(amount), **{"n": 5, **columns}
         ),
         {"scores": PROB},
     ),

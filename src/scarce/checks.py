@@ -326,8 +326,8 @@ def read_labels(labels: Any, n_rows: int, name: str = "labels") -> Array:
     values = read_column(labels, name)
     for start in range(0, len(values), PIECE):
         part = values[start : start + PIECE]
-        # 0 and 1 equal their square; NaN does not equal itself.
-        strange = (part * part != part) & (part == part)
+        # 0 and 1 equal their square, as infinity does; NaN does not equal itself.
+        strange = ((part * part != part) & (part == part)) | (part == np.inf)
         if strange.any():
             row = start + int(np.argmax(strange))
             raise DataError(
@@ -461,10 +461,11 @@ def read_threshold(threshold: Any, names: list[Any]) -> list[float]:
             )
         return [read_threshold(threshold[name], [name])[0] for name in names]
     try:
-        value = float(threshold)
+        single = np.ndim(threshold) == 0 and not np.iscomplexobj(threshold)
+        value = float(threshold) if single else float("nan")
     except (TypeError, ValueError, OverflowError):
         value = float("nan")
-    if not np.isfinite(value) or isinstance(threshold, str):
+    if not np.isfinite(value) or isinstance(threshold, (str, bool, np.bool_)):
         raise UsageError(
             "{argument} must be a finite score, got {value!r}.",
             code="threshold-value",
@@ -786,6 +787,29 @@ def read_number(value: Any, name: str, allowed: Number, code: str = "number-rang
             value=value,
         )
     return float(value)
+
+
+def read_edges(edges: Any, name: str) -> Array:
+    """Return the edges of bins: at least two finite numbers in increasing order.
+
+    Examples
+    --------
+    >>> read_edges([0, 0.5, 0.5], "bins")
+    Traceback (most recent call last):
+    ...
+    scarce.errors.UsageError: bins=[0.0, 0.5, 0.5] must be an integer, or edges in increasing order.
+    """
+    try:
+        held = np.asarray(edges, dtype=np.float64)
+    except (TypeError, ValueError):
+        held = np.empty(0)
+    if held.ndim != 1 or len(held) < 2 or not np.isfinite(held).all() or (np.diff(held) <= 0).any():
+        raise UsageError(
+            "{edges} must be an integer, or edges in increasing order.",
+            code="not-increasing",
+            edges=Argument(name, held.tolist() if held.size else edges),
+        )
+    return held
 
 
 def is_number(value: object) -> bool:

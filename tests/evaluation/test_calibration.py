@@ -250,5 +250,5 @@ def test_bins_must_be_bins():
         with refused("integer-range", UsageError, argument="bins"):
             reliability([0, 1], [0.2, 0.3], bins=bins)
     for bins in ([0.5, 0.2], [0, 0, 1]):
-        with refused("not-increasing", UsageError, bins="bins"):
+        with refused("not-increasing", UsageError, edges="bins"):
             reliability([0, 1], [0.2, 0.3], bins=bins)

@@ -631,6 +631,8 @@ def encode_labels(
     scarce.errors.DataError: actions holds 2 at row 1, which is not in the costs: they have 0, 1.
     """
     held = name_column(values, argument)
+    if held.dtype.kind in "mMc":  # dates and the like are not the numbers that they are stored as
+        held = held.astype(str).astype(object)
     found = np.full(len(held), -2, dtype=np.intp)
     if held.dtype.kind in "biufU":
         for place, name in enumerate(names):

@@ -23,9 +23,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from scarce.bootstrap import Inclusion, Sample, read_sample
-from scarce.checks import read_integer, read_labels, read_level, read_prob, refuse_other_index
+from scarce.checks import (
+    read_edges,
+    read_integer,
+    read_labels,
+    read_level,
+    read_prob,
+    refuse_other_index,
+)
 from scarce.engine.block import Array
-from scarce.errors import Argument, UsageError, refuse_word
+from scarce.errors import Argument, DataError, refuse_word
 from scarce.results import Estimate, Record
 
 GAP = 1 / 4  # of a bin's range, and
@@ -245,12 +252,16 @@ def _read_edges(bins: int | ArrayLike, p: Array) -> Array:
     given: Any = bins
     if np.ndim(given) == 0:
         return cut_between(p, read_integer(given, "bins"))
-    edges = np.asarray(given, dtype=np.float64)
-    if edges.ndim != 1 or (np.diff(edges) <= 0).any():
-        raise UsageError(
-            "{bins} must be an integer, or edges in increasing order.",
-            code="not-increasing",
+    edges = read_edges(given, "bins")
+    outside = np.flatnonzero((p < edges[0]) | (p > edges[-1]))
+    if len(outside):
+        raise DataError(
+            "{bins} leaves out a probability of {value:g} (row {row:,}).",
+            code="edges-too-narrow",
             bins=Argument("bins", edges.tolist()),
+            value=float(p[outside[0]]),
+            row=int(outside[0]),
+            remedy="Let the edges begin at 0 and end at 1.",
         )
     return edges
 

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from scarce.bootstrap import Bootstrap, Inclusion, Resampling, Seed
-from scarce.checks import refuse_other_index
+from scarce.checks import read_integer, read_seed, refuse_other_index
 from scarce.decisions.costs import CostsLike
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine, Progress, many
@@ -424,6 +424,7 @@ def left_out_prob(
     (['constant', 'bayes', 'rare'], True)
     """
     refuse_other_index(X=X, y=y, groups=groups)
+    folds, random_state = read_integer(folds, "folds", 2), read_seed(random_state)
     rows = X if isinstance(X, Rows) else open_rows(X, label=y)
     dealt = deal_rows(rows, folds, groups=groups, random_state=random_state)
     fits = {name: (_Fit(model), rows) for name, model in models.items()}

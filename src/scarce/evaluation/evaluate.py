@@ -29,7 +29,14 @@ from scarce.bootstrap import (
     Seed,
     read_sample,
 )
-from scarce.checks import read_labels, read_scores, read_threshold, refuse_other_index
+from scarce.checks import (
+    Number,
+    read_labels,
+    read_number,
+    read_scores,
+    read_threshold,
+    refuse_other_index,
+)
 from scarce.engine.block import Array
 from scarce.errors import Argument, Problem, UsageError
 from scarce.evaluation.calibration import calibration_of
@@ -217,6 +224,8 @@ def evaluate(
     """
     asked = Resampling.read(level, resamples, random_state)
     rows = Forecasts.read(y_true, prob, classes, sample_weight, inclusion, groups)
+    if threshold is not None:
+        threshold = read_number(threshold, "threshold", Number(0, 1), "prob-range")
     if threshold is not None and len(rows.classes) > 2:
         raise UsageError(
             "{threshold} needs two classes, and there are {count}.",

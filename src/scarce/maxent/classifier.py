@@ -32,6 +32,7 @@ from scarce.checks import (
     Word,
     check_parameters,
     read_integer,
+    read_seed,
     read_weight,
     refuse_other_index,
 )
@@ -585,7 +586,12 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "kind.",
             )
         return self._tilt_model().importance(
-            values, chosen, weight, at, n_repeats=n_repeats, rng=np.random.default_rng(random_state)
+            values,
+            chosen,
+            weight,
+            at,
+            n_repeats=n_repeats,
+            rng=np.random.default_rng(read_seed(random_state)),
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -227,6 +227,7 @@ def count_missed(
     0 [0, 150] (90 %): 0 events among 100 checked of 5,000 rows
     """
     refuse_other_index(label=label, probability=probability)
+    frame_rows = read_integer(frame_rows, "frame_rows", 0)
     events, chance = _checked(label, probability)
     level = read_level(level)
     drawn = chance < 1

@@ -649,6 +649,9 @@ def choose_labels(
     refuse_word("policy", policy, POLICIES)
     wanted, generator = read_integer(n, "n"), seeded(random_state)
     explored = _share(explore, policy)
+    read_integer(strata, "strata")
+    if threshold is not None:
+        _threshold(threshold)
     if policy == "uncertainty":
         values = uncertainty(scores, by, costs)
         unlabelled = _without_label(labels, len(values))

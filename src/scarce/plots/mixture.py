@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scarce.checks import read_integer
+from scarce.checks import read_integer, read_threshold
 from scarce.errors import Argument, UsageError
 from scarce.plots.mpl import ALONE, COLOURS, GREY, Axes, Frame, framed
 from scarce.plots.picture import Array
@@ -73,7 +73,7 @@ class MixtureDisplay:
                 remedy="Fit one, or use MixtureDisplay.from_predictions(scores, labels).",
             )
         self.mixture = mixture
-        self.threshold = threshold
+        self.threshold = None if threshold is None else read_threshold(threshold, [None])[0]
         self.name = name
 
     @classmethod
