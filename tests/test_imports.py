@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "prior": BELOW | {"MaxentClassifier"},  # that by its public name, when it is asked for
     "decisions": BELOW | {"prior"},
     "amounts": BELOW,
-    "evaluation": BELOW | {"decisions"},
+    "evaluation": BELOW | {"decisions", "prior"},
     "missed": BELOW | {"evaluation", "decisions"},
     "plots": BELOW | {"evaluation", "decisions", "missed", "linear"},
     "report": BASE | {"io", "plots"},  # computes nothing

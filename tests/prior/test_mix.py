@@ -54,6 +54,7 @@ from scarce import (
     correct_prior,
     decide,
     find_base_rates,
+    left_out_prob,
     load,
     open_rows,
     save,
@@ -224,7 +225,7 @@ COUNTS_THERE = np.random.default_rng(4).poisson(np.exp(0.5 * THERE))
         (MultinomialNB(fit_prior=False), 0.5),
         (MultinomialNB(class_prior=[0.9, 0.1]), 0.1),
         (BernoulliNB(fit_prior=False), 0.5),
-        (ComplementNB(), 0.5),  # its class prior does not enter
+        (ComplementNB(class_prior=[0.9, 0.1]), 0.5),  # its class prior does not enter
     ],
 )
 def test_oracle_naive_bayes_of_counts(model, expected):
@@ -396,6 +397,15 @@ def test_rows_in_blocks():
             assert outer.trained_at_[1] == pytest.approx(trained)
             mean = mean_at(outer, [0.98, 0.02], open_rows(THERE), TRUTH)
             assert mean == pytest.approx(0.02, abs=0.002)
+
+
+def test_models_that_are_compared_as_they_are_are_named_where_that_is_for_other_base_rates():
+    models = {"loud": LR(**BALANCED), "plain": LR(), "undone": PriorCorrected(LR(**BALANCED))}
+    with warned("other-base-rates", name="loud", rates=HALVES, here=[0.7, 0.3]) as said:
+        left = left_out_prob(models, X[:600], Y[:600], folds=2)
+    assert [one.fields["name"] for one in said] == ["loud"]
+    np.testing.assert_allclose(left["undone"], left["plain"], atol=0.02)
+    assert abs(left["loud"].mean() - 0.3) > 0.08
 
 
 # --- model files ----------------------------------------------------------------------------------

@@ -228,6 +228,9 @@ def _ask_files(
         )  # fmt: skip
         if found.learnt is not None and not json:
             say(with_code(found.learnt))
+        elsewhere = found.other_base_rate()
+        if elsewhere is not None:
+            warn(elsewhere)
         if judged is None:
             judged = found
         elif tuple(map(str, found.classes)) != tuple(map(str, judged.classes)):

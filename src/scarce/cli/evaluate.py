@@ -19,7 +19,7 @@ from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.flags import with_code
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes
-from scarce.cli.outcome_table import OutcomeTable, look_at, read_outcomes
+from scarce.cli.outcome_table import FAR, OutcomeTable, look_at, read_outcomes
 from scarce.cli.output import (
     emit,
     on_terminal,
@@ -50,7 +50,6 @@ SAID = {
     "auc": "AUC",
     "recall": "recall (sensitivity)",
 }
-FAR = 1.25  # times as much given as happened, or the reverse, from which on it is worth a word
 MENDED = 0.5  # of the gap that may be left by a move that is worth its while
 PLACEHOLDER = "SHARE"
 ANOTHER = "Fit it again on rows like these, or use another model."
@@ -170,6 +169,7 @@ def _result(judged: OutcomeTable, found: Evaluation, money: dict[str, Any]) -> d
     result: dict[str, Any] = {
         "table": judged.where,
         "model": judged.model or None,
+        "base_rates": judged.own_shares,
         "rows": found.rows,
         "unlabelled": judged.unlabelled,
         "classes": list(found.classes),

@@ -33,6 +33,7 @@ from scarce.cli.table_columns import (
     with_label_remedy,
 )
 from scarce.errors import DataError, Problem, UsageError
+from scarce.results import short
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from scarce.evaluation.evaluate import Evaluation
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
+
+FAR = 1.25  # times as much given as happened, or the reverse, from which on it is worth a word
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,35 @@ class OutcomeTable:
             "level": level,
             "random_state": seed,
         }
+
+    def other_base_rate(self) -> Problem | None:
+        """Say that the model's probabilities are for another base rate than that of these rows.
+
+        By more than chance: three standard errors of the logarithm of the rate.
+        """
+        import numpy as np
+
+        if self.own_shares is None or len(self.classes) != 2 or self.chosen:
+            return None
+        rows, weight = self.labelled_weights()
+        happened = float(np.average(self.y[rows] == 1, weights=weight))
+        events = float((self.y[rows] == 1).sum())
+        if not 0 < happened < 1 or not 0 < self.own_shares[1] < 1:
+            return None
+        apart = abs(np.log(self.own_shares[1] / happened))
+        if apart <= max(np.log(FAR), 3.0 / np.sqrt(events)):
+            return None
+        return Problem(
+            "{model}: its probabilities are for a base rate of {own} of {event}, and that of these "
+            "rows is {happened}, so part of its loss is the base rate.",
+            code="other-base-rates",
+            model=self.model_path,
+            own=short(self.own_shares[1], percent=True),
+            event=str(self.classes[1]),
+            happened=short(happened, percent=True),
+            share=f"{happened:.3g}",
+            remedy="Recalibrate it first: scarce correct {model} --now-at {share} --out NEW.scarce",
+        )
 
     def left_aside(self) -> Problem | None:
         """Say how many rows have no label, or that they are a list; None where all is told."""

@@ -41,12 +41,14 @@ from scarce.evaluation.cost import mean_of, read_outcomes, savings
 from scarce.evaluation.evaluate import Evaluation, evaluated
 from scarce.evaluation.scores import Forecasts, untested
 from scarce.io.open import open_rows
+from scarce.prior.mix import TrainingRows, mix_of
 from scarce.results import Estimate, Record, in_rows
 from scarce.scoring import LOSSES, losses_if, row_losses
 
 BY_LOSS = {"log_loss": "log", "brier": "brier"}
 UNKNOWN = "both give what happened probability 0 somewhere, which cannot be subtracted"
 CONSTANT = "constant"
+OTHER_ODDS = 1.25  # base rates of a model and of its rows, from which on it is worth a word
 Folds = NDArray[np.intp]
 Fit = Callable[..., Any]  # from rows, and groups where there are some, to a fitted classifier
 
@@ -412,6 +414,8 @@ def left_out_prob(
         Probability of the last of two classes, or of each class; "constant" first.
 
     **Assumes** that the rows fit into memory, and that rows which belong together are in one group.
+    Probabilities are left as they are: a model with class weights or stated priors is for other
+    base rates than the rows (`find_base_rates`), and a warning says so.
 
     Examples
     --------
@@ -427,11 +431,34 @@ def left_out_prob(
     folds, random_state = read_integer(folds, "folds", 2), read_seed(random_state)
     rows = X if isinstance(X, Rows) else open_rows(X, label=y)
     dealt = deal_rows(rows, folds, groups=groups, random_state=random_state)
+    for name, model in models.items():
+        _warn_other_base_rates(name, model, rows)
     fits = {name: (_Fit(model), rows) for name, model in models.items()}
     found = left_out(fits, dealt.folds, engine=engine, progress=progress)
     if len(rows.classes) == 2:
         return {name: prob[:, 1] for name, prob in found.items()}
     return found
+
+
+def _warn_other_base_rates(name: str, model: Any, rows: Rows) -> None:
+    """Say that a model's probabilities are for other base rates than those of the rows."""
+    sums, _ = rows.label_counts()
+    here = TrainingRows(np.asarray(rows.classes), sums, sums)
+    found = mix_of(model, here)
+    if found.rates is None or here.rates is None or not (here.rates > 0).all():
+        return
+    odds = np.log(found.rates) - np.log(here.rates)
+    if np.ptp(odds) > np.log(OTHER_ODDS):
+        warn_user(
+            "{name!r} gives probabilities for the base rates {rates} ({reason}), and those of the "
+            "rows are {here}: its losses are for the wrong base rates.",
+            code="other-base-rates",
+            name=name,
+            rates=[float(f"{rate:.3g}") for rate in found.rates],
+            reason=found.reason,
+            here=[float(f"{rate:.3g}") for rate in here.rates],
+            remedy="Compare PriorCorrected(model), which recalibrates it to the rows.",
+        )
 
 
 class _Fit:
@@ -442,9 +469,15 @@ class _Fit:
 
     def __call__(self, rows: Rows) -> Any:
         model = clone(self.model)
-        if type(model).__module__.partition(".")[0] == "scarce":
+        if _takes_rows(model):
             return model.fit(rows)
         return _Arrays(model.fit(rows.map(_features), rows.labels()))
+
+
+def _takes_rows(model: Any) -> bool:
+    """Whether a classifier is of scarce, and what it wraps too."""
+    ours = type(model).__module__.partition(".")[0] == "scarce"
+    return ours and (not hasattr(model, "estimator") or _takes_rows(model.estimator))
 
 
 class _Arrays:

@@ -345,37 +345,46 @@ def _stated(estimator: Any, rows: TrainingRows) -> BaseRates | None:
     if {"prior", "kept", "weighted"} <= set(params) or {"costs", "now_at"} <= set(params):
         return _recalibrated(estimator, params, rows)
     for name in ("priors", "class_prior"):
-        if params.get(name) is not None:
+        if params.get(name) is not None and kind != "ComplementNB":
             rates = _fitted_prior(estimator)
             if rates is None:
                 rates = read_shares(params[name], _order(rows, params[name]), name)
             return _told(rates, rows, Argument(name, params[name]))
-    assumed = (
-        "assumed" if "default_prevalence" in params else "observed"
-    )  # files before it was kept
-    if getattr(estimator, "class_prior_from_", assumed) != "observed" and hasattr(
-        estimator, "class_prior_"
-    ):
-        rates = np.asarray(estimator.class_prior_, dtype=np.float64)
-        return _told(rates, rows, Argument("class_prior_"))
+    if "default_prevalence" in params:
+        return _of_maxent(estimator, rows)
+    if "fit_prior" in params or kind == "DummyClassifier":
+        return _of_prior_setting(kind, params, rows)
+    return None
+
+
+def _of_maxent(estimator: Any, rows: TrainingRows) -> BaseRates | None:
+    """Return the shares that `MaxentClassifier` was told or assumed; None: those of the rows."""
+    if not hasattr(estimator, "class_prior_"):
+        return _not_fitted(estimator, rows)
+    if getattr(estimator, "class_prior_from_", "assumed") == "observed":
+        return None
+    rates = np.asarray(estimator.class_prior_, dtype=np.float64)
+    return _told(rates, rows, Argument("class_prior_"))
+
+
+def _of_prior_setting(kind: str, params: Mapping[str, Any], rows: TrainingRows) -> BaseRates | None:
+    """Return equal base rates where a setting says so; None: those of the rows."""
     even = None if rows.classes is None else np.full(len(rows.classes), 1.0 / len(rows.classes))
-    if params.get("fit_prior") is False and even is not None and kind != "ComplementNB":
-        return _told(even, rows, Argument("fit_prior", False))
     if kind == "ComplementNB":  # its class prior does not enter its probabilities
         if even is None or len(even) != 2 or params.get("norm"):
-            return _unknown(
-                rows,
-                Problem(
-                    "Probabilities of ComplementNB are for no base rates.", code="unclear-base-rate"
-                ),
+            why = Problem(
+                "Probabilities of ComplementNB are for no base rates.", code="unclear-base-rate"
             )
+            return _unknown(rows, why)
         return _told(even, rows, Argument("fit_prior", False))
-    if kind == "DummyClassifier" and params["strategy"] != "prior":
-        if params["strategy"] == "uniform" and even is not None:
-            return _told(even, rows, Argument("strategy", "uniform"))
-        return _unknown(
-            rows, Problem("DummyClassifier predicts classes.", code="unclear-base-rate")
-        )
+    if params.get("fit_prior") is False and even is not None:
+        return _told(even, rows, Argument("fit_prior", False))
+    strategy = params.get("strategy", "prior")
+    if strategy == "uniform" and even is not None:
+        return _told(even, rows, Argument("strategy", "uniform"))
+    if strategy != "prior":
+        why = Problem("DummyClassifier predicts classes.", code="unclear-base-rate")
+        return _unknown(rows, why)
     return None
 
 
@@ -392,11 +401,12 @@ def _recalibrated(
     if given is not None and not isinstance(given, str):
         name = "now_at" if "now_at" in params else "prior"
         return _told(read_shares(given, _order(rows, given), name), rows, Argument(name, given))
+    if "costs" in params:  # undoes weights, and keeps what was stated
+        inner = mix_of(params["estimator"], rows)
+        return _as_rows(rows, _kind(estimator)) if inner.origin == "weights" else inner
     if given is None and params.get("kept") is None:
         return _as_rows(rows, _kind(estimator))
-    return _unknown(
-        rows, Problem("{kind} is not fitted.", code="unclear-base-rate", kind=_kind(estimator))
-    )
+    return _not_fitted(estimator, rows)
 
 
 def _resampled(estimator: Any, rows: TrainingRows) -> BaseRates | None:
@@ -607,6 +617,11 @@ def _told(rates: Array, rows: TrainingRows, argument: Argument) -> BaseRates:
 
 def _unknown(rows: TrainingRows, why: Problem) -> BaseRates:
     return BaseRates(None, rows.rates, "unknown", why, _names(rows))
+
+
+def _not_fitted(estimator: object, rows: TrainingRows) -> BaseRates:
+    why = Problem("{kind} is not fitted.", code="unclear-base-rate", kind=_kind(estimator))
+    return _unknown(rows, why)
 
 
 def _unclear_weights(estimator: Any, settings: Sequence[str], rows: TrainingRows) -> BaseRates:
