@@ -392,6 +392,31 @@ def test_fair_draws_are_not_refused(chance):
     assert warned_of <= 2
 
 
+def test_answers_that_did_not_come_back_are_represented_by_the_others():
+    """40 of 100 drawn rows were never answered; left out, events would be 31 %, not 27 %."""
+    n = 1100
+    chance = np.full(n, np.nan)
+    chance[:100], chance[100:1100:10] = 1.0, 0.1  # alerts, and every tenth of the others
+    known = chance == 1.0
+    known[100:700:10] = True
+    event = np.arange(n) < 100
+    event[np.flatnonzero(known)[-12:]] = True
+    with warned("audit-unlabelled", count=40, drawn=100):
+        sample = read_sample(known, None, chance)
+    assert sample.weight.sum() == pytest.approx(n)
+    assert np.average(event[sample.rows], weights=sample.weight) == pytest.approx(300 / n)
+    whole = np.where(known & (chance < 1), 0.06, chance)  # as the user might have said it
+    whole[~known] = np.nan
+    np.testing.assert_allclose(read_sample(known, None, whole).weight, sample.weight)
+
+
+def test_probabilities_of_rows_that_were_not_drawn_are_no_lost_answers(rng):
+    chance = np.full(1000, 0.1)
+    known = np.arange(1000) % 10 == 0
+    chance[-3:] = np.nan  # of three nobody knows
+    assert read_sample(known, None, chance).weight.sum() == 1000
+
+
 def test_groups_that_were_drawn_whole_add_up_less_well(rng):
     group = np.repeat(np.arange(40), 25)
     known = np.isin(group, [3, 17, 30])  # 3 of 8 that a draw with .2 takes

@@ -54,6 +54,7 @@ FURTHER = (
     *(uncertainty, label_in_rounds),
 )
 ROW_WISE = {
+    *("by", "dates", "label_dates"),
     *("X", "y", "X_held_out", "y_held_out", "y_true", "prob", "probs", "other", "score"),
     *("scores", "labels", "label", "probability", "actions", "against", "costs", "confidence"),
     *("sample_weight", "weight", "inclusion", "groups", "offset", "batch", "label_source"),
@@ -101,6 +102,7 @@ JUDGED = {"sample_weight": WEIGHT, "inclusion": np.ones(N), "groups": GROUP}
 ACTIONS = (PROB > 0.4).astype(int)
 SCORES = rng.normal(size=N) + 2 * Y
 LABELS = np.where(np.arange(N) % 2 == 0, Y, np.nan)
+DATES = np.datetime64("2026-01-01") + np.arange(N)
 AMOUNT = 1.0 + 10 * rng.random(N)
 
 
@@ -168,6 +170,19 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "left_out_prob": (
         on("left_out_prob", models={"line": LogisticRegression()}, folds=2),
         {"X": X, "y": Y, "groups": GROUP},
+    ),
+    "evaluate_by": (
+        on("evaluate_by", **FEW),
+        {"y_true": Y, "prob": PROB, "by": np.arange(N) % 2, "dates": DATES, **JUDGED},
+    ),
+    "expected_figures": (on("expected_figures", **FEW), {"prob": PROB, "sample_weight": WEIGHT}),
+    "usual_delay": (
+        on("usual_delay", **FEW),
+        {"dates": DATES, "label_dates": DATES + np.arange(N) % 7},
+    ),
+    "find_base_rates": (
+        on("find_base_rates", estimator=LogisticRegression()),
+        {"y": Y, "sample_weight": WEIGHT},
     ),
     "savings": (
         on("savings", costs=COSTS, **FEW),

@@ -282,7 +282,34 @@ def _stands_for(inclusion: Inclusion, known: NDArray[np.bool_]) -> tuple[Array, 
     assert chance is not None
     _refuse_chances(chance, known)
     _refuse_certain_labels(chance, known)
-    return np.divide(1.0, chance, out=np.full(n, np.nan), where=chance > 0), chance
+    stands_for = np.divide(1.0, chance, out=np.full(n, np.nan), where=chance > 0)
+    return _with_lost_answers(stands_for, chance, known), chance
+
+
+def _with_lost_answers(stands_for: Array, chance: Array, known: NDArray[np.bool_]) -> Array:
+    """Let drawn rows with a label stand for those drawn whose answer did not come, and say so.
+
+    Where inclusion is missing for rows that were not drawn, a row with a probability and no label
+    was drawn. If its probability is one that all rows have, sums fit without a change.
+    """
+    drawn = known & (chance < 1)
+    lost = ~known & (chance < 1)
+    count, n_drawn = int(np.count_nonzero(lost)), int(np.count_nonzero(drawn))
+    if not count or not n_drawn or not np.isnan(chance[~known]).any():
+        return stands_for
+    raised = np.where(drawn, stands_for * ((n_drawn + count) / n_drawn), stands_for)
+    before, after = (abs(float(one[known].sum()) - len(known)) for one in (stands_for, raised))
+    if before <= after:
+        return stands_for
+    warn_user(
+        "{count:,} of {drawn:,} rows that were drawn have no label: they are taken to be like the "
+        "others.",
+        code="audit-unlabelled",
+        count=count,
+        drawn=n_drawn + count,
+        remedy="Label them: an answer that is missing because of what it is cannot be replaced.",
+    )
+    return raised
 
 
 def _refuse_partial_choice(inclusion: Inclusion, n: int) -> None:

@@ -637,13 +637,15 @@ def read_shares(
             )
         if unsaid.any():
             rates[unsaid] = (1.0 - rates[~unsaid].sum()) / unsaid.sum()
-    if not ((rates > 0) & (rates < 1)).all() or abs(rates.sum() - 1) > SHARE_TOLERANCE:
+    with np.errstate(invalid="ignore"):
+        total = float(rates.sum())
+    if not ((rates > 0) & (rates < 1)).all() or abs(total - 1) > SHARE_TOLERANCE:
         raise UsageError(
             "Base rates must be strictly between 0 and 1 and sum to 1, got {argument} with sum "
             "{total:.6g}.",
             code="base-rate-range",
             argument=Argument(name, [float(f"{rate:.12g}") for rate in rates]),
-            total=float(rates.sum()),
+            total=total,
         )
     return rates
 

@@ -19,7 +19,14 @@ from numpy.typing import ArrayLike
 from scipy.special import entr, expit, logit
 
 from scarce.bootstrap import Resampling, Seed
-from scarce.checks import Number, read_number, read_prob, read_threshold, read_weight
+from scarce.checks import (
+    Number,
+    read_number,
+    read_prob,
+    read_threshold,
+    read_weight,
+    refuse_other_index,
+)
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError
 from scarce.results import Estimate, Record, in_rows
@@ -142,6 +149,7 @@ def expected_figures(
     >>> expected_figures([0.02] * 1000, doubt=0.3).events.brief()
     '20 [10, 35]'
     """
+    refuse_other_index(prob=prob, sample_weight=sample_weight)
     asked = Resampling.read(level, resamples, random_state)
     p = read_prob(prob)
     if len(p) == 0:

@@ -21,7 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scarce.bootstrap import FEW, Resampling, Seed
-from scarce.checks import Number, is_missing, name_column, read_number, refuse_length
+from scarce.checks import (
+    Number,
+    is_missing,
+    name_column,
+    read_number,
+    refuse_length,
+    refuse_other_index,
+)
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word, warn_user
 from scarce.results import Estimate
@@ -283,6 +290,7 @@ def usual_delay(
     >>> print(usual_delay(dates, arrived, as_of="2026-06-30"))
     34 [33, 36] (90 %, labels that have come, right truncation allowed for)
     """
+    refuse_other_index(dates=dates, label_dates=label_dates)
     asked = Resampling.read(level, resamples, random_state)
     want = read_number(share, "share", Number(0, 1, open_low=True, open_high=True))
     start = read_dates(dates, "dates")

@@ -28,6 +28,7 @@ from scarce.checks import (
     read_threshold,
     read_weight,
     refuse_length,
+    refuse_other_index,
 )
 from scarce.decisions.decide import encode_labels
 from scarce.engine.block import Array
@@ -285,6 +286,15 @@ def evaluate_by(
     >>> print(found.segments[3].happened)
     0.108 [0.0922, 0.124] (90 %, bootstrap, one unseen row added)
     """
+    refuse_other_index(
+        y_true=y_true,
+        prob=prob,
+        by=by,
+        dates=dates,
+        sample_weight=sample_weight,
+        inclusion=inclusion,
+        groups=groups,
+    )
     asked = Resampling.read(level, resamples, random_state)
     table = _Table.read(y_true, prob, by, period, classes, dates, label_delay, as_of)
     table = table.sampled(sample_weight, inclusion, groups)

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import read_by_class, read_shares, read_weight
+from scarce.checks import read_by_class, read_shares, read_weight, refuse_other_index
 from scarce.engine.block import Array
 from scarce.errors import Argument, Problem, UsageError
 from scarce.io.labels import label_array
@@ -151,6 +151,7 @@ def find_base_rates(
     >>> print(find_base_rates(LogisticRegression()))
     The base rates are those of the training rows, which LogisticRegression does not store.
     """
+    refuse_other_index(y=y, sample_weight=sample_weight)
     classes = getattr(estimator, "classes_", None)
     classes = None if classes is None else np.asarray(classes)
     if y is None:
