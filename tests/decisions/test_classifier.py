@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from scarce import (
     CostMatrix,
@@ -148,6 +149,11 @@ def test_prior_shift_is_that_of_prior_corrected(frauds):
     assert (here.predict_action(X) == moved.predict_action(X)).all()
 
 
+@parametrize_with_checks([CostSensitiveClassifier(LogisticRegression(class_weight="balanced"))])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
 def two_clouds(n, seed):
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < 0.05).astype(int)
@@ -197,6 +203,13 @@ def test_costs_of_training_rows_are_refused_and_columns_allowed(frauds):
     model.set_params(costs=arrays)
     with refused("costs-per-row", UsageError, rows=len(X)):
         model.predict(X)
+    inner = CostSensitiveClassifier(GaussianBayes(), COSTS).fit(X, y)
+    inner.set_params(costs=arrays)
+    inner._check_loaded()  # older files have such costs: they load, and probabilities are right
+    assert inner.predict_proba(X).shape == (len(X), 2)
+    inner.base_rates_ = np.array([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]])
+    with refused("inconsistent-model"):
+        inner._check_loaded()
 
 
 def test_the_table_says_why(frauds):

@@ -270,6 +270,19 @@ def test_row_weights_describe_the_population_and_balanced_is_settled_by_numbers(
             assert outer.now_at_ == pytest.approx([1 - share, share])
             assert mean_at(outer, outer.now_at_, THERE, TRUTH) == pytest.approx(share, abs=0.01)
     assert find_base_rates(LR(), Y, weight).rates[1] == pytest.approx(share)
+    for inner in (
+        CalibratedClassifierCV(LR(**BALANCED), cv=2),
+        StackingClassifier([("a", LR(**BALANCED))], cv=2),
+        BaggingClassifier(LR(), 5, random_state=0),
+    ):
+        inner.fit(X, Y, sample_weight=weight)
+        assert find_base_rates(inner, Y, weight).rates[1] == pytest.approx(share)
+        assert mean_at(inner, [1 - share, share], THERE, TRUTH) == pytest.approx(share, abs=0.01)
+    loud = HistGradientBoostingClassifier(class_weight={1: 4.0}, max_leaf_nodes=4)
+    loud.fit(X, Y, sample_weight=weight)
+    found = find_base_rates(loud, Y, weight)
+    assert found.rates == pytest.approx([0.7, 0.3])
+    assert mean_at(loud, found.rates, THERE, TRUTH) == pytest.approx(0.3, abs=0.01)
     # Nothing says whether a balanced forest counts rows or weights.
     found = find_base_rates(HistGradientBoostingClassifier(**BALANCED), Y, weight)
     assert found.reason.code == "unclear-class-weights"

@@ -385,10 +385,9 @@ def _base_rates(
                 kind=loaded.kind,
                 remedy="Give --now-at.",
             )
-        learnt_at = (
-            loaded.model.trained_at_.tolist() if hasattr(loaded.model, "trained_at_") else before
-        )
-        _, after = shares_of_kept(undersample, classes, learnt_at)
+        learnt_at = getattr(loaded.model, "trained_at_", None)
+        known = before if learnt_at is None else [float(rate) for rate in learnt_at]
+        _, after = shares_of_kept(undersample, classes, known)
     return before, after
 
 

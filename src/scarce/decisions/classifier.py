@@ -43,7 +43,14 @@ from scarce.decisions.decide import (
 )
 from scarce.engine.block import Array
 from scarce.engine.rows import Rows
-from scarce.errors import Argument, DataError, Phrase, UsageError, warn_user
+from scarce.errors import (
+    Argument,
+    DataError,
+    Phrase,
+    UsageError,
+    inconsistent_model,
+    warn_user,
+)
 from scarce.io.labels import label_array
 from scarce.io.schema import unmasked_weights
 from scarce.prior.mix import (
@@ -495,8 +502,14 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         classes = self.classes_.tolist()
         if classes != np.asarray(self.estimator_.classes_).tolist():
             raise DataError("classes_ are not those of the inner model.", code="inconsistent-model")
-        if self.costs_.shape[1] != len(classes):
+        costs = None if self.costs is None else as_costs(self.costs)  # of rows too, in older files
+        if costs is not None and costs.shape[1] != len(classes):
             raise DataError(
                 "The costs are for another number of classes than the model's.",
                 code="inconsistent-model",
             )
+        held = getattr(self, "base_rates_", None)
+        if held is not None and (
+            np.shape(held) != (2, len(classes)) or not ((held >= 0) & (held <= 1)).all()
+        ):
+            raise inconsistent_model("base_rates_", "must be two rows of shares of the classes")

@@ -134,11 +134,11 @@ def find_base_rates(
 
     Notes
     -----
-    Calibration (sigmoid, isotonic) and the final estimator of a stack are fitted to the rows:
-    whatever weights or priors are inside them is undone. A mean of models (voting) for different
-    base rates is for none, nor is one-versus-rest with class weights and more than two classes.
-    Class weights hardly act in leaves of a few rows, so that nothing follows from those of a deep
-    tree or forest. `SVC` calibrates itself on rows without class weights.
+    Calibration (sigmoid, isotonic) and the final estimator of a stack are fitted to the rows with
+    their sample weights: whatever class weights or priors are inside them is undone. A mean of
+    models (voting) for different base rates is for none, nor is one-versus-rest with class weights
+    and more than two classes. Class weights hardly act in leaves of a few rows, so that nothing
+    follows from those of a deep tree or forest. `SVC` calibrates itself on rows without weights.
 
     Examples
     --------
@@ -586,7 +586,9 @@ def _is_set(value: object) -> bool:
 
 def unclear_base_rates(found: BaseRates, *others: str) -> UsageError:
     """Return the error for base rates that are not known, with the arguments that settle it."""
-    remedy = ("State the base rates of its probabilities with {trained}.", *others)
+    remedy = ["State the base rates of its probabilities with {trained}.", *others]
+    if found.origin == "unknown":
+        remedy.append("Or wrap it in CalibratedClassifierCV, which recalibrates it to the rows.")
     return UsageError(
         found.reason.amended(
             remedy=remedy,
