@@ -38,7 +38,15 @@ from scarce.checks import (
     refuse_length,
 )
 from scarce.engine.block import Array
-from scarce.errors import Argument, DataError, Phrase, Problem, UsageError, warn_user
+from scarce.errors import (
+    Argument,
+    DataError,
+    Phrase,
+    Problem,
+    UsageError,
+    refuse_word,
+    warn_user,
+)
 from scarce.results import Estimate, in_rows
 
 METHOD = "bootstrap, one unseen row added"
@@ -55,6 +63,7 @@ MOST_RESAMPLES = 100_000
 LEAST_BEYOND = 2  # resamples beyond a limit
 HEADS = 1024  # rows with the greatest share in a figure, which keep a cell of their own
 GROUPS_AT_ONCE = 4096
+MOST_COUNTED = 100_000_000  # rows that frequency weights may stand for
 
 Figure = Callable[[Array], Array]  # from sums (resamples, columns) to one or more figures of each
 Seed = int | np.random.Generator | np.random.RandomState | None
@@ -80,7 +89,8 @@ class Sample:
     Parameters
     ----------
     rows : ndarray of intp
-        Positions of the rows with a label and a weight above 0.
+        Positions of the rows with a label and a weight above 0; one that counts as several is here
+        as often.
     weight : ndarray, one for each of them
         Sample weight over probability of having been labelled (Hajek 1971).
     total : float
@@ -193,9 +203,43 @@ def effective_rows(part: Array) -> float:
     return float(np.abs(part).sum() ** 2 / squares) if squares > 0 else 0.0
 
 
+WEIGHT_KINDS = ("survey", "frequency")
+
+
+@dataclass(frozen=True, eq=False)
+class Frequency:
+    """Weights that count rows: a row of weight 2 is two rows, drawn independently."""
+
+    counts: ArrayLike
+
+    @property
+    def index(self) -> object:
+        """The index of a pandas column."""
+        return getattr(self.counts, "index", None)
+
+
+Weights = ArrayLike | Frequency | None
+
+
+def read_kind(sample_weight: ArrayLike | None, weight_kind: str) -> Weights:
+    """Return the weights as `read_sample` takes them.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n,), or None
+    weight_kind : {"survey", "frequency"}
+        "survey": how much of the population a row stands for, and only their ratios matter: a row
+        of weight 2 is one draw. "frequency": how many equal rows there were.
+    """
+    refuse_word("weight_kind", weight_kind, WEIGHT_KINDS)
+    if weight_kind == "survey" or sample_weight is None:
+        return sample_weight
+    return Frequency(sample_weight)
+
+
 def read_sample(
     known: NDArray[np.bool_],
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
 ) -> Sample:
@@ -220,7 +264,12 @@ def read_sample(
     n = len(known)
     if n == 0:
         raise DataError("{argument} is empty.", code="no-rows", argument=Argument("y_true"))
-    weight = read_weight(sample_weight, n, "sample_weight")
+    counts = None
+    if isinstance(sample_weight, Frequency):
+        counts = _read_counts(sample_weight.counts, n)
+        weight = counts.astype(np.float64)
+    else:
+        weight = read_weight(sample_weight, n, "sample_weight")
     if weight.max() > 1e150 or weight[weight > 0].min() < 1e-150:
         raise DataError(
             "{argument} goes from {least:g} to {most:g}, and squares of such numbers overflow.",
@@ -238,12 +287,45 @@ def read_sample(
             code="no-labels",
             remedy="Label some rows first.",
         )
+    others = np.flatnonzero(~known & (weight > 0))
     group = read_groups(groups, n, rows)
+    if counts is not None:
+        group = None if group is None else np.repeat(group, counts[rows])
+        rows, others = np.repeat(rows, counts[rows]), np.repeat(others, counts[others])
     if chance is not None:
-        _refuse_other_total(stands_for[rows], chance[~known & (weight > 0)], group)
+        _refuse_other_total(stands_for[rows], chance[others], group)
         _refuse_weights_twice(weight[rows], stands_for[rows])
-    counted = weight[rows] * stands_for[rows]
-    return Sample(rows, counted, float(weight.sum()), chance is not None, group)
+    each = stands_for[rows] if counts is not None else weight[rows] * stands_for[rows]
+    return Sample(rows, each, float(weight.sum()), chance is not None, group)
+
+
+def _read_counts(sample_weight: ArrayLike, n: int) -> NDArray[np.int64]:
+    """Return how many rows each row is."""
+    weight = read_weight(sample_weight, n, "sample_weight")
+    kind = Argument("weight_kind", "frequency")
+    strange = weight != np.round(weight)
+    if strange.any():
+        row = int(np.argmax(strange))
+        raise DataError(
+            "{kind} counts rows, and {argument} is {value:g} at row {row:,}.",
+            code="not-counts",
+            kind=kind,
+            argument=Argument("sample_weight"),
+            value=float(weight[row]),
+            row=row,
+            survey=Argument("weight_kind", "survey"),
+            remedy="For weights that only say how much a row stands for use {survey}.",
+        )
+    if weight.sum() > MOST_COUNTED:
+        raise DataError(
+            "{kind} counts {total:.3g} rows, more than {most:,}.",
+            code="too-many-rows",
+            kind=kind,
+            total=float(weight.sum()),
+            most=MOST_COUNTED,
+            remedy="Divide the counts: the intervals of a tenth of so many rows are narrow too.",
+        )
+    return weight.astype(np.int64)
 
 
 def _stands_for(inclusion: Inclusion, known: NDArray[np.bool_]) -> tuple[Array, Array | None]:

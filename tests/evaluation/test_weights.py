@@ -17,15 +17,18 @@ from scarce import (
     cost_curve,
     decision_curve,
     evaluate,
+    evaluate_by,
     log_loss,
     mean_cost,
     risk_coverage,
     savings,
     total_cost,
 )
+from scarce.errors import DataError, UsageError
 from scarce.evaluation.compare import compare_costs, loss_difference
 from scarce.evaluation.evaluate import at_threshold
 from scarce.evaluation.ranking import auc
+from tests.problems import refused
 
 COSTS = [[0, 40], [5, 0]]
 TOTALS = {  # of all rows, in units of the weights
@@ -63,6 +66,7 @@ FIGURES = {
     "cost_curve": lambda w: cost_curve(R.y, R.prob, sample_weight=w, **FEW),
     "decision_curve": lambda w: decision_curve(R.y, R.prob, sample_weight=w, **FEW),
     "evaluate": lambda w: evaluate(R.y, R.prob, sample_weight=w, groups=R.groups, **FEW),
+    "evaluate_by": lambda w: evaluate_by(R.y, R.prob, R.groups % 2, sample_weight=w, **FEW),
     "log_loss": lambda w: log_loss(R.y, R.prob, sample_weight=w, **FEW),
     "loss_difference": lambda w: loss_difference(R.y, R.prob, R.other, sample_weight=w, **FEW),
     "mean_cost": lambda w: mean_cost(R.y, R.done, COSTS, sample_weight=w, **FEW),
@@ -72,7 +76,7 @@ FIGURES = {
         "total": total_cost(R.y, R.done, COSTS, sample_weight=w, **FEW).to_dict()
     },
 }
-ELSEWHERE = {"read_outcomes"}  # a reader, no figure
+ELSEWHERE = {"read_outcomes", "expected_figures"}  # a reader; weights that count rows
 
 
 def leaves(value, path=()):
@@ -148,3 +152,60 @@ def test_every_row_twice_is_two_rows_of_any_weight():
     repeated = risk_coverage(np.repeat(R.y, often), np.repeat(R.prob, often), **FEW)
     assert counted.area.value == pytest.approx(repeated.area.value, abs=0.005)  # steps of 1 / n
     assert counted.full.value == pytest.approx(repeated.full.value)
+
+
+COUNTED = {
+    "auc": lambda y, p, q, **how: auc(y, p, **how, **FEW),
+    "at_threshold": lambda y, p, q, **how: at_threshold(y, p, 0.3, **how, **FEW),
+    "brier_curve": lambda y, p, q, **how: brier_curve(y, p, **how, **FEW),
+    "brier_score": lambda y, p, q, **how: brier_score(y, p, **how, **FEW),
+    "calibration_loss": lambda y, p, q, **how: calibration_loss(y, p, **how),
+    "compare": lambda y, p, q, **how: compare(y, {"a": p, "b": q}, **how, **FEW),
+    "compare_costs": lambda y, p, q, **how: compare_costs(
+        y, {"a": (p > 0.2) * 1, "b": (q > 0.2) * 1}, COSTS, **how, **FEW
+    ),
+    "cost_confusion": lambda y, p, q, **how: cost_confusion(y, (p > 0.2) * 1, COSTS, **how, **FEW),
+    "cost_curve": lambda y, p, q, **how: cost_curve(y, p, **how, **FEW),
+    "decision_curve": lambda y, p, q, **how: decision_curve(y, p, **how, **FEW),
+    "evaluate": lambda y, p, q, **how: evaluate(y, p, **how, **FEW),
+    "evaluate_by": lambda y, p, q, **how: evaluate_by(y, p, p > 0.3, **how, **FEW),
+    "log_loss": lambda y, p, q, **how: log_loss(y, p, **how, **FEW),
+    "loss_difference": lambda y, p, q, **how: loss_difference(y, p, q, **how, **FEW),
+    "mean_cost": lambda y, p, q, **how: mean_cost(y, (p > 0.2) * 1, COSTS, **how, **FEW),
+    "risk_coverage": lambda y, p, q, **how: risk_coverage(y, p, **how, **FEW),
+    "savings": lambda y, p, q, **how: savings(y, (p > 0.2) * 1, COSTS, **how, **FEW),
+    "total_cost": lambda y, p, q, **how: total_cost(y, (p > 0.2) * 1, COSTS, **how, **FEW),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_frequency_of_2_is_the_row_twice(name):
+    counts = np.arange(90) % 4  # some rows are not there at all
+    columns = (R.y, R.prob, R.other)
+    once = COUNTED[name](*columns, sample_weight=counts, weight_kind="frequency")
+    written_out = COUNTED[name](*(np.repeat(one, counts) for one in columns))
+    wanted = dict(leaves(written_out))
+    assert dict(leaves(once)) == pytest.approx(wanted, rel=1e-12, nan_ok=True)
+
+
+def test_counts_are_whole_and_their_kind_is_known():
+    with refused("not-counts", DataError, value=1.5, row=1):
+        auc([0, 1, 1], [0.1, 0.2, 0.3], sample_weight=[1, 1.5, 2], weight_kind="frequency")
+    with refused("unknown-word", UsageError):
+        auc([0, 1, 1], [0.1, 0.2, 0.3], weight_kind="counts")
+    with refused("too-many-rows", DataError):
+        auc([0, 1], [0.1, 0.2], sample_weight=[1e9, 1], weight_kind="frequency")
+
+
+def test_counted_rows_may_be_drawn_and_come_in_groups(rng):
+    y, score = (np.arange(200) % 7 == 0) * 1.0, rng.normal(size=200) + (np.arange(200) % 7 == 0)
+    groups, counts = np.arange(200) // 4, 1 + np.arange(200) % 3
+    chance = np.full(200, 0.5)
+    y[rng.random(200) < 0.5] = np.nan
+    how = {"inclusion": chance, "groups": groups}
+    once = auc(y, score, sample_weight=counts, weight_kind="frequency", **how)
+    many = {name: np.repeat(one, counts) for name, one in how.items()}
+    written_out = auc(np.repeat(y, counts), np.repeat(score, counts), **many)
+    assert (once.low, once.value, once.high) == pytest.approx(
+        (written_out.low, written_out.value, written_out.high), rel=1e-12
+    )

@@ -332,6 +332,9 @@ ROLES: dict[str, tuple[Option, ...]] = {
     "sampling": (
         Option("weight", "Column of row weights.", COLUMN,
                feeds="open_rows(weight) log_loss(sample_weight)"),
+        Option("weight-kind", "What --weight means: how much of the population a row stands for, "
+               "or how many equal rows there were.", ("survey", "frequency"), default="survey",
+               feeds="evaluate(weight_kind)"),
         Option("inclusion", "Column with the probability that a row was sampled.", COLUMN,
                feeds="estimate_performance(inclusion)"),
         Option("groups", "Column of groups whose rows belong together: card, patient, site.",

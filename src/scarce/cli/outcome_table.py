@@ -82,6 +82,8 @@ class OutcomeTable:
         How the table is written.
     listed : bool
         Whether the table has the columns of a list that `scarce label` wrote.
+    weight_kind : str
+        "survey" or "frequency".
     """
 
     where: str
@@ -101,6 +103,7 @@ class OutcomeTable:
     corrected: bool = False
     form: TextForm | None = None
     listed: bool = False
+    weight_kind: str = "survey"
 
     @property
     def known(self) -> Any:
@@ -141,12 +144,13 @@ class OutcomeTable:
         """Return the positions of the rows with a label, and for how many others each stands."""
         import numpy as np
 
-        from scarce.bootstrap import read_sample
+        from scarce.bootstrap import read_kind, read_sample
 
         if self.inclusion is None:
             rows = np.flatnonzero(self.known)
             return rows, None if self.sample_weight is None else self.sample_weight[rows]
-        sample = read_sample(self.known, self.sample_weight, self.inclusion)
+        weight = read_kind(self.sample_weight, self.weight_kind)
+        sample = read_sample(self.known, weight, self.inclusion)
         return sample.rows, sample.weight
 
     def evaluate(self, level: float, seed: int, threshold: float | None = None) -> Evaluation:
@@ -198,6 +202,7 @@ class OutcomeTable:
         """Return what figures are asked for with."""
         return {
             "sample_weight": self.sample_weight,
+            "weight_kind": self.weight_kind,
             "inclusion": self.inclusion,
             "groups": self.groups,
             "level": level,
@@ -360,6 +365,7 @@ def read_outcomes(
         corrected=found is not None and before_name(found.columns[0]) in source.names,
         form=form,
         listed={CHANCE, POLICY} <= set(source.names),
+        weight_kind=sampling.weight_kind,
     )
 
 

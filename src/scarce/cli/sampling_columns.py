@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SamplingFlags:
-    """Which columns say whom a row sampling for, as typed."""
+    """Which columns say for whom a row stands, as typed."""
 
     weight: str | None = None
+    weight_kind: str = "survey"
     inclusion: str | None = None
     groups: str | None = None
 

@@ -22,7 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from scarce.bootstrap import Inclusion, Sample, read_sample
+from scarce.bootstrap import (
+    Inclusion,
+    Sample,
+    read_kind,
+    read_sample,
+)
 from scarce.checks import (
     read_edges,
     read_integer,
@@ -51,6 +56,7 @@ def calibration_loss(
     cut: str = "width",
     debias: bool = False,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -72,7 +78,7 @@ def calibration_loss(
     debias : bool
         Take off what the noise of the bins' shares adds on average. May then be below 0, which
         means "not distinguishable from calibrated".
-    sample_weight, inclusion, groups, level
+    sample_weight, weight_kind, inclusion, groups, level
         As in `evaluate`.
 
     **Assumes** independent rows, and that the outcomes within a bin are about equally probable. The
@@ -107,7 +113,7 @@ def calibration_loss(
     refuse_word("cut", cut, ("width", "rows"))
     p = read_prob(prob)
     y = read_labels(y_true, len(p), "y_true")
-    sample = read_sample(~np.isnan(y), sample_weight, inclusion, groups)
+    sample = read_sample(~np.isnan(y), read_kind(sample_weight, weight_kind), inclusion, groups)
     y, p = y[sample.rows], p[sample.rows]
     return calibration_of(y, p, sample, coverage, bins=bins, cut=cut, debias=debias)
 

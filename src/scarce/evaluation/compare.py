@@ -27,7 +27,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from scarce.bootstrap import Bootstrap, Inclusion, Resampling, Seed
+from scarce.bootstrap import (
+    Bootstrap,
+    Inclusion,
+    Resampling,
+    Seed,
+    read_kind,
+)
 from scarce.checks import read_integer, read_seed, refuse_other_index
 from scarce.decisions.costs import CostsLike
 from scarce.engine.block import Array, Block
@@ -123,6 +129,7 @@ def compare(
     *,
     classes: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -138,7 +145,7 @@ def compare(
     probs : mapping of name -> array-like of shape (n,) or (n, n_classes)
         Of rows that the models were not fitted to: see `left_out_prob`. One of them may be
         "constant"; without it, the class shares of these rows stand in.
-    classes, sample_weight, inclusion, groups, level, resamples, random_state
+    classes, sample_weight, weight_kind, inclusion, groups, level, resamples, random_state
         As in `evaluate`.
 
     Returns
@@ -169,7 +176,7 @@ def compare(
     asked = Resampling.read(level, resamples, random_state)
     if not probs:
         raise _no_model()
-    how = (classes, sample_weight, inclusion, groups)
+    how = (classes, read_kind(sample_weight, weight_kind), inclusion, groups)
     first = Forecasts.read(y_true, next(iter(probs.values())), *how)
     held = {name: Forecasts.read(y_true, prob, *how) for name, prob in probs.items()}
     if CONSTANT not in held:
@@ -287,8 +294,8 @@ def compare_costs(
         As in `mean_cost`.
     actions : mapping of name -> array-like of shape (n,)
     **how
-        `sample_weight`, `inclusion`, `groups`, `level`, `resamples` and `random_state`, as in
-        `mean_cost`.
+        `sample_weight`, `weight_kind`, `inclusion`, `groups`, `level`, `resamples` and
+        `random_state`, as in `mean_cost`.
 
     Examples
     --------
@@ -298,12 +305,15 @@ def compare_costs(
     ('right', [], 10.0)
     """
     names = list(actions)
+    kind = how.pop("weight_kind", "survey")
     drawn = {name: how.pop(name, None) for name in ("sample_weight", "inclusion", "groups")}
     asked = Resampling.read(**how)
-    held = {name: read_outcomes(y_true, actions[name], costs, **drawn) for name in names}
+    counted = {**drawn, "sample_weight": read_kind(drawn["sample_weight"], kind)}
+    held = {name: read_outcomes(y_true, actions[name], costs, **counted) for name in names}
 
     def apart(i: int, j: int, asked: Resampling) -> Estimate:
         wanted: dict[str, Any] = {**drawn, "level": asked.level, "resamples": asked.resamples}
+        wanted["weight_kind"] = kind
         one, other = actions[names[i]], actions[names[j]]
         found = savings(y_true, other, costs, against=one, random_state=asked.seed, **wanted)
         return found.per_row
@@ -328,6 +338,7 @@ def loss_difference(
     loss: str = "log",
     classes: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -355,8 +366,12 @@ def loss_difference(
     )
     asked = Resampling.read(level, resamples, random_state)
     refuse_word("loss", loss, LOSSES)
-    rows = Forecasts.read(y_true, prob, classes, sample_weight, inclusion, groups)
-    against = Forecasts.read(y_true, other, classes, sample_weight, inclusion, groups)
+    rows = Forecasts.read(
+        y_true, prob, classes, read_kind(sample_weight, weight_kind), inclusion, groups
+    )
+    against = Forecasts.read(
+        y_true, other, classes, read_kind(sample_weight, weight_kind), inclusion, groups
+    )
     return _difference(rows, against.prob, loss, asked)
 
 

@@ -32,10 +32,12 @@ from scarce.bootstrap import (
     Resampling,
     Sample,
     Seed,
+    Weights,
     as_estimate,
     few_remarks,
     gather,
     limits,
+    read_kind,
     read_sample,
     typical_row,
 )
@@ -53,6 +55,7 @@ def mean_cost(
     costs: CostsLike,
     *,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -69,7 +72,10 @@ def mean_cost(
         What was done, as `costs.actions` names it: the answer of `decide`, or history.
     costs : CostMatrix, array-like of shape (n_actions, n_classes) or (n, n_actions, n_classes)
     sample_weight : array-like of shape (n,), optional
-        How much of the population a row stands for. A row of weight 2 is one draw, not two.
+        How much of the population a row stands for.
+    weight_kind : {"survey", "frequency"}
+        "survey": only ratios of weights matter, and a row of weight 2 is one draw. "frequency": 2
+        is the row twice.
     inclusion : array-like of shape (n,) or LabelChoice, optional
         Probability that each row was labelled; NaN for rows that were not drawn. Labels chosen by
         rule, all for certain, are refused where rows lack one: they stand for themselves alone.
@@ -107,7 +113,9 @@ def mean_cost(
     0.35 [0.165, 12] (90 %, bootstrap, one unseen row added; few: 3 labelled rows of class 1, ...)
     """
     asked = Resampling.read(level, resamples, random_state)
-    found = read_outcomes(y_true, actions, costs, sample_weight, inclusion, groups)
+    found = read_outcomes(
+        y_true, actions, costs, read_kind(sample_weight, weight_kind), inclusion, groups
+    )
     return mean_of(found, asked, 1.0)
 
 
@@ -117,6 +125,7 @@ def total_cost(
     costs: CostsLike,
     *,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -136,7 +145,9 @@ def total_cost(
     0.0
     """
     asked = Resampling.read(level, resamples, random_state)
-    found = read_outcomes(y_true, actions, costs, sample_weight, inclusion, groups)
+    found = read_outcomes(
+        y_true, actions, costs, read_kind(sample_weight, weight_kind), inclusion, groups
+    )
     return mean_of(found, asked, found.sample.total)
 
 
@@ -147,6 +158,7 @@ def savings(
     *,
     against: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -165,7 +177,7 @@ def savings(
         Actions of another rule on the same rows (the one in use, a rival model): `share` and
         `per_row` are then against these. The interval is that of the difference on the same rows,
         which is narrower than two intervals of `mean_cost` side by side.
-    sample_weight, inclusion, groups, level, resamples, random_state
+    sample_weight, weight_kind, inclusion, groups, level, resamples, random_state
         As in `mean_cost`.
 
     Returns
@@ -190,7 +202,9 @@ def savings(
       against '1' for every row  93.8 % [63.2 %, 97.7 %]
     """
     asked = Resampling.read(level, resamples, random_state)
-    found = read_outcomes(y_true, actions, costs, sample_weight, inclusion, groups)
+    found = read_outcomes(
+        y_true, actions, costs, read_kind(sample_weight, weight_kind), inclusion, groups
+    )
     n_actions, label, sample = found.costs.shape[0], found.label, found.sample
     own = found.cost(found.done, label)
     columns, key, other, rival = [own], found.kind, None, own
@@ -391,6 +405,7 @@ def cost_confusion(
     costs: CostsLike,
     *,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -412,7 +427,9 @@ def cost_confusion(
     ([[2, 1], [1, 1]], [[0.0, 40.0], [5.0, 0.0]])
     """
     asked = Resampling.read(level, resamples, random_state)
-    found = read_outcomes(y_true, actions, costs, sample_weight, inclusion, groups)
+    found = read_outcomes(
+        y_true, actions, costs, read_kind(sample_weight, weight_kind), inclusion, groups
+    )
     n_actions, n_classes = found.costs.shape
     sample, done = found.sample, found.done
     cost = found.cost(done, found.label)
@@ -428,13 +445,11 @@ def cost_confusion(
     grid = np.arange(kinds).reshape(n_actions, n_classes)
     counts = np.bincount(key, minlength=kinds).reshape(grid.shape)
     scale = sample.total / sample.weight.sum()
-    labelled = np.zeros(len(found.action), dtype=bool)
-    labelled[sample.rows] = True
     return CostConfusion(
         actions=found.costs.actions,
         classes=found.costs.classes,
         counts=counts.astype(np.int64),
-        unlabelled=np.bincount(found.action[~labelled], minlength=n_actions).astype(np.int64),
+        unlabelled=np.bincount(found.action[~found.known], minlength=n_actions).astype(np.int64),
         rows=scale * np.bincount(key, sample.weight, kinds).reshape(grid.shape),
         cost=scale * np.bincount(key, sample.weight * cost, kinds).reshape(grid.shape),
         shares=tuple(tuple(told.sum_over(c, held, share=True) for c in line) for line in grid),
@@ -457,6 +472,7 @@ class Outcomes(NamedTuple):
     costs: CostMatrix
     action: NDArray[np.intp]  # of every row given
     label: NDArray[np.intp]  # of the rows of the sample
+    known: NDArray[np.bool_]  # which of the rows given have a label
 
     @property
     def done(self) -> NDArray[np.intp]:
@@ -537,7 +553,7 @@ def read_outcomes(
     y_true: ArrayLike,
     actions: ArrayLike,
     costs: CostsLike,
-    sample_weight: ArrayLike | None,
+    sample_weight: Weights,
     inclusion: Inclusion,
     groups: ArrayLike | None = None,
 ) -> Outcomes:
@@ -564,7 +580,7 @@ def read_outcomes(
     if matrix.n_rows is not None:
         same_length(matrix.n_rows, len(label), "costs")
     sample = read_sample(label >= 0, sample_weight, inclusion, groups)
-    return Outcomes(sample, matrix, action, label[sample.rows])
+    return Outcomes(sample, matrix, action, label[sample.rows], label >= 0)
 
 
 def same_length(found: int, n: int, argument: str) -> None:

@@ -33,11 +33,13 @@ from scarce.bootstrap import (
     Resampling,
     Sample,
     Seed,
+    Weights,
     as_estimate,
     draw_groups,
     few_remarks,
     gather,
     outer_limits,
+    read_kind,
     read_sample,
     typical_row,
     typical_weight,
@@ -65,7 +67,7 @@ LOSSES = ("zero-one", "brier", "log")
 ORDERS = ("cost", "margin")
 SLACK = 8 * np.finfo(np.float64).eps  # rounding of an expected cost, in units of the costs
 
-Sampling = tuple[ArrayLike | None, Inclusion, ArrayLike | None]  # weight, inclusion, groups
+Sampling = tuple[Weights, Inclusion, ArrayLike | None]  # weight, inclusion, groups
 Replicate = Callable[[Array, Array], Array]  # of weights and losses down the order
 
 
@@ -169,6 +171,7 @@ def risk_coverage(
     at: ArrayLike | None = None,
     simultaneous: bool = False,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -195,7 +198,7 @@ def risk_coverage(
         Instead of `loss`: the cost of the cheapest action under `prob`, for each row.
     at : array-like, optional
         Coverages, above 0 and up to 1; by default 0.01 to 1.
-    simultaneous, sample_weight, inclusion, groups, level, resamples, random_state
+    simultaneous, sample_weight, weight_kind, inclusion, groups, level, resamples, random_state
         As in `cost_curve` and `mean_cost`.
 
     Returns
@@ -225,7 +228,14 @@ def risk_coverage(
     )
     asked = Resampling.read(level, resamples, random_state)
     joint = read_flag(simultaneous, "simultaneous")
-    rows = read_losses(y_true, prob, confidence, loss, costs, (sample_weight, inclusion, groups))
+    rows = read_losses(
+        y_true,
+        prob,
+        confidence,
+        loss,
+        costs,
+        (read_kind(sample_weight, weight_kind), inclusion, groups),
+    )
     whole = _queue(rows, len(rows.loss))
     queue = whole if len(rows.loss) <= STEPS else _queue(rows, STEPS)
     share = _read_coverages(at)

@@ -33,10 +33,12 @@ from scarce.bootstrap import (
     Resampling,
     Sample,
     Seed,
+    Weights,
     draw_groups,
     few_remarks,
     in_groups,
     outer_limits,
+    read_kind,
     read_sample,
     unseen_weights,
     weights_beside,
@@ -203,6 +205,7 @@ def cost_curve(
     at: ArrayLike | None = None,
     simultaneous: bool = False,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -221,7 +224,7 @@ def cost_curve(
         Points of the curve, from 0 to 1; by default 101.
     simultaneous : bool
         Whether the band is for the whole curve rather than for each point.
-    sample_weight, inclusion, groups, level, resamples, random_state
+    sample_weight, weight_kind, inclusion, groups, level, resamples, random_state
         As in `mean_cost`.
 
     **Assumes** independent rows. Holds for any prevalence, as long as scores keep their law within
@@ -238,7 +241,9 @@ def cost_curve(
     (array([0.1 , 0.125, 0.05 ]), array([0.6, 0.4, 0.4]))
     """
     asked, joint = Resampling.read(level, resamples, random_state), read_flag(simultaneous, JOINT)
-    rows = BinaryRows.read(y_true, score, sample_weight, inclusion, groups, False)
+    rows = BinaryRows.read(
+        y_true, score, read_kind(sample_weight, weight_kind), inclusion, groups, False
+    )
     rows.need_both()
     x = points(at, GRID, closed=True)
     counts, hull = rows.counts(rows.cuts(), FOLDS, asked.seed), rows.counts(rows.hull)
@@ -275,6 +280,7 @@ def brier_curve(
     at: ArrayLike | None = None,
     simultaneous: bool = False,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -296,7 +302,9 @@ def brier_curve(
     (array([0.075, 0.   ]), 0.0375)
     """
     asked, joint = Resampling.read(level, resamples, random_state), read_flag(simultaneous, JOINT)
-    rows = BinaryRows.read(y_true, prob, sample_weight, inclusion, groups, True)
+    rows = BinaryRows.read(
+        y_true, prob, read_kind(sample_weight, weight_kind), inclusion, groups, True
+    )
     c = points(at, GRID, closed=True)
     counts = rows.counts(np.union1d(rows.cuts(), c), FOLDS, asked.seed)
     own = counts.place(c)
@@ -339,6 +347,7 @@ def decision_curve(
     at: ArrayLike | None = None,
     simultaneous: bool = False,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -362,7 +371,9 @@ def decision_curve(
     (array([0.206, 0.25 ]), array([ 0.118, -0.5  ]))
     """
     asked, joint = Resampling.read(level, resamples, random_state), read_flag(simultaneous, JOINT)
-    rows = BinaryRows.read(y_true, prob, sample_weight, inclusion, groups, True)
+    rows = BinaryRows.read(
+        y_true, prob, read_kind(sample_weight, weight_kind), inclusion, groups, True
+    )
     share = float(np.clip(rows.weight @ rows.y / rows.weight.sum(), 1e-6, 1 - 1e-6))
     spread = share / (1 - share) * np.geomspace(1 / 20, 20, 61)
     t = points(at, spread / (1 + spread), closed=False)
@@ -459,7 +470,7 @@ class BinaryRows:
         cls,
         y_true: ArrayLike,
         score: ArrayLike,
-        sample_weight: ArrayLike | None,
+        sample_weight: Weights,
         inclusion: Inclusion,
         groups: ArrayLike | None,
         probabilities: bool,

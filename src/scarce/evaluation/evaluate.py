@@ -27,6 +27,7 @@ from scarce.bootstrap import (
     Resampling,
     Sample,
     Seed,
+    read_kind,
     read_sample,
 )
 from scarce.checks import (
@@ -166,6 +167,7 @@ def evaluate(
     classes: Sequence[Hashable] | None = None,
     threshold: float | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -187,7 +189,10 @@ def evaluate(
         Also count what this probability finds: recall, precision, specificity and alerts. For two
         classes.
     sample_weight : array-like of shape (n,), optional
-        How much of the population a row stands for. A row of weight 2 is one draw, not two.
+        How much of the population a row stands for.
+    weight_kind : {"survey", "frequency"}
+        "survey": only ratios of weights matter, and a row of weight 2 is one draw. "frequency": 2
+        is the row twice.
     inclusion : array-like of shape (n,) or LabelChoice, optional
         Probability that each row was labelled; NaN for rows that were not drawn.
     groups : array-like of shape (n,), optional
@@ -223,7 +228,9 @@ def evaluate(
     (1.0, 0.025, 25)
     """
     asked = Resampling.read(level, resamples, random_state)
-    rows = Forecasts.read(y_true, prob, classes, sample_weight, inclusion, groups)
+    rows = Forecasts.read(
+        y_true, prob, classes, read_kind(sample_weight, weight_kind), inclusion, groups
+    )
     if threshold is not None:
         threshold = read_number(threshold, "threshold", Number(0, 1), "prob-range")
     if threshold is not None and len(rows.classes) > 2:
@@ -284,6 +291,7 @@ def at_threshold(
     threshold: float,
     *,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -299,7 +307,7 @@ def at_threshold(
     score : array-like of shape (n,)
         Scores or probabilities. A row is an alert at or above the threshold.
     threshold : float
-    sample_weight, inclusion, groups, level, resamples, random_state
+    sample_weight, weight_kind, inclusion, groups, level, resamples, random_state
         As in `evaluate`.
 
     **Assumes** independent rows, or groups, labelled whatever their score.
@@ -318,7 +326,7 @@ def at_threshold(
     asked = Resampling.read(level, resamples, random_state)
     scores = read_scores(score, "score")
     y = read_labels(y_true, len(scores), "y_true")
-    sample = read_sample(~np.isnan(y), sample_weight, inclusion, groups)
+    sample = read_sample(~np.isnan(y), read_kind(sample_weight, weight_kind), inclusion, groups)
     return threshold_figures(y[sample.rows] == 1, scores[sample.rows], threshold, sample, asked)
 
 

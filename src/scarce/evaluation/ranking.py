@@ -28,6 +28,7 @@ from scarce.bootstrap import (
     as_estimate,
     gather,
     limits,
+    read_kind,
     read_sample,
     typical_row,
     typical_weight,
@@ -44,6 +45,7 @@ def auc(
     score: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -58,7 +60,7 @@ def auc(
         Outcomes, 0 or 1; missing where not labelled, with `inclusion`.
     score : array-like of shape (n,)
         Scores or probabilities, greater for events.
-    sample_weight, inclusion, groups, level, resamples, random_state
+    sample_weight, weight_kind, inclusion, groups, level, resamples, random_state
         As in `evaluate`.
 
     Returns
@@ -85,7 +87,7 @@ def auc(
     asked = Resampling.read(level, resamples, random_state)
     scores = read_scores(score, "score")
     y = read_labels(y_true, len(scores), "y_true")
-    sample = read_sample(~np.isnan(y), sample_weight, inclusion, groups)
+    sample = read_sample(~np.isnan(y), read_kind(sample_weight, weight_kind), inclusion, groups)
     return ranked(y[sample.rows] == 1, scores[sample.rows], sample, asked)
 
 

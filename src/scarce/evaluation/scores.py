@@ -21,7 +21,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
-from scarce.bootstrap import Bootstrap, Figure, Inclusion, Resampling, Sample, Seed, read_sample
+from scarce.bootstrap import (
+    Bootstrap,
+    Figure,
+    Inclusion,
+    Resampling,
+    Sample,
+    Seed,
+    Weights,
+    read_kind,
+    read_sample,
+)
 from scarce.checks import read_prob, refuse_length, refuse_other_index
 from scarce.decisions.decide import encode_labels
 from scarce.engine.block import Array
@@ -39,6 +49,7 @@ def brier_score(
     prob: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -53,7 +64,7 @@ def brier_score(
         Outcomes, 0 or 1; missing where not labelled, with `inclusion`.
     prob : array-like of shape (n,)
         Probability of outcome 1.
-    sample_weight, inclusion, groups, level, resamples, random_state
+    sample_weight, weight_kind, inclusion, groups, level, resamples, random_state
         As in `evaluate`, whose `brier` this is.
 
     **Assumes** independent rows, or groups. With rows of one class only the limits are unknown.
@@ -64,7 +75,9 @@ def brier_score(
     0.0375 [0.0318, 0.0588] (90 %, bootstrap, one unseen row added)
     """
     asked = Resampling.read(level, resamples, random_state)
-    rows = Forecasts.read(y_true, prob, None, sample_weight, inclusion, groups, binary=True)
+    rows = Forecasts.read(
+        y_true, prob, None, read_kind(sample_weight, weight_kind), inclusion, groups, binary=True
+    )
     return LossFigures(rows, asked).mean(BRIER)
 
 
@@ -73,6 +86,7 @@ def log_loss(
     prob: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -89,7 +103,7 @@ def log_loss(
         Outcomes, 0 or 1; missing where not labelled, with `inclusion`.
     prob : array-like of shape (n,)
         Probability of outcome 1.
-    sample_weight, inclusion, groups, level, resamples, random_state
+    sample_weight, weight_kind, inclusion, groups, level, resamples, random_state
         As in `evaluate`, whose `log_loss` this is.
 
     **Assumes** independent rows, or groups. With rows of one class only the limits are unknown.
@@ -102,7 +116,9 @@ def log_loss(
     inf
     """
     asked = Resampling.read(level, resamples, random_state)
-    rows = Forecasts.read(y_true, prob, None, sample_weight, inclusion, groups, binary=True)
+    rows = Forecasts.read(
+        y_true, prob, None, read_kind(sample_weight, weight_kind), inclusion, groups, binary=True
+    )
     return LossFigures(rows, asked).mean(LOG)
 
 
@@ -131,7 +147,7 @@ class Forecasts:
         y_true: ArrayLike,
         prob: ArrayLike,
         classes: Sequence[Hashable] | None = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: Weights = None,
         inclusion: Inclusion = None,
         groups: ArrayLike | None = None,
         *,

@@ -20,7 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.bootstrap import FEW, Inclusion, Resampling, Sample, Seed, read_sample
+from scarce.bootstrap import (
+    FEW,
+    Frequency,
+    Inclusion,
+    Resampling,
+    Sample,
+    Seed,
+    Weights,
+    read_kind,
+    read_sample,
+)
 from scarce.checks import (
     is_missing,
     name_column,
@@ -231,6 +241,7 @@ def evaluate_by(
     label_delay: float | None = None,
     as_of: Date | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     inclusion: Inclusion = None,
     groups: ArrayLike | None = None,
     level: float = 0.9,
@@ -241,7 +252,7 @@ def evaluate_by(
 
     Parameters
     ----------
-    y_true, prob, classes, threshold, sample_weight, inclusion, groups
+    y_true, prob, classes, threshold, sample_weight, weight_kind, inclusion, groups
         As in `evaluate`, for two classes. A segment may have no label at all; in one that has some,
         rows without need `inclusion`, or `label_delay` if their labels are still to come.
     by : array-like of shape (n,)
@@ -297,7 +308,7 @@ def evaluate_by(
     )
     asked = Resampling.read(level, resamples, random_state)
     table = _Table.read(y_true, prob, by, period, classes, dates, label_delay, as_of)
-    table = table.sampled(sample_weight, inclusion, groups)
+    table = table.sampled(read_kind(sample_weight, weight_kind), inclusion, groups)
     cut = None if threshold is None else read_threshold(threshold, [None])[0]
     rows = table.segmented()
     pooled, between = rows.pooled(asked.level)
@@ -308,7 +319,7 @@ def evaluate_by(
         segments.append(
             Segment(
                 name=name,
-                rows=int(table.here(s).sum()),
+                rows=int(table.counts[table.here(s)].sum()),
                 labelled=int((rows.segment == s).sum()),
                 events=int(rows.event[rows.segment == s].sum()),
                 waiting=int((table.here(s) & ~table.mature).sum()),
@@ -350,6 +361,12 @@ class _Table:
     weight: Array
     rows: NDArray[np.intp]
     sample: Sample
+    weights_count: bool = False
+
+    @property
+    def counts(self) -> Array:
+        """How many rows each row is: 1, or its frequency."""
+        return self.weight if self.weights_count else np.ones(len(self.weight))
 
     @classmethod
     def read(
@@ -389,11 +406,12 @@ class _Table:
         return cls(place, p, names, cut, mature, delay, np.ones(len(p)), sample.rows, sample)
 
     def sampled(
-        self, sample_weight: ArrayLike | None, inclusion: Inclusion, groups: ArrayLike | None
+        self, sample_weight: Weights, inclusion: Inclusion, groups: ArrayLike | None
     ) -> _Table:
         """Return the table with whom its labelled rows stand for, read once for all segments."""
         n = len(self.place)
-        weight = read_weight(sample_weight, n, "sample_weight")
+        given = sample_weight.counts if isinstance(sample_weight, Frequency) else sample_weight
+        weight = read_weight(given, n, "sample_weight")
         known = self.mature & (self.place >= 0)
         self._refuse_none(known)
         counted = self.mature
@@ -410,9 +428,17 @@ class _Table:
             held = name_column(groups, "groups")
             refuse_length(held, n, "groups")
             together = held[rows]
-        given = None if sample_weight is None else weight[rows]
-        sample = read_sample(known[rows], given, chance, together)
-        return replace(self, weight=weight, rows=rows[sample.rows], sample=sample)
+        held_weight: Weights = None if sample_weight is None else weight[rows]
+        if isinstance(sample_weight, Frequency):
+            held_weight = Frequency(weight[rows])
+        sample = read_sample(known[rows], held_weight, chance, together)
+        return replace(
+            self,
+            weight=weight,
+            rows=rows[sample.rows],
+            sample=sample,
+            weights_count=isinstance(sample_weight, Frequency),
+        )
 
     def _refuse_none(self, known: NDArray[np.bool_]) -> None:
         """Refuse a table without a known label."""
