@@ -433,39 +433,67 @@ def _refuse_certain_labels(chance: Array, known: NDArray[np.bool_]) -> None:
     )
 
 
-def _refuse_other_total(stands_for: Array, others: Array, group: NDArray[np.intp] | None) -> None:
-    """Refuse labels that stand for far more or fewer rows than there are; warn where it is odd.
+def standard_errors_off(
+    stands_for: Array, others: int, group: NDArray[np.intp] | None = None, least: float = 0.0
+) -> float:
+    """Return by how many standard errors labels stand for more or fewer rows than there are.
 
     Labelled rows stand for sum(1 / p - 1) rows beside themselves, which estimates the number of
     rows without a label. Its variance under independent draws, sum (1 - p) / p^2, is an upper
     bound for draws of a fixed number of rows; it is taken as it would be at the true number, and
-    by groups where these are drawn whole. A file of labelled rows alone says nothing here.
+    by groups where these are drawn whole.
 
     Parameters
     ----------
     stands_for : ndarray of shape (n_labelled,)
-    others : ndarray of shape (n_unlabelled,)
-        Inclusion of the rows without a label, NaN where it is not known.
-    group : ndarray of shape (n_labelled,), or None
+        1 / p of each.
+    others : int
+        Rows without a label.
+    group : ndarray of shape (n_labelled,), optional
+    least : float
+        A standard error that is known otherwise; the greater one is taken.
+
+    Returns
+    -------
+    float
+        0 where the two differ by less than rounding of probabilities may explain.
+
+    Examples
+    --------
+    >>> standard_errors_off(np.full(100, 5.0), 400)
+    0.0
+    >>> round(standard_errors_off(np.full(100, 2.0), 400), 1)
+    10.6
     """
-    if len(others) == 0:
-        return
     spread = np.sqrt(np.maximum(stands_for * (stands_for - 1), 0.0))
     spread = spread if group is None else np.bincount(group, spread)
     beside = float((stands_for - 1).sum())
-    off = abs(beside - len(others))
-    error = float(np.sqrt(spread @ spread)) * np.sqrt(max(1.0, len(others) / max(beside, 1.0)))
-    if off <= max(ODD * error, LEAST_ODD * len(others)):
+    off = abs(beside - others)
+    error = float(np.sqrt(spread @ spread)) * np.sqrt(max(1.0, others / max(beside, 1.0)))
+    if off <= LEAST_ODD * others:
+        return 0.0
+    error = max(error, least)
+    return float(off / error) if error > 0 else float("inf")
+
+
+def _refuse_other_total(stands_for: Array, others: Array, group: NDArray[np.intp] | None) -> None:
+    """Refuse labels that stand for far more or fewer rows than there are; warn where it is odd.
+
+    A file of labelled rows alone says nothing here. Of rows without a label `others` holds the
+    inclusion, NaN where it is not known; where all are known, so is the variance.
+    """
+    if len(others) == 0 or standard_errors_off(stands_for, len(others), group) <= ODD:
         return
-    if not np.isnan(others).any():  # all probabilities are known, and so is the variance
-        error = max(error, float(np.sqrt(((1 - others) / others).sum() + spread @ spread)))
-    n = len(stands_for) + len(others)
+    least = 0.0
+    if not np.isnan(others).any():
+        spread = stands_for * (stands_for - 1)
+        least = float(np.sqrt(((1 - others) / others).sum() + np.maximum(spread, 0.0).sum()))
     problem = Problem(
         "The labels stand for {adds_up:,.0f} rows (sum of 1 / inclusion), and there are {rows:,}: "
         "some rows could not be labelled, or the probabilities are not those of the draw.",
         code="inclusion-sum",
         adds_up=float(stands_for.sum()),
-        rows=n,
+        rows=len(stands_for) + len(others),
         inclusion=Argument("inclusion"),
         groups=Argument("groups"),
         remedy=[
@@ -474,7 +502,7 @@ def _refuse_other_total(stands_for: Array, others: Array, group: NDArray[np.intp
             "If whole groups were drawn, give {groups}.",
         ],
     )
-    if off > IMPOSSIBLE * error:
+    if standard_errors_off(stands_for, len(others), group, least) > IMPOSSIBLE:
         raise DataError(problem)
     warn_user(problem)
 

@@ -75,6 +75,18 @@ def test_two_audits_counted_at_once_are_noticed():
     assert "inclusion-total" not in codes(once.warnings)
 
 
+@pytest.mark.parametrize(("stated", "noticed"), [(0.2, False), (0.3, True), (0.5, True)])
+def test_probabilities_that_are_not_those_of_the_draw_are_noticed(stated, noticed):
+    """.3 for .2 stands for two thirds of the rows, which no draw of 900 rows does."""
+    trial = make_trial_scores(5000, positive_share=0.03, random_state=5)
+    alert = trial.scores >= 9.0
+    drawn = np.random.default_rng(0).random(5000) < 0.2
+    labels = np.where(alert | drawn, trial.y_true, np.nan)
+    inclusion = np.where(alert, 1.0, np.where(drawn, stated, np.nan))
+    found = estimate_performance(trial.scores, labels, threshold=9.0, inclusion=inclusion)
+    assert ("inclusion-total" in codes(found.warnings)) is noticed
+
+
 def test_a_column_of_words_is_no_score():
     table = pa.table({"grade": ["bad", "fair", "good"] * 4, "y": [0, None, 1] * 4})
     with refused("text-column", DataError, column="grade"):

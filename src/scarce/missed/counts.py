@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from scarce.bootstrap import ODD, standard_errors_off
 from scarce.engine.block import Array
 from scarce.missed.audit import AuditCount, count_missed
 from scarce.missed.provenance import ScoreBatch
@@ -45,7 +46,7 @@ class ThresholdCounts(NamedTuple):
     margin: Array  # draws: share of events right at the threshold
     best: tuple[float, float] | None  # found and missed events of the best single curve
     band: tuple[float, float]  # events and rows of the labelled stretch right below
-    represented: float = 1.0  # rows that the audit's probabilities stand for, per row of the frame
+    represented: float = 1.0  # rows that the audit stands for, per row of the frame; 1 up to chance
 
     @property
     def found(self) -> Array:
@@ -64,6 +65,16 @@ class ThresholdCounts(NamedTuple):
     def least_missed(self) -> float:
         """Events below that are certain, by label or from outside."""
         return self.known + self.outside
+
+
+def _represented(stands_for: Array, frame: int) -> float:
+    """How many rows the audit's probabilities stand for per row of the frame; 1 up to chance."""
+    if len(stands_for) == 0 or frame == 0:
+        return 1.0
+    times = float(stands_for.sum()) / frame
+    far = len(stands_for) >= 20 and not 0.5 < times < 1.6
+    odd = standard_errors_off(stands_for, frame - len(stands_for)) > ODD
+    return times if far or odd else 1.0
 
 
 def counts_at(
@@ -87,7 +98,7 @@ def counts_at(
         chances, frame = np.ones(len(chances)), 0
     audit = count_missed(labels, chances, frame, level=level)
     drawn = chances[chances < 1.0]
-    represented = float((1.0 / drawn).sum()) / frame if len(drawn) >= 20 else 1.0
+    represented = _represented(1.0 / drawn, frame)
     alerts = sum(part.counts[1] for part in parts)
     rows, _, labelled, seen, known, outside = (
         float(sum(part.counts[k] for part in parts)) for k in range(6)

@@ -294,10 +294,10 @@ def remarks_on(counts: ThresholdCounts, ruling: Ruling) -> list[Problem]:
                 open=round(open_alerts),
             )
         )
-    if not 0.5 < counts.represented < 1.6:
+    if counts.represented != 1.0:
         remarks.append(
             Problem(
-                "The inclusion probabilities stand for {times:.1f} times as many rows as there are "
+                "The inclusion probabilities stand for {times:.2g} times as many rows as there are "
                 "below the threshold. After several audits give the last one's, and 1 for rows of "
                 "earlier ones; check that they are probabilities, not percentages.",
                 code="inclusion-total",
