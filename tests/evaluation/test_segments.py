@@ -6,7 +6,7 @@ from scipy import optimize, stats
 from scipy.special import expit, logit
 
 from experiments.intervals.by_segment import NULL, measure, replace
-from scarce import evaluate, evaluate_by
+from scarce import evaluate, evaluate_by, expected_figures, usual_delay
 from scarce.bootstrap import read_sample
 from scarce.evaluation.differences import Segmented, binomial_tails, standing_out
 from tests.problems import codes, refused
@@ -110,6 +110,25 @@ def test_missing_names_are_a_segment_and_numbers_stay_in_order():
     assert [one.rows for one in found.segments] == [2, 2, 2]
 
 
+def test_one_segment_is_not_compared_with_itself(rng):
+    y, prob, _ = table(rng)
+    found = evaluate_by(y, prob, [2.0] * len(y))
+    assert found.segments[0].name == "2"
+    assert found.segments[0].verdict == "not tested"
+    assert np.isnan(found.between.value)
+
+
+def test_every_row_twice_with_its_group_says_the_same(rng):
+    y, prob, by = table(rng)
+    twice = [np.tile(one, 2) for one in (y, prob, by, np.arange(len(y)))]
+    one = evaluate_by(y, prob, by).segments[0]
+    two = evaluate_by(*twice[:3], groups=twice[3]).segments[0]
+    assert two.pooled.value == pytest.approx(one.pooled.value, rel=0.02)
+    assert two.pooled.width == pytest.approx(one.pooled.width, rel=0.1)
+    assert two.happened.width == pytest.approx(one.happened.width, rel=0.1)
+    assert two.p_value == pytest.approx(one.p_value, abs=0.1)
+
+
 def test_segments_without_labels_have_expected_figures_only(rng):
     y, prob, by = table(rng)
     some = np.where(by == "c", np.nan, y)
@@ -123,6 +142,19 @@ def test_segments_without_labels_have_expected_figures_only(rng):
     assert full.expected is None
     dropped = evaluate_by(y[by != "c"], prob[by != "c"], by[by != "c"])
     assert full.to_dict() == dropped.segments[0].to_dict()
+
+
+def test_columns_of_pandas_in_another_order_are_refused(rng):
+    pandas = pytest.importorskip("pandas")
+    y, prob, by = table(rng)
+    own, other = pandas.Series(prob), pandas.Series(by)[::-1]
+    with refused("index-mismatch"):
+        evaluate_by(y, own, other)
+    with refused("index-mismatch"):
+        expected_figures(own, sample_weight=pandas.Series(prob)[::-1])
+    dates = pandas.Series(pandas.to_datetime(["2026-01-01", "2026-01-02"]))
+    with refused("index-mismatch"):
+        usual_delay(dates, dates[::-1])
 
 
 def test_what_cannot_be_judged_is_refused(rng):

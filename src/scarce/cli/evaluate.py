@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from scarce.cli.by_columns import BY, ByFlags, show_by
 from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.flags import with_code
 from scarce.cli.next_command import path_word, shell_command
@@ -57,12 +58,15 @@ ANOTHER = "Fit it again on rows like these, or use another model."
 
 @click.command()
 @click.argument("files", nargs=-1, type=INPUT, metavar="[MODEL] TABLE")
-@takes("prob", LABELS, SAMPLING, COSTS, "threshold", "level", "seed", TEXT, "dry-run", "json")
+@takes(
+    *("prob", LABELS, SAMPLING, BY, COSTS, "threshold", "level", "seed", TEXT, "dry-run", "json")
+)
 def evaluate(
     files: tuple[Path, ...],
     prob: tuple[str, ...],
     labels: LabelFlags,
     sampling: SamplingFlags,
+    by: ByFlags,
     costs: CostFlags,
     threshold: float | None,
     level: float,
@@ -77,14 +81,17 @@ def evaluate(
     TABLE are evaluated. Log loss, Brier score, calibration and AUC are shown beside the constant
     forecast, which gives every row the base rate; with --threshold also recall and precision, with
     costs the cost and savings of the cheapest decisions. Rows without a label are left out, and
-    their number is shown.
+    their number is shown. With --by the same for each segment or period, which of them differ from
+    the rest, and what changed over time.
 
     \b
     scarce evaluate p.csv --prob prob --label fraud
     scarce evaluate m.scarce test.csv --label fraud --false-alarm 5 --miss 400
     scarce evaluate p.csv --label fraud --threshold 0.2 --costs costs.toml --json
+    scarce evaluate p.csv --label fraud --by date --period month --label-delay 60
     """
     costs.check()
+    by.check()
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(
             "--threshold must be a probability between 0 and 1, got {threshold:g}.",
@@ -95,12 +102,15 @@ def evaluate(
     if dry_run:
         typed = [("--label", labels.label), *(("--prob", name) for name in prob)]
         paid = [(costs.option(name), name) for name in costs.columns]
-        look_at(files, form, [*typed, *sampling.given.items(), *paid])
+        look_at(files, form, [*typed, *sampling.given.items(), *by.given, *paid])
         show_plan(_plan(files, prob, labels, sampling, costs), json=json)
         return
     judged = read_outcomes(
-        files, "evaluate", labels=labels, prob=prob, sampling=sampling, costs=costs, form=form,
+        files, "evaluate", labels=labels, prob=prob, sampling=sampling, costs=costs,
+        names=by.given, form=form,
     )  # fmt: skip
+    split = by.split(judged, level, seed)
+    judged = split.known
     aside = judged.left_aside()
     if not json and aside is not None:
         say(with_code(aside))
@@ -110,7 +120,19 @@ def evaluate(
         found = judged.evaluate(level, seed, threshold)
         money = cost_figures(judged.labelled(), costs, level, seed)
         result = _result(judged, found, money)
-    emit(result, json=json, show=lambda: _show(judged, found, money, result))
+        parts = split.evaluate(level, seed, threshold)
+        result["remarks"] += [*split.remarks(), *(() if parts is None else parts.remarks)]
+        if parts is not None:
+            result["by"] = parts
+            result["assumes"] = list(dict.fromkeys([*result["assumes"], *parts.assumes]))
+
+    def show() -> None:
+        _show(judged, found, money, result)
+        if parts is not None:
+            show_by(parts)
+        write_line("\n" + folded("Assumes that " + "; and that ".join(result["assumes"]) + "."))
+
+    emit(result, json=json, show=show)
 
 
 def refuse_several(judged: OutcomeTable) -> None:
@@ -243,7 +265,6 @@ def _show(
         )
         first = folded(first) if on_terminal() else first
         write_line("\n" + "\n".join([first, *others, "", str(money["confusion"])]))
-    write_line("\n" + folded("Assumes that " + "; and that ".join(result["assumes"]) + "."))
 
 
 def folded(text: str) -> str:

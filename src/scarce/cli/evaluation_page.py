@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scarce.cli.options import LabelFlags
     from scarce.cli.outcome_table import OutcomeTable
     from scarce.evaluation.evaluate import Evaluation
+    from scarce.evaluation.segments import EvaluationBy
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
 
@@ -82,6 +83,10 @@ class EvaluationPage:
         As typed.
     level : float
     seed : int
+    parts : EvaluationBy, optional
+        Figures by segment or period.
+    remarks : sequence of str
+        Said at the top.
     """
 
     def __init__(
@@ -94,7 +99,10 @@ class EvaluationPage:
         form: TextForm,
         level: float,
         seed: int,
+        parts: EvaluationBy | None = None,
+        remarks: Sequence[str] = (),
     ) -> None:
+        self.parts, self.remarks = parts, remarks
         self.files, self.judged, self.prob = files, judged, prob
         self.labels, self.costs = labels, costs
         self.form, self.level, self.seed = form, level, seed
@@ -158,6 +166,7 @@ class EvaluationPage:
         else:
             self._numbers(page)
             self._reliability(page)
+            self._by(page)
             if self.money:
                 self._decisions(page)
         self._leans(page)
@@ -195,7 +204,7 @@ class EvaluationPage:
                 f"{Path(self.files[1]).name} is the training file of the model, so every "
                 "figure here is too optimistic. Use rows that the model has not seen."
             )
-        for warning in self._mix():
+        for warning in (*self.remarks, *self._mix()):
             page.warn(warning)
 
     def _mix(self) -> list[str]:
@@ -320,6 +329,13 @@ class EvaluationPage:
 
         show_evaluation(page.section("Honest numbers"), self.found)
 
+    def _by(self, page: Report) -> None:
+        from scarce.report import show_by
+
+        if self.parts is not None:
+            page.data("by", self.parts)
+            show_by(page.section("Over time" if self.parts.period else "By segment"), self.parts)
+
     def _reliability(self, page: Report) -> None:
         from scarce.report import show_reliability
 
@@ -379,6 +395,9 @@ class EvaluationPage:
         values = [found.log_loss, found.brier, *found.calibration, *found.auc, *found.given]
         if self.money:
             values.append(self.money["savings"].cost)
+        if self.parts is not None:
+            values += [one.pooled for one in self.parts.segments]
+            values += [one.expected.events for one in self.parts.segments if one.expected]
         told = assumptions(values)
         if self.seen_only:
             told = ["The labelled events are a representative sample of all events."]

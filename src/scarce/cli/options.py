@@ -30,6 +30,7 @@ FORMATS = ("csv", "tsv", "parquet", "arrow")
 MODELS = ("auto", "rare", "maxent", "bayes")
 POLICIES = ("audit", "tail", "random", "stratified", "uncertainty", "adaptive")
 STORIES = ("fraud", "wildlife", "alerts")
+PERIODS = ("day", "week", "month", "quarter", "year")
 EXACT = 2**53  # from here on not every integer is a float
 LARGEST_COST = 1e100  # sums over rows, and differences, stay finite
 WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -339,6 +340,21 @@ ROLES: dict[str, tuple[Option, ...]] = {
                feeds="estimate_performance(inclusion)"),
         Option("groups", "Column of groups whose rows belong together: card, patient, site.",
                COLUMN),
+    ),
+    "segments": (
+        *(Option(f"{verb}.by", "Column of segments, such as country, to show figures of each; of "
+                 "dates, with --period; or a period such as week, with --date.", COLUMN,
+                 feeds="evaluate_by(by)") for verb in ("evaluate", "report")),
+        Option("period", "Cut the dates of --by into these periods.", PERIODS,
+               feeds="evaluate_by(period)"),
+        Option("date", "Column with the date of each row.", COLUMN, feeds="evaluate_by(dates)"),
+        Option("label-delay", "Days within which labels usually come: younger rows are not yet "
+               "known, whatever their label.", Between(0), metavar="DAYS",
+               feeds="evaluate_by(label_delay)"),
+        Option("label-date", "Column with the date on which a label came, to estimate the usual "
+               "delay from.", COLUMN, feeds="usual_delay(label_dates)"),
+        Option("as-of", "Date on which the labels were read.  [default: the last date]",
+               metavar="DATE", feeds="evaluate_by(as_of)"),
     ),
     "probabilities": (
         Option("prob", "Column of probabilities; for several classes one --prob each, or a pattern "

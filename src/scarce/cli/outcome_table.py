@@ -127,13 +127,17 @@ class OutcomeTable:
 
     def labelled(self) -> OutcomeTable:
         """Return the rows that figures are made of: all if drawn, else those with a label."""
+        if self.inclusion is not None or not self.unlabelled:
+            return self
+        return self.only(self.known)
+
+    def only(self, inside: Any) -> OutcomeTable:
+        """Return some of the rows, by a mask."""
         import numpy as np
         import pyarrow as pa
 
-        if self.inclusion is not None or not self.unlabelled:
-            return self
-        rows = np.flatnonzero(self.known)
-        named = ("y", "prob", "sample_weight", "groups")
+        rows = np.flatnonzero(inside)
+        named = ("y", "prob", "sample_weight", "inclusion", "groups")
         kept = {name: getattr(self, name) for name in named}
         kept = {name: None if held is None else held[rows] for name, held in kept.items()}
         if kept["groups"] is not None:
@@ -281,6 +285,7 @@ def read_outcomes(
     sampling: SamplingFlags,
     costs: CostFlags | None = None,
     extra: Sequence[tuple[str, str]] = (),
+    names: Sequence[tuple[str, str]] = (),
     need_prob: bool = True,
     form: TextForm,
     quiet: bool = False,
@@ -297,6 +302,8 @@ def read_outcomes(
         As typed.
     extra : sequence of (flag, column)
         Further number columns that the verb needs.
+    names : sequence of (flag, column)
+        Further columns that need not be numbers, such as dates.
     need_prob : bool
         Whether probabilities are needed at all.
     quiet : bool
@@ -315,7 +322,7 @@ def read_outcomes(
     pairs = [*sampling.given.items(), *extra]
     if costs is not None:
         pairs += [(costs.option(name), name) for name in costs.columns]
-    named = [source.column(column, option=flag) for flag, column in pairs]
+    named = [source.column(column, option=flag) for flag, column in [*pairs, *names]]
     numbers = [column for flag, column in pairs if flag != "--groups"]
     found = find_prob(source, prob) if need_prob and loaded is None else None
     if sampling.inclusion is not None and POLICY in source.names:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scarce.cli.by_columns import BY, ByFlags
 from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.flags import in_flags
 from scarce.cli.next_command import shell_command
@@ -46,6 +47,7 @@ class AsTyped(click.Command):
 @takes(
     "prob",
     LABELS,
+    BY,
     COSTS,
     SCORES,
     *("title", "out", "force", "level", "seed", "threads"),
@@ -58,6 +60,7 @@ def report(
     files: tuple[Path, ...],
     prob: tuple[str, ...],
     labels: LabelFlags,
+    by: ByFlags,
     costs: CostFlags,
     scores: ScoreFlags,
     title: str | None,
@@ -74,14 +77,16 @@ def report(
 
     TABLE holds rows with known outcomes in the column --label; name a MODEL file first, or the
     column of probabilities with --prob. One file, no network needed: warnings first, then the data,
-    the model, figures beside the constant forecast, reliability, and with costs the decisions and
-    what they save. With --score and --threshold only the alerts need an outcome: the report shows
-    what was missed, as scarce estimate does. The same numbers are inside as JSON.
+    the model, figures beside the constant forecast, reliability, with --by each segment or period,
+    and with costs the decisions and what they save. With --score and --threshold only the alerts
+    need an outcome: the report shows what was missed, as scarce estimate does. The same numbers are
+    inside as JSON.
 
     \b
     scarce report m.scarce test.csv --label fraud --out report.html
     scarce report m.scarce test.csv --label fraud --costs costs.toml --out costs.html
     scarce report p.csv --prob prob --label fraud --false-alarm 5 --miss 400 --out p.html
+    scarce report p.csv --label fraud --by date --period month --out months.html
     scarce report scores.csv --score score --label label --threshold 2.5 --out missed.html
     """
     from scarce.io.sink import refuse_existing
@@ -100,14 +105,15 @@ def report(
         )
     refuse_existing(out, force)
     costs.check()
+    by.check()
     of_scores = scores.score is not None
     if of_scores:
-        _refuse_other(files, prob, costs)
+        _refuse_other(files, prob, costs, by)
     else:
         _refuse_scores()
     if dry_run:
         typed = [("--label", labels.label), *(("--prob", name) for name in prob)]
-        look_at(files, form, [*typed, ("--score", scores.score)])
+        look_at(files, form, [*typed, *by.given, ("--score", scores.score)])
         show_plan(_plan(files, prob, labels, costs, scores, out), json=json)
         return
     from scarce.cli.evaluation_page import FitPage
@@ -120,7 +126,7 @@ def report(
         story = (
             _story_of_scores(files, scores, labels, form, level, seed)
             if of_scores
-            else _story_of_prob(files, prob, labels, costs, form, level, seed)
+            else _story_of_prob(files, prob, labels, by, costs, form, level, seed)
         )
         page = FitPage(
             title or story.title,
@@ -157,6 +163,7 @@ def _story_of_prob(
     files: tuple[Path, ...],
     prob: tuple[str, ...],
     labels: LabelFlags,
+    by: ByFlags,
     costs: CostFlags,
     form: TextForm,
     level: float,
@@ -173,12 +180,19 @@ def _story_of_prob(
         prob=prob,
         sampling=SamplingFlags(),
         costs=costs,
+        names=by.given,
         form=form,
     )
-    return EvaluationPage(files, judged, prob, labels, costs, form, level, seed)
+    split = by.split(judged, level, seed)
+    parts = split.evaluate(level, seed, None)
+    return EvaluationPage(
+        files, split.known, prob, labels, costs, form, level, seed, parts, split.remarks()
+    )
 
 
-def _refuse_other(files: tuple[Path, ...], prob: tuple[str, ...], costs: CostFlags) -> None:
+def _refuse_other(
+    files: tuple[Path, ...], prob: tuple[str, ...], costs: CostFlags, by: ByFlags
+) -> None:
     """Refuse what a page on scores cannot speak of."""
     if len(files) > 1:
         raise UsageError(
@@ -193,6 +207,12 @@ def _refuse_other(files: tuple[Path, ...], prob: tuple[str, ...], costs: CostFla
             "on calibration.",
             code="argument-conflict",
             remedy="Give one of them.",
+        )
+    if by.given or by.period is not None:
+        raise UsageError(
+            "Figures by segment and over time need probabilities.",
+            code="argument-conflict",
+            remedy="Give a model or --prob, and leave --score out.",
         )
     if costs.given:
         raise UsageError(

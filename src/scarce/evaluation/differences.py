@@ -40,6 +40,7 @@ COMMON = np.linspace(-3.2, 3.2, 9)  # standard errors of the common level
 SPREAD = np.linspace(-5.0, 5.0, 41)  # standard errors around the most likely d_s
 NO_CLASSES = "there are rows of one class only"
 NO_SPREAD = "groups lie within segments, so how groups differ cannot be told from segments"
+ONE_SEGMENT = "there is one segment only"
 POOLED = "partial pooling"
 ASSUMES_POOLED = "; segments differ as draws from one normal distribution of log odds"
 
@@ -260,6 +261,9 @@ class Segmented:
             rate, mass, _ = part
             value, low, high = _weighted(rate, mass @ joint, tails)
             rates.append(Estimate(value, low, high, level, method, assumes))
+        if len(np.unique(self.segment)) < 2:
+            nan = float("nan")
+            return rates, Estimate(nan, nan, nan, level, "not identified", ONE_SEGMENT)
         return rates, Estimate(*between, level, method, assumes)
 
     def _posterior(self, s: int, common: Array, taus: Array) -> tuple[Array, Array, Array] | None:

@@ -151,6 +151,7 @@ def expected_figures(
     """
     refuse_other_index(prob=prob, sample_weight=sample_weight)
     asked = Resampling.read(level, resamples, random_state)
+    refuse_other_index(prob=prob, sample_weight=sample_weight)
     p = read_prob(prob)
     if len(p) == 0:
         raise DataError("{argument} is empty.", code="no-rows", argument=Argument("prob"))

@@ -187,10 +187,7 @@ class Delay(NamedTuple):
 def read_delay(
     label_delay: float | None, as_of: Date | None, dates: Dates | None, name: str
 ) -> Delay | None:
-    """Check the arguments about late labels; None where labels take no time.
-
-    A day `as_of` is read at its end, for a row of that day has no label either.
-    """
+    """Check the arguments about late labels; None where labels take no time."""
     if label_delay is None:
         if as_of is not None:
             raise UsageError(
@@ -215,7 +212,7 @@ def read_delay(
 
 
 def read_as_of(as_of: Date | None, dates: Dates) -> np.datetime64:
-    """Return when labels were read, by default the last date; refuse rows that come after it."""
+    """Return when labels were read, by default the last date; refuse rows of later days."""
     last = dates.max()
     if as_of is None:
         return np.datetime64(last, "s")
@@ -293,6 +290,7 @@ def usual_delay(
     refuse_other_index(dates=dates, label_dates=label_dates)
     asked = Resampling.read(level, resamples, random_state)
     want = read_number(share, "share", Number(0, 1, open_low=True, open_high=True))
+    refuse_other_index(dates=dates, label_dates=label_dates)
     start = read_dates(dates, "dates")
     came = read_dates(label_dates, "label_dates")
     refuse_length(came, len(start), "label_dates")

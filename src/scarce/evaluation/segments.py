@@ -174,6 +174,13 @@ class EvaluationBy(Record):
         """The segments that differ from the rest by more than chance."""
         return [one for one in self.segments if one.verdict not in ("", NOT_TESTED)]
 
+    @property
+    def assumes(self) -> list[str]:
+        """What the figures assume, each assumption once."""
+        told = [one.happened for one in self.segments] + [one.pooled for one in self.segments]
+        told += [one.expected.events for one in self.segments if one.expected is not None]
+        return list(dict.fromkeys(one.assumes for one in told if one.value == one.value))
+
     def title(self) -> str:
         """Return a line: how many rows in how many segments."""
         rows = sum(one.rows for one in self.segments)
@@ -307,6 +314,15 @@ def evaluate_by(
         groups=groups,
     )
     asked = Resampling.read(level, resamples, random_state)
+    refuse_other_index(
+        y_true=y_true,
+        prob=prob,
+        by=by,
+        dates=dates,
+        sample_weight=sample_weight,
+        inclusion=inclusion,
+        groups=groups,
+    )
     table = _Table.read(y_true, prob, by, period, classes, dates, label_delay, as_of)
     table = table.sampled(read_kind(sample_weight, weight_kind), inclusion, groups)
     cut = None if threshold is None else read_threshold(threshold, [None])[0]
@@ -385,16 +401,19 @@ class _Table:
         names = tuple(range(n_classes)) if classes is None else tuple(classes)
         if n_classes != 2 or len(names) != 2:
             raise UsageError(
-                "{function} needs two classes, and there are {count}.",
+                "Figures by segment need two classes, and there are {count}.",
                 code="two-classes-needed",
-                function="evaluate_by",
                 count=max(n_classes, len(names)),
-                remedy="Ask for each class against the others: y == name, and its column of prob.",
+                each=Phrase(
+                    "Ask for each class against the others: y == name, and its column of prob",
+                    "Name the event with --positive and the others with --negative",
+                ),
+                remedy="{each}.",
             )
         p = p if p.ndim == 1 else p[:, 1]
         place = encode_labels(y_true, names, "y_true", "the classes")
         refuse_length(p, len(place), "prob")
-        cut, when = _read_by(by, period, len(place))
+        cut, when = cut_by(by, period, len(place))
         if dates is not None:
             refuse_length(dates, len(place), "dates")
             when = read_dates(dates, "dates")
@@ -513,7 +532,7 @@ class _Table:
         return Forecasts(self.place[rows], self.prob[rows], self.classes, part)
 
 
-def _read_by(by: ArrayLike, period: str | None, n: int) -> tuple[Binned, Any]:
+def cut_by(by: ArrayLike, period: str | None, n: int) -> tuple[Binned, Any]:
     """Return the segment of each row, and its date where there is one."""
     held = name_column(by, "by")
     refuse_length(held, n, "by")
@@ -569,7 +588,15 @@ def cut_names(held: NDArray[Any]) -> Binned:
     keys += [None] if None in found else []
     order = np.empty(len(keys), dtype=np.intp)
     order[[found[key] for key in keys]] = np.arange(len(keys))
-    return Binned(order[place], [MISSING if key is None else str(key) for key in keys])
+    return Binned(order[place], [_name(key) for key in keys])
+
+
+def _name(key: Any) -> str:
+    """Write the name of a segment; whole numbers without a point, as with missing ones beside."""
+    if key is None:
+        return MISSING
+    whole = isinstance(key, float) and key.is_integer() and abs(key) < 1e15
+    return str(int(key) if whole else key)
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -630,7 +657,7 @@ def _remarks(
 ) -> list[str]:
     said: list[str] = [
         Problem(
-            "{change}",
+            "Over time: {change}.",
             code="change-over-time",
             change=_in_words(one),
             since=one.since,
@@ -642,11 +669,12 @@ def _remarks(
     if odd:
         said.append(
             Problem(
-                "{count:,} of {segments:,} segments differ from the rest by more than chance, "
+                "{count:,} of {segments:,} {what}s differ from the rest by more than chance, "
                 "after one recalibration of all rows: {names}.",
                 code="segments-differ",
                 count=len(odd),
                 segments=len(found.segments),
+                what=found.period or "segment",
                 names=listed([f"{one.name} ({one.verdict})" for one in odd]),
             )
         )

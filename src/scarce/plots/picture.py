@@ -22,8 +22,10 @@ from scarce.results import short
 if TYPE_CHECKING:
     from scarce.evaluation.coverage import RiskCoverage
     from scarce.evaluation.curves import BrierCurve, CostCurve, DecisionCurve
+    from scarce.evaluation.segments import EvaluationBy
     from scarce.missed.label_value import LabelValue
     from scarce.missed.performance import Performance, PerformanceCurve
+    from scarce.results import Estimate
 
 Array = NDArray[np.float64]
 DASHES = ("solid", "dashed", "dashdot", "dotted")
@@ -41,6 +43,8 @@ class Axis:
         Logarithmic scale; ticks in percent.
     ends : (low, high), optional
         Exact limits; by default those of the data.
+    names : sequence of str
+        What the positions 0, 1, ... are called, such as months; numbers where there are none.
 
     Examples
     --------
@@ -52,6 +56,13 @@ class Axis:
     log: bool = False
     percent: bool = False
     ends: tuple[float, float] | None = None
+    names: Sequence[str] = ()
+
+    def word(self, value: float) -> str:
+        """Write a value on the axis: its name, or the number."""
+        if self.names and 0 <= round(value) < len(self.names):
+            return self.names[round(value)]
+        return short(value, percent=self.percent)
 
 
 @dataclass(frozen=True)
@@ -270,6 +281,55 @@ class Bars:
 
 
 @dataclass(frozen=True)
+class Forest:
+    """Points with intervals, one below the other, such as a figure of each segment.
+
+    Parameters
+    ----------
+    names : sequence of length n
+        From the top.
+    values, low, high : array-like of shape (n,)
+        NaN where there is nothing to draw.
+    x : Axis
+    name : str
+        Legend entry of the points.
+    beside : mapping of str to array-like of shape (n,)
+        Further points of each, by their legend entry.
+    marked : mapping of int to str
+        Words beside some of the values.
+    most : int
+        Most lines to draw; a note counts the rest.
+
+    Examples
+    --------
+    >>> Forest(["at", "be"], [0.1, 0.2], [0.0, 0.1], [0.2, 0.3], Axis("rate")).most
+    40
+    """
+
+    names: Sequence[object]
+    values: ArrayLike
+    low: ArrayLike
+    high: ArrayLike
+    x: Axis
+    name: str = ""
+    beside: Mapping[str, ArrayLike] = field(default_factory=dict)
+    marked: Mapping[int, str] = field(default_factory=dict)
+    most: int = 40
+
+    def __post_init__(self) -> None:
+        given = (self.values, self.low, self.high, *self.beside.values())
+        shapes = {np.shape(one) for one in given}
+        if shapes != {(len(self.names),)} or not self.names:
+            raise UsageError(
+                "A forest plot needs one name, value and interval each; got {names} names and "
+                "values of shapes {shapes}.",
+                code="picture-shape",
+                names=len(self.names),
+                shapes=sorted(shapes),
+            )
+
+
+@dataclass(frozen=True)
 class Histogram:
     """Rows per bin and state, with fitted lines and a threshold.
 
@@ -392,7 +452,7 @@ class ReliabilityPicture:
     y: Axis = field(default_factory=lambda: Axis("observed frequency", percent=True))
 
 
-Picture = Curves | Panels | Bars | Histogram | ReliabilityPicture
+Picture = Curves | Panels | Bars | Forest | Histogram | ReliabilityPicture
 
 
 # --- pictures of records --------------------------------------------------------------------------
@@ -637,6 +697,65 @@ def _base_rate(bins: Bins) -> float:
     rows = np.ones(len(bins.observed)) if bins.rows is None else bins.rows
     total = float(rows.sum())
     return float(rows @ bins.observed) / total if total > 0 else math.nan
+
+
+def segments_picture(found: EvaluationBy) -> Forest:
+    """Return the event rate of each segment of an `EvaluationBy`: observed, predicted, pooled."""
+    shown = [one for one in found.segments if one.labelled]
+    rates = [one.happened for one in shown]
+    return Forest(
+        [one.name for one in shown],
+        [one.value for one in rates],
+        [one.low for one in rates],
+        [one.high for one in rates],
+        Axis("event rate", percent=True),
+        name=f"observed, with {percent(found.level)} interval",
+        beside={
+            "mean predicted": [one.given.value for one in shown],
+            "pooled": [one.pooled.value for one in shown],
+        },
+        marked={at: one.verdict for at, one in enumerate(shown) if one in found.standing_out},
+    )
+
+
+def periods_picture(found: EvaluationBy, figure: str = "happened") -> Curves:
+    """Return a figure over the periods of an `EvaluationBy`, with what is expected without labels.
+
+    Parameters
+    ----------
+    found : EvaluationBy
+    figure : {"happened", "log_loss", "auc"}
+    """
+    x = np.arange(len(found.segments), dtype=np.float64)
+    words = {"happened": "event rate", "log_loss": "log loss (nats)", "auc": "AUC"}
+    rate = figure == "happened"
+    seen = [getattr(one, figure) for one in found.segments]
+    lines = [_over_periods("observed", x, seen, f"{percent(found.level)} interval", "circle")]
+    if rate:
+        given = [one.given.value for one in found.segments]
+        lines.append(Line("mean predicted", x, given, grey=True, marker="square"))
+        due = [None if one.expected is None else one.expected.rate for one in found.segments]
+        if any(one is not None for one in due):
+            label = "expected, labels still to come"
+            lines.append(_over_periods(label, x, due, f"{label}: interval", "triangle"))
+    kind = "calibration" if rate else "discrimination"
+    since = [one.since for one in found.changes if one.found and one.of == kind]
+    names = [one.name for one in found.segments]
+    return Curves(
+        lines,
+        Axis(found.period, names=names),
+        Axis(words[figure], percent=rate),
+        threshold=names.index(since[0]) - 0.5 if since else None,
+        threshold_name=f"change of {kind}, from {since[0]} on" if since else "",
+    )
+
+
+def _over_periods(
+    name: str, x: Array, values: Sequence[Estimate | None], band: str, marker: str
+) -> Line:
+    """Return a line with a band; a point without neighbours keeps a band of some width."""
+    held = np.array([[np.nan] * 3 if v is None else (v.value, v.low, v.high) for v in values])
+    return Line(name, x, held[:, 0], held[:, 1], held[:, 2], band=band, marker=marker)
 
 
 def importance_picture(

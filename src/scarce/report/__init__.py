@@ -5,6 +5,7 @@ from scarce.report.page import Report
 from scarce.report.results import (
     assumptions,
     gain_in_words,
+    show_by,
     show_confusion,
     show_costs,
     show_decision_curve,
@@ -19,6 +20,7 @@ __all__ = [
     "show_model",
     "level_of",
     "show_evaluation",
+    "show_by",
     "show_reliability",
     "show_performance",
     "show_costs",

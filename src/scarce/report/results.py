@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scarce.plots.picture import Axis, Bars, decision_picture, reliability_picture
+from scarce.plots.picture import (
+    Axis,
+    Bars,
+    decision_picture,
+    periods_picture,
+    reliability_picture,
+    segments_picture,
+)
 from scarce.report.page import Report
 from scarce.report.values import ROUNDING, cell, number, sentence
 from scarce.results import Estimate, in_rows
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
     from scarce.evaluation.cost import CostConfusion, Savings
     from scarce.evaluation.curves import DecisionCurve
     from scarce.evaluation.evaluate import Evaluation
+    from scarce.evaluation.segments import EvaluationBy
     from scarce.missed.performance import Performance
 
 MEANT = {
@@ -164,6 +172,84 @@ def gain_in_words(found: Evaluation) -> str:
     if other.low > 0:
         said += f" The Brier skill is positive: {cell(other, percent=True)}."
     return said
+
+
+def show_by(page: Report, found: EvaluationBy) -> Report:
+    """Add figures by segment or period: a picture, a table, and over time the trend and changes.
+
+    Parameters
+    ----------
+    page : Report
+    found : EvaluationBy
+        Its remarks go to the top of the page.
+
+    Examples
+    --------
+    >>> from scarce import evaluate_by
+    >>> found = evaluate_by([0, 1] * 40, [0.2, 0.7] * 40, ["at"] * 40 + ["be"] * 40)
+    >>> page = show_by(Report("May"), found)
+    >>> page.to_dict()["sections"][0]["parts"][0]["data"]["names"]
+    ['at', 'be']
+    """
+    for remark in found.remarks:
+        page.warn(remark)
+    band = f"{100 * found.level:g} % intervals"
+    if not found.period:
+        page.figure(
+            segments_picture(found),
+            f"Event rate of each segment: observed with {band}, as predicted on average, and "
+            "pooled: drawn towards the rest, most where a segment is small.",
+        )
+    elif len(found.segments) > 1:
+        page.figure(
+            periods_picture(found),
+            f"Event rate in each {found.period}, with {band}. Expected rates assume that the "
+            "probabilities are calibrated for rows whose label is still to come.",
+        )
+        page.figure(
+            periods_picture(found, "auc"),
+            f"How well the probabilities tell events from other rows in each {found.period}, with "
+            f"{band}; 0.5 is chance.",
+        )
+    _by_table(page, found)
+    if found.trend is not None:
+        per = f"change from one {found.period} to the next"
+        page.numbers(
+            [
+                ("observed frequency", found.trend.happened, per),
+                ("predicted - observed", found.trend.gap, per),
+                ("log loss", found.trend.log_loss, per),
+            ],
+            points=["observed frequency", "predicted - observed"],
+            caption="Trend",
+        )
+        for line in found.over_time()[4:]:
+            page.text(sentence(line.strip()))
+    return page
+
+
+def _by_table(page: Report, found: EvaluationBy) -> None:
+    """Add the table of segments; cells without a known label are empty."""
+    due = any(one.expected is not None for one in found.segments)
+    columns = [found.period or "segment", "rows", "events", "mean predicted", "observed", "pooled"]
+    columns += ["AUC", *(["expected events"] if due else [])]
+    columns += ["more or fewer"] if found.standing_out else []
+    rows: list[list[object]] = []
+    for one in found.segments:
+        seen = (one.events, one.given.value, one.happened, one.pooled, one.auc)
+        row: list[object] = [one.name, one.rows, *(seen if one.labelled else [""] * len(seen))]
+        row += [one.expected.events if one.expected else ""] if due else []
+        word = one.verdict.split()[0] if one in found.standing_out else ""
+        row += [word] if found.standing_out else []
+        rows.append(row)
+    page.table(
+        columns,
+        rows,
+        caption=f"A {found.period or 'segment'} differs if it has more or fewer events than "
+        "expected after one recalibration of all rows, by more than chance among so many.",
+        align="l" + "r" * (len(columns) - 1),
+        percent=("mean predicted", "observed", "pooled"),
+    )
 
 
 def show_reliability(page: Report, tables: Mapping[str, Reliability]) -> Report:

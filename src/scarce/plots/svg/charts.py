@@ -8,7 +8,7 @@ picture.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import singledispatch
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scarce.plots.names import fitted
 from scarce.plots.picture import (
     MARKERS,
+    Axis,
     Bars,
     Bins,
     Curves,
@@ -106,8 +107,10 @@ def _curves(picture: Curves) -> Chart:
         np.concatenate([*every_x, corners[:, :2].ravel()]),
         log=x.log,
         percent=x.percent,
-        ends=x.ends,
+        ends=_named_ends(x),
     )
+    if x.names:
+        across = replace(across, ticks=tuple(range(len(x.names))), texts=tuple(x.names))
     up = Scale.over(
         _with_bands(np.concatenate([*every_y, corners[:, 2:].ravel()]), drawn, y.log),
         log=y.log,
@@ -129,24 +132,29 @@ def _curves(picture: Curves) -> Chart:
     for mark in marks:
         _draw_mark(frame, mark)
     told = [f"{y.label} against {x.label}."]
-    told += [_told(part, x.percent, y.percent) for part in drawn if part.name]
+    told += [_told(part, x, y.percent) for part in drawn if part.name]
     told += [
-        f"Marked: {mark.text} at {short(mark.x, percent=x.percent)}, "
-        f"{short(mark.y, percent=y.percent)}."
+        f"Marked: {mark.text} at {x.word(mark.x)}, {short(mark.y, percent=y.percent)}."
         for mark in marks
     ]
-    if picture.threshold is not None:
-        told.append(
-            f"The {picture.threshold_name} is {short(picture.threshold, percent=x.percent)}."
-        )
+    if picture.threshold is not None and x.names:
+        told.append(f"Marked: {picture.threshold_name}.")
+    elif picture.threshold is not None:
+        told.append(f"The {picture.threshold_name} is {x.word(picture.threshold)}.")
     data = {
         "x": x.label,
         "y": y.label,
         "lines": [_data(part) for part in drawn],
         "threshold": picture.threshold,
         "marks": [asdict(mark) for mark in marks],
+        **({"names": list(x.names)} if x.names else {}),
     }
     return Chart(WIDTH, frame.end, frame.sheet.body, " ".join(told), data)
+
+
+def _named_ends(axis: Axis) -> tuple[float, float] | None:
+    """Ends of an axis: half a step around names."""
+    return (-0.5, len(axis.names) - 0.5) if axis.names and axis.ends is None else axis.ends
 
 
 def _shade(frame: Frame, boxes: NDArray[Any]) -> None:
@@ -339,13 +347,13 @@ def _way(frame: Frame, mark: Mark, slope: float) -> tuple[float, float]:
     return 46.0 * run / size, 46.0 * rise / size
 
 
-def _told(part: Drawn, x_percent: bool, y_percent: bool) -> str:
+def _told(part: Drawn, across: Axis, y_percent: bool) -> str:
     seen = np.isfinite(part.x) & np.isfinite(part.y)
     if not seen.any():
         return f"{part.name}: nothing to draw."
     x, y = part.x[seen], part.y[seen]
     value = [short(v, percent=y_percent) for v in (y[0], y[-1], y.min(), y.max())]
-    place = [short(v, percent=x_percent) for v in (x[0], x[-1])]
+    place = [across.word(v) for v in (x[0], x[-1])]
     return (
         f"{part.name}: from {value[0]} at {place[0]} to {value[1]} at {place[1]}; lowest "
         f"{value[2]}, highest {value[3]}."
@@ -382,7 +390,7 @@ def _bars(picture: Bars) -> Chart:
         top += draw_legend(sheet, [("truth", _truth_sample)], left, right, 0.0)
     edges = top + np.cumsum([0.0, *(ROW + MORE * max(0, len(lines) - 1) for lines in texts)])
     bottom = float(edges[-1])
-    for at, text in _spaced(axis, left, right):
+    for at, text in spaced(axis, left, right):
         sheet.line(at, top, at, bottom, "grid")
         sheet.text(at, bottom + LINE, text, "tick", "middle")
     start = float(axis.place(picture.reference, left, right))
@@ -396,7 +404,7 @@ def _bars(picture: Bars) -> Chart:
         if np.isfinite(places[i]):
             end = float(places[i])
             sheet.box(min(start, end), middle - 8.0, abs(end - start), 16.0, "bar c1", tip)
-        _interval(sheet, axis, limits, i, (left, right, middle))
+        draw_interval(sheet, axis, limits, i, (left, right, middle))
         told = f"{figures[i]}, {picture.best_name}" if i == picture.best else figures[i]
         sheet.text(WIDTH, middle + 5.0, told, "value", "end")
     sheet.line(start, top, start, bottom, "axis")
@@ -464,7 +472,7 @@ def _truth_sample(sheet: Sheet, x: float, y: float) -> None:
     sheet.marker(x + 13.0, y, "diamond", "dot c2")
 
 
-def _interval(
+def draw_interval(
     sheet: Sheet,
     axis: Scale,
     limits: list[NDArray[Any] | None],
@@ -484,7 +492,7 @@ def _interval(
         sheet.marker(x, middle, "diamond", "dot c2", f"truth {short(truth[i])}")
 
 
-def _spaced(axis: Scale, left: float, right: float) -> list[tuple[float, str]]:
+def spaced(axis: Scale, left: float, right: float) -> list[tuple[float, str]]:
     """Return ticks whose labels do not overlap."""
     kept, free = [], -np.inf
     for at, text in zip(axis.place(axis.ticks, left, right).tolist(), axis.texts, strict=True):
