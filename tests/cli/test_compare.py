@@ -583,8 +583,23 @@ def test_the_advice_to_leave_a_column_out_names_groups(tmp_path, rng):
     pacsv.write_csv(pa.table(columns), tmp_path / "t.csv")
     shown = run(tmp_path / "t.csv", "--label", "fraud", "--models", "bayes")
     assert shown.exit_code == 3
-    assert shown.stderr.index("--groups who") < shown.stderr.index("--drop who")
+    assert "--groups who" in shown.stderr
+    assert "--drop" not in shown.stderr  # rows of one patient would be in training and test rows
     assert "max" not in shown.stderr  # compare has no such flag
+    single = {**columns, "who": [f"R{row:05d}" for row in range(2400)]}
+    pacsv.write_csv(pa.table(single), tmp_path / "t.csv")
+    shown = run(tmp_path / "t.csv", "--label", "fraud", "--models", "bayes")
+    assert "--id who" in shown.stderr
+    assert "--groups" not in shown.stderr
+
+
+@pytest.mark.parametrize("name", ["patient", "customer_no", "Card"])
+def test_a_column_named_like_patients_or_cards_is_pointed_out(tmp_path, data, name):
+    pacsv.write_csv(pa.table({**data, name: np.arange(400) // 4}), tmp_path / "t.csv")
+    flags = (tmp_path / "t.csv", "--label", "fraud", "--models", "bayes")
+    shown = run(*flags).stderr
+    assert f"--groups {name}" in shown
+    assert "--drop" not in shown
 
 
 def test_an_identifier_that_rows_share_is_pointed_out(tmp_path, data):

@@ -54,6 +54,11 @@ MOST_NUMBERS = 50  # different numbers in a label column; more are a measurement
 FEWEST_OF_A_CLASS = 10  # below, folds cannot choose anything
 FEW_NAMES = 20  # different values of a column named like an identifier that may be a category
 ID_NAME = re.compile(r"(?:^|[_ .-])(?:id|uuid|guid|key|index|row|rowid|rownames)$|^$", re.I)
+UNIT_NAME = re.compile(
+    r"(?:^|[_ .-])(?:patient|card|customer|client|user|account|subject|person|member|household)"
+    r"s?(?:$|[_ .-](?:no|nr|num|number|code|hash|name)$)",
+    re.I,
+)
 SIGHTINGS = re.compile(
     r"(?:^|_)(?:presences?|presabs|pres|present|occ|occurrences?|pa|pb|po|seen|sightings?|observed"
     r"|species)(?:$|_)",
@@ -448,13 +453,18 @@ def _short_list(names: list[str]) -> str:
 def identifiers(
     source: TableSource, labels: LabelFlags, drop: tuple[str, ...], ids: tuple[str, ...]
 ) -> list[str]:
-    """Columns that name rows, by their name and because no value comes twice at the beginning."""
+    """Columns that name rows, by their name and because no value comes twice at the beginning.
+
+    Those named like identifiers, patients or cards whose values several rows share are said.
+    """
     if source.once:
         return []
     named = [
         name
         for name in source.names
-        if ID_NAME.search(name) and name != labels.label and name not in (*drop, *ids)
+        if (ID_NAME.search(name) or UNIT_NAME.search(name))
+        and name != labels.label
+        and name not in (*drop, *ids)
     ]
     if not named:
         return []
@@ -470,8 +480,9 @@ def identifiers(
         if FEW_NAMES < counts[name] < len(first):
             say(
                 f"Column {name!r} is named like an identifier, several rows share its values, "
-                "and it is used as a feature. If it groups rows (a patient, a card): --groups "
-                f"{shell_word(name)}; if not: --drop {shell_word(name)}."
+                "and it is used as a feature. If rows of one value belong together (a patient, a "
+                f"card), say so with --groups {shell_word(name)}: without it they are in training "
+                "and in test rows, and figures are too good."
             )
     for name in found:
         say(

@@ -29,7 +29,7 @@ from scipy.special import betaln, gammaln, logsumexp
 from scarce.engine.block import Array, Block, TableLike
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
-from scarce.errors import Argument, DataError, Problem, UsageError, listed
+from scarce.errors import Argument, DataError, Phrase, Problem, UsageError, listed
 from scarce.io.schema import Column, Schema
 from scarce.results import short
 
@@ -58,6 +58,11 @@ MOST_TERMS = 10_000  # of a tail: beyond, each is far smaller than the first whe
 MOST_REMARKS = 10  # of one kind in a report
 CODE_COUNT = 5  # and its number of rows in the sample
 LEAK_AUC = 0.995
+FEW_NAMES = 20  # levels of a category; more may be names of patients or cards
+UNITS = (
+    "If it names units with several rows each, such as patients or cards, pass {groups}: without "
+    "that their rows are in training and in test rows."
+)
 LEAK_SIZE = 30.0  # events * others / (events + others) of the rows that must show it
 
 AXES = (  # names of the two coordinates of a place
@@ -522,7 +527,10 @@ def _leaks(found: Sketch, columns: Sequence[Column]) -> list[Problem]:
                     how=how,
                     auc=auc,
                     drop=Argument("drop", [left_out]),
-                    remedy="If its value is known only after the outcome, the model is of no use "
+                    groups=Phrase("its values to fit(..., groups=...)", f"--groups {left_out}"),
+                    remedy=UNITS
+                    if len(columns[j].levels) > FEW_NAMES
+                    else "If its value is known only after the outcome, the model is of no use "
                     "on new rows: leave it out with {drop}.",
                 )
             )

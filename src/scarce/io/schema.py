@@ -15,6 +15,7 @@ never guessed where two readings exist: the error names both, and the argument t
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -376,9 +377,16 @@ def check_label_type(name: str, kind: pa.DataType) -> None:
 
 
 def code_book(
-    name: str, values: Iterable[Any], most: int = MOST_LEVELS, *, indicators: bool = False
+    name: str,
+    values: Iterable[Any],
+    most: int = MOST_LEVELS,
+    *,
+    indicators: bool = False,
+    rows: int | None = None,
 ) -> tuple[Any, ...]:
     """Return the sorted levels of a category, refusing too many of them.
+
+    `rows`, how many rows hold them, tells a name of each row from a name of patients or cards.
 
     Examples
     --------
@@ -396,16 +404,35 @@ def code_book(
             first=brief(levels[0]),
             last=brief(levels[-1]),
             what=f"{len(levels) - 1:,} one-hot columns" if indicators else "a category",
-            groups=Phrase("its values to fit(..., groups=...)", f"--groups {name}"),
-            drop=Argument("drop", [name]),
+            **_names_rows_or_units(name, len(levels), rows),
             max_levels=Argument("max_levels", len(levels)),
-            remedy=[
-                "Where rows of one value belong together (a patient, a card), pass {groups}.",
-                "Otherwise leave it out with {drop}.",
-                "Pass {max_levels} if it is a category all the same.",
-            ],
         )
     return tuple(levels)
+
+
+def _names_rows_or_units(name: str, levels: int, rows: int | None) -> dict[str, Any]:
+    """What to do with a column of many names: those of single rows, or of units with several.
+
+    A column that names patients or cards is not to be dropped: their rows would be told from each
+    other by what they have in common, and no fold would know.
+    """
+    category = "Pass {max_levels} if it is a category all the same."
+    if rows is not None and rows == levels:
+        return {
+            "id": Phrase(f"drop={[name]!r}", f"--id {shlex.quote(name)}"),
+            "remedy": ["It has another value in every row, and names rows: pass {id}.", category],
+        }
+    return {
+        "groups": Phrase(
+            f"its values to fit(..., groups=...), and drop={[name]!r}",
+            f"--groups {shlex.quote(name)}",
+        ),
+        "remedy": [
+            "Rows of one value may belong together, as those of a patient or a card do: pass "
+            "{groups}.",
+            category,
+        ],
+    }
 
 
 # --- small things ---------------------------------------------------------------------------------
@@ -552,10 +579,13 @@ def refuse_crowds(columns: Sequence[Column]) -> None:
             share=sources.count(largest),
             column=largest,
             most=WIDEST,
-            drop=Argument("drop", [largest]),
+            groups=Phrase("its values to fit(..., groups=...)", f"--groups {shlex.quote(largest)}"),
+            drop=Argument("drop", ...),
             indicators=Argument("indicators", ...),
             remedy=[
-                "Leave some out, such as {drop}.",
+                "If {column!r} names units with several rows each, such as patients or cards, pass "
+                "{groups}.",
+                "Leave columns that tell nothing out with {drop}.",
                 "Name the few that matter with {indicators}.",
             ],
         )
@@ -625,7 +655,8 @@ class Reading:
                 refuse_mixed(name, seen, _row_finder(name, tables), self.decimal, self.find)
             most = MOST_INDICATORS if name in one_hot else MOST_LEVELS
             most = most if self.max_levels is None else self.max_levels
-            book = code_book(name, levels, most, indicators=name in one_hot)
+            rows = sum(counts[name][level] for level in levels)
+            book = code_book(name, levels, most, indicators=name in one_hot, rows=rows)
             if name in one_hot:
                 columns.extend(indicator_columns(name, book, counts[name]))
             else:
