@@ -91,7 +91,7 @@ def do(job: Job) -> dict[str, Any]:
 def real_scores(y: Array, prob: Array, training: Array) -> Iterator[tuple[str, float]]:
     """Yield the scores of probabilities against outcomes; log losses may be infinite."""
     yield "brier", float(row_losses(y, prob, "brier").mean())
-    yield "calibration", calibration_loss(y, prob).value
+    yield "calibration", calibration_loss(y, prob, debias=False).value
     yield "log_loss", float(row_losses(y, prob, "log").mean())
     floored = (1 - FLOOR) * prob + FLOOR * training.mean()
     yield "log_loss_floored", float(row_losses(y, floored, "log").mean())

@@ -25,6 +25,7 @@ from scarce import (
     total_cost,
 )
 from scarce.errors import DataError, UsageError
+from scarce.evaluation.calibration import reliability
 from scarce.evaluation.compare import compare_costs, loss_difference
 from scarce.evaluation.evaluate import at_threshold
 from scarce.evaluation.ranking import auc
@@ -57,7 +58,7 @@ FIGURES = {
     "at_threshold": lambda w: at_threshold(R.y, R.prob, 0.3, sample_weight=w, **FEW),
     "brier_curve": lambda w: brier_curve(R.y, R.prob, sample_weight=w, **FEW),
     "brier_score": lambda w: brier_score(R.y, R.prob, sample_weight=w, **FEW),
-    "calibration_loss": lambda w: calibration_loss(R.y, R.prob, sample_weight=w),
+    "calibration_loss": lambda w: calibration_loss(R.y, R.prob, sample_weight=w, **FEW),
     "compare": lambda w: compare(R.y, {"a": R.prob, "b": R.other}, sample_weight=w, **FEW),
     "compare_costs": lambda w: compare_costs(
         R.y, {"a": R.done, "b": 1 - R.done}, COSTS, sample_weight=w, **FEW
@@ -70,6 +71,7 @@ FIGURES = {
     "log_loss": lambda w: log_loss(R.y, R.prob, sample_weight=w, **FEW),
     "loss_difference": lambda w: loss_difference(R.y, R.prob, R.other, sample_weight=w, **FEW),
     "mean_cost": lambda w: mean_cost(R.y, R.done, COSTS, sample_weight=w, **FEW),
+    "reliability": lambda w: reliability(R.y, R.prob, sample_weight=w, **FEW),
     "risk_coverage": lambda w: risk_coverage(R.y, R.prob, sample_weight=w, **FEW),
     "savings": lambda w: savings(R.y, R.done, COSTS, sample_weight=w, **FEW),
     "total_cost": lambda w: {
@@ -159,7 +161,7 @@ COUNTED = {
     "at_threshold": lambda y, p, q, **how: at_threshold(y, p, 0.3, **how, **FEW),
     "brier_curve": lambda y, p, q, **how: brier_curve(y, p, **how, **FEW),
     "brier_score": lambda y, p, q, **how: brier_score(y, p, **how, **FEW),
-    "calibration_loss": lambda y, p, q, **how: calibration_loss(y, p, **how),
+    "calibration_loss": lambda y, p, q, **how: calibration_loss(y, p, **how, **FEW),
     "compare": lambda y, p, q, **how: compare(y, {"a": p, "b": q}, **how, **FEW),
     "compare_costs": lambda y, p, q, **how: compare_costs(
         y, {"a": (p > 0.2) * 1, "b": (q > 0.2) * 1}, COSTS, **how, **FEW
@@ -172,6 +174,7 @@ COUNTED = {
     "log_loss": lambda y, p, q, **how: log_loss(y, p, **how, **FEW),
     "loss_difference": lambda y, p, q, **how: loss_difference(y, p, q, **how, **FEW),
     "mean_cost": lambda y, p, q, **how: mean_cost(y, (p > 0.2) * 1, COSTS, **how, **FEW),
+    "reliability": lambda y, p, q, **how: reliability(y, p, **how, **FEW),
     "risk_coverage": lambda y, p, q, **how: risk_coverage(y, p, **how, **FEW),
     "savings": lambda y, p, q, **how: savings(y, (p > 0.2) * 1, COSTS, **how, **FEW),
     "total_cost": lambda y, p, q, **how: total_cost(y, (p > 0.2) * 1, COSTS, **how, **FEW),

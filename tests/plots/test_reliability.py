@@ -205,3 +205,19 @@ def test_refusals(rare):
     with refused("histogram-place", UsageError):
         ReliabilityDisplay.from_predictions(*rare, ax=plt.subplots()[1], histogram=True)
     assert ReliabilityDisplay(table).plot().histogram_ax_ is None
+
+
+def test_weights_draws_and_groups_reach_the_diagram(rng):
+    prob = rng.uniform(0.01, 0.3, 400)
+    y = (rng.random(400) < prob).astype(float)
+    weight = rng.choice([1.0, 4.0], 400)
+    shown = ReliabilityDisplay.from_predictions(y, prob, bins=4, sample_weight=weight).table
+    plain = reliability(y, prob, bins=4, sample_weight=weight)
+    np.testing.assert_allclose(shown.observed, plain.observed)
+    np.testing.assert_allclose(shown.high, plain.high)
+    half = np.where(np.arange(400) % 2 == 0, y, np.nan)
+    drawn = ReliabilityDisplay.from_predictions(half, prob, bins=4, inclusion=np.full(400, 0.5))
+    assert drawn.table.rows.sum() == 200
+    groups = np.arange(400) // 10
+    together = ReliabilityDisplay.from_predictions(y, prob, bins=4, groups=groups).table
+    np.testing.assert_allclose(together.high, reliability(y, prob, bins=4, groups=groups).high)

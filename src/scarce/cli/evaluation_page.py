@@ -343,7 +343,7 @@ class EvaluationPage:
         page.section("Reliability")
         if len(self.found.events) > MOST_SERIES:
             page.text(f"The {MOST_SERIES} classes with most rows, each against all others.")
-        show_reliability(page, reliabilities(rows, self.found, self.level))
+        show_reliability(page, reliabilities(rows, self.found, self.level, self.seed))
         page.figure(*given_by_outcome(rows, self.found))
 
     def _decisions(self, page: Report) -> None:
@@ -366,14 +366,12 @@ class EvaluationPage:
         }
         show_savings(page, self.money["savings"], single)
         show_confusion(page, self.money["confusion"])
-        if binary and rows.prob.ndim == 1 and len(np.unique(rows.y)) == 2:
+        if binary and rows.prob.ndim == 1 and len(np.unique(rows.y[rows.known])) == 2:
             at = None
             if bands is not None:
                 at = self._between_two(page, matrix)
-            points = thresholds(float(rows.y.mean()), at)
-            curve = decision_curve(
-                rows.y, rows.prob, at=points, level=self.level, random_state=self.seed
-            )
+            points = thresholds(self.found.happened[0].value, at)
+            curve = decision_curve(rows.y, rows.prob, at=points, **how)
             show_decision_curve(page, curve, at)
 
     def _between_two(self, page: Report, matrix: CostMatrix) -> float | None:
@@ -452,8 +450,10 @@ def _told(one: Any, *, percent: bool = False) -> str:
     return cell(one, percent=percent)
 
 
-def reliabilities(rows: OutcomeTable, found: Evaluation, level: float) -> dict[str, Any]:
+def reliabilities(rows: OutcomeTable, found: Evaluation, level: float, seed: int) -> dict[str, Any]:
     """Return probability against frequency for the event, or for the classes with most rows."""
+    import numpy as np
+
     from scarce.evaluation.calibration import reliability
 
     places = [found.classes.index(name) for name in found.events]
@@ -462,8 +462,9 @@ def reliabilities(rows: OutcomeTable, found: Evaluation, level: float) -> dict[s
     tables = {}
     for k in places:
         prob = rows.prob if rows.prob.ndim == 1 else rows.prob[:, k]
-        happened = (rows.y == k).astype(float)
-        tables[str(found.classes[k])] = reliability(happened, prob, bins=bins_of(prob), level=level)
+        happened = np.where(rows.known, rows.y == k, np.nan)
+        how = rows.drawn(level, seed)
+        tables[str(found.classes[k])] = reliability(happened, prob, bins=bins_of(prob), **how)
     return tables
 
 

@@ -94,7 +94,7 @@ class Evaluation(Record):
     events : tuple of names
         The classes that the next five are about: the last of two, each one of several.
     calibration : tuple of Estimate
-        Calibration loss of each, against all others.
+        Calibration loss of each, against all others, as `calibration_loss(..., cut="rows")`.
     given, happened, gap : tuple of Estimate
         Mean probability, base rate, and the difference.
     auc : tuple of Estimate
@@ -110,7 +110,7 @@ class Evaluation(Record):
     100 rows (75 of class 0, 25 of class 1)
       log loss             0.198 [0.178, 0.254], constant 0.562
       Brier score          0.0375 [0.0318, 0.0588], constant 0.188
-      calibration loss     0.0375 [0.0258, 0.0492]
+      calibration loss     0.0375 [0.0239, 0.0424]
       mean given           0.275 [0.234, 0.321]
       happened             0.25 [0.181, 0.328]
       AUC                  1 [0.889, 1]
@@ -248,9 +248,7 @@ def evaluated(rows: Forecasts, asked: Resampling, threshold: float | None = None
     losses = LossFigures(rows, asked)
     sides = [((rows.place == k).astype(np.float64), rows.given(k)) for k in rows.events]
     at = range(len(sides))
-    calibration = [
-        calibration_of(y, p, rows.sample, asked.level, bins=10, cut="rows") for y, p in sides
-    ]
+    calibration = [calibration_of(y, p, rows.sample, asked, bins=10, cut="rows") for y, p in sides]
     if np.count_nonzero(rows.counts) == 1:
         calibration = [untested(one) for one in calibration]
     figures = {

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from scarce.bootstrap import Inclusion
 from scarce.errors import Argument, UsageError, refuse_word
 from scarce.evaluation.calibration import Reliability, reliability
 from scarce.plots.curves import Classifier, ask
@@ -85,13 +86,23 @@ class ReliabilityDisplay:
         prob: ArrayLike,
         *,
         bins: int | ArrayLike = 10,
+        sample_weight: ArrayLike | None = None,
+        weight_kind: str = "survey",
+        inclusion: Inclusion = None,
+        groups: ArrayLike | None = None,
         level: float = 0.9,
         name: str = "",
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Bin outcomes by probability and draw; options go to `plot`."""
-        table = reliability(y_true, prob, bins=bins, level=level)
+        """Bin outcomes by probability, as `reliability` does, and draw; options go to `plot`."""
+        how: dict[str, Any] = {
+            "sample_weight": sample_weight,
+            "weight_kind": weight_kind,
+            "inclusion": inclusion,
+            "groups": groups,
+        }
+        table = reliability(y_true, prob, bins=bins, level=level, **how)
         return cls(table, name=name, prob=prob, y_true=y_true).plot(ax, **options)
 
     @classmethod

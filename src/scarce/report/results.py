@@ -272,10 +272,11 @@ def show_reliability(page: Report, tables: Mapping[str, Reliability]) -> Report:
     first = next(iter(tables.values()))
     edges = first.edges if len(tables) == 1 else None
     named = {"" if len(tables) == 1 else name: one for name, one in tables.items()}
+    said = dict.fromkeys(str(text) for one in tables.values() for text in one.remarks)
     return page.figure(
         reliability_picture(named, edges=edges),
         "Observed frequency against predicted probability. Calibrated probabilities lie on the "
-        f"dashed line. Bars are {100 * first.level:g} % intervals (Wilson).",
+        f"dashed line. {' '.join([f'Bars are {100 * first.level:g} % intervals.', *said])}",
     )
 
 
