@@ -144,6 +144,33 @@ def test_no_check_reaches_the_library(folder: Path, monkeypatch: pytest.MonkeyPa
     assert asked == [True, False]
 
 
+@pytest.mark.parametrize("batch", [(), ("--batch", "week")])
+def test_rows_of_a_list_that_were_chosen_by_rule_are_no_draw(folder, week, batch):
+    """A lot among equal scores had a probability; the column `policy` says what it is worth."""
+    below = np.flatnonzero(week.scores < THRESHOLD)
+    tail = below[np.argsort(-week.scores[below])[:60]]
+    labels = week.labels.copy()
+    labels[tail] = week.truth[tail]
+    chance = np.full(len(labels), np.nan)
+    chance[tail] = np.where(np.arange(60) < 50, 1.0, 0.4)
+    words = np.full(len(labels), "", dtype=object)
+    words[tail] = "tail"
+    more = {
+        "label": pa.array(labels, from_pandas=True).cast(pa.int64()),
+        "inclusion": pa.array(chance, from_pandas=True),
+        "policy": pa.array(words),
+    }
+    pacsv.write_csv(week.table(**more), folder / "list.csv")
+    found = result("list.csv", *BASE, "--inclusion", "inclusion", *batch)
+    plain = {"batch": week.week.astype(str)} if batch else {}
+    certain = np.where(np.isnan(chance), np.nan, 1.0)
+    wanted = estimate_performance(
+        week.scores, labels, threshold=THRESHOLD, inclusion=certain, **plain
+    ).to_dict()
+    for name in ("recall", "missed"):
+        assert found[name] == wanted[name]
+
+
 def test_columns_that_say_how_labels_came(folder: Path, week: Week):
     choice = choose_labels(
         week.scores, week.labels, policy="audit", n=80, threshold=THRESHOLD, random_state=1

@@ -77,6 +77,15 @@ def weight_column(source: TableSource, table: pa.Table, name: str | None, form: 
     return values
 
 
+def is_policy(kind: pa.DataType | None) -> bool:
+    """Whether a column may hold words, as that of policies does."""
+    import pyarrow as pa
+
+    if kind is not None and pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return kind is not None and bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def inclusion_column(
     source: TableSource, table: pa.Table, name: str | None, known: Any = None
 ) -> Any:
@@ -104,10 +113,10 @@ def inclusion_column(
     if POLICY not in table.column_names:
         return chance
     words = table.column(POLICY)
+    if not is_policy(words.type):
+        return chance  # a policy of another kind
     if pa.types.is_dictionary(words.type):
         words = words.cast(words.type.value_type)
-    if not (pa.types.is_string(words.type) or pa.types.is_large_string(words.type)):
-        return chance  # a policy of another kind
     words = pc.utf8_lower(pc.utf8_trim_whitespace(words))
     by_rule = pc.fill_null(pc.is_in(words, value_set=pa.array(BY_RULE, words.type)), False)
     rule = by_rule.to_numpy(zero_copy_only=False) & ~np.isnan(chance)

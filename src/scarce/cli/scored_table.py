@@ -8,7 +8,7 @@ A table of any length is read once in constant memory; only batches need their r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from scarce.cli.audit_lists import ANSWER, JOINED, AuditLists, refuse_same, walk
 from scarce.cli.label_columns import for_events, reading_of, refuse_many
 from scarce.cli.options import Group, LabelFlags, is_typed, names_of, typed
 from scarce.cli.output import progress, say
+from scarce.cli.sampling_columns import CHANCE, POLICY, is_policy
 from scarce.cli.table_columns import refuse_nested, refuse_unscored
 from scarce.errors import DataError, UsageError, refuse_word
 
@@ -121,6 +122,9 @@ class ScoredTable:
         self.thresholds = thresholds(flags.threshold, flags.batch)
         flags.refuse_idle()
         self.source: TableSource = open_table(path, form)
+        listed = flags.inclusion == CHANCE and is_policy(self.source.types.get(POLICY))
+        if listed and flags.label_source is None:  # as `scarce label` writes both
+            self.flags = flags = replace(flags, label_source=POLICY)
         named = {
             "--score": flags.score,
             "--label": labels.label,
@@ -149,7 +153,7 @@ class ScoredTable:
                 form=form,
             )
         more = (flags.inclusion, flags.label_source, flags.threshold_at, flags.batch)
-        self.columns = [flags.score, self.answer, *(name for name in more if name)]
+        self.columns = [self.score, self.answer, *(name for name in more if name)]
         self.are_prob = True
 
     def measure(
