@@ -956,7 +956,7 @@ class Bootstrap:
         unseen row is of any kind, and like all rows or like those of one kind, met in proportion to
         its first value.
     losses : int
-        How many of the first columns are losses, of which a lucky row has 0.
+        How many of the first columns are losses, of which a lucky row has the least.
     region : ndarray of intp, shape (n_kinds,), optional
         Kinds with the same number differ in the class alone, so an unseen row of one of them hides
         among the rows of all of them; by default among all rows.
@@ -1039,7 +1039,7 @@ class Bootstrap:
             held = values(k)
             if losses:
                 row[n:] = row[k] * (weight @ held) / weight.sum()
-                row[n : n + losses] = 0.0
+                row[n : n + losses] = row[k] * held[:, :losses].min(axis=0)
                 yield row.copy()
             held = np.column_stack([np.ones(len(held)), held])
             for like in alike:

@@ -403,3 +403,13 @@ def test_precision_of_alerts_that_were_all_labelled_is_that_of_the_alerts_alone(
     assert (found.precision.low, found.precision.high) == pytest.approx(exact, abs=0.01)
     none_seen = binomtest(0, 100).proportion_ci(0.9)  # of those below
     assert found.recall.low == pytest.approx(30 / (30 + 10_000 * none_seen.high), rel=0.1)
+
+
+def test_a_lucky_event_is_one_that_these_probabilities_could_have_had(rng):
+    """No row was given more than 1 %: an event loses at least .98 in Brier score, seen or not."""
+    prob = rng.uniform(0.001, 0.01, 1000)
+    y = np.zeros(1000)
+    y[[3, 500, 900]] = 1
+    found = evaluate(y, prob)
+    assert found.brier_skill.high < 0.03
+    assert found.log_loss_skill.high < 1 - np.log(0.01) / np.log(0.0005)  # of at most 1 in 2,000

@@ -108,8 +108,8 @@ class Evaluation(Record):
     --------
     >>> print(evaluate([0, 0, 1, 0] * 25, [0.1, 0.2, 0.7, 0.1] * 25))
     100 rows (75 of class 0, 25 of class 1)
-      log loss             0.198 [0.178, 0.254], constant 0.562
-      Brier score          0.0375 [0.0318, 0.0588], constant 0.188
+      log loss             0.198 [0.18, 0.254], constant 0.562
+      Brier score          0.0375 [0.0319, 0.0588], constant 0.188
       calibration loss     0.0375 [0.0239, 0.0424]
       mean given           0.275 [0.234, 0.321]
       happened             0.25 [0.181, 0.328]
@@ -221,9 +221,9 @@ def evaluate(
     --------
     >>> found = evaluate([0, 0, 1, 0] * 25, [0.1, 0.2, 0.7, 0.1] * 25, threshold=0.5)
     >>> print(found.brier)
-    0.0375 [0.0318, 0.0588] (90 %, bootstrap, one unseen row added)
+    0.0375 [0.0319, 0.0588] (90 %, bootstrap, one unseen row added)
     >>> print(found.brier_skill)
-    0.8 [0.696, 0.82] (90 %, bootstrap, one unseen row added)
+    0.8 [0.696, 0.811] (90 %, bootstrap, one unseen row added)
     >>> found.auc[0].value, round(found.gap[0].value, 3), found.at_threshold.found
     (1.0, 0.025, 25)
     """

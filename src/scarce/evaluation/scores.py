@@ -72,7 +72,7 @@ def brier_score(
     Examples
     --------
     >>> print(brier_score([0, 0, 1, 0] * 25, [0.1, 0.2, 0.7, 0.1] * 25))
-    0.0375 [0.0318, 0.0588] (90 %, bootstrap, one unseen row added)
+    0.0375 [0.0319, 0.0588] (90 %, bootstrap, one unseen row added)
     """
     asked = Resampling.read(level, resamples, random_state)
     rows = Forecasts.read(
@@ -111,7 +111,7 @@ def log_loss(
     Examples
     --------
     >>> print(log_loss([0, 0, 1, 0] * 25, [0.1, 0.2, 0.7, 0.1] * 25))
-    0.198 [0.178, 0.254] (90 %, bootstrap, one unseen row added)
+    0.198 [0.18, 0.254] (90 %, bootstrap, one unseen row added)
     >>> log_loss([1, 0], [0.0, 0.5]).value
     inf
     """
