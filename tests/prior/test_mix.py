@@ -27,7 +27,7 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_selection import RFE
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
@@ -46,6 +46,7 @@ from sklearn.tree import DecisionTreeClassifier
 from scarce import (
     CostMatrix,
     CostSensitiveClassifier,
+    DataError,
     GaussianBayes,
     MaxentClassifier,
     PriorCorrected,
@@ -383,6 +384,28 @@ def test_steps_that_draw_rows_and_searches_before_their_fit_are_not_known():
     assert find_base_rates(GaussianNB().fit(X, Y)).rates == pytest.approx([0.7, 0.3])
     assert find_base_rates(PriorCorrected(LR(), prior="entropy"), Y).rates is None
     assert find_base_rates(PriorCorrected(LR(), prior=0.1), Y).rates == pytest.approx([0.9, 0.1])
+
+
+def test_labels_of_other_rows_and_objects_that_only_predict():
+    model = LR().fit(X, Y)
+    with refused("unknown-class", DataError, label="1", classes=[0, 1]):
+        find_base_rates(model, Y.astype(str))
+    with refused("one-class", DataError):
+        find_base_rates(model, np.zeros(5))
+    with refused("one-class", DataError):
+        find_base_rates(model, Y, np.where(Y == 1, 0.0, 1.0))
+
+    class Predicts:
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, X):
+            return np.full((len(X), 2), 0.5)
+
+    assert find_base_rates(FrozenEstimator(Predicts())).origin == "rows"
+    cv = LogisticRegressionCV(**BALANCED)  # it has `refit`, and is no search
+    assert find_base_rates(cv, Y).rates.tolist() == HALVES
+    found = find_base_rates(LR(**BALANCED), list(Y)).to_dict()
+    assert (found["rates"], found["origin"], found["classes"]) == (HALVES, "weights", [0, 1])
 
 
 def test_a_deep_forest_with_class_weights_is_for_no_base_rate_that_follows_from_them():

@@ -18,9 +18,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import read_by_class, read_shares, read_weight, refuse_other_index
+from scarce.checks import (
+    read_by_class,
+    read_shares,
+    read_weight,
+    refuse_one_class,
+    refuse_other_index,
+)
 from scarce.engine.block import Array
-from scarce.errors import Argument, Problem, UsageError
+from scarce.errors import Argument, DataError, Problem, UsageError
 from scarce.io.labels import label_array
 from scarce.results import Record, short
 
@@ -161,8 +167,28 @@ def find_base_rates(
     if classes is None:
         known = [label for label in labels.tolist() if label is not None and label == label]
         classes = np.unique(np.array(known))
-    weight = None if sample_weight is None else read_weight(sample_weight, len(labels))
-    return mix_of(estimator, training_rows(labels, weight, classes))
+    weight = None
+    if sample_weight is not None:
+        weight = read_weight(sample_weight, len(labels), "sample_weight")
+    rows = training_rows(labels, weight, classes)
+    _refuse_other_labels(labels, classes)
+    refuse_one_class(classes, class_sums(labels, weight, classes))
+    return mix_of(estimator, rows)
+
+
+def _refuse_other_labels(labels: NDArray[Any], classes: NDArray[Any]) -> None:
+    """Refuse labels that the estimator does not know: these are not its training rows."""
+    known = set(classes.tolist())
+    for label in dict.fromkeys(labels.tolist()):
+        if label is not None and label == label and label not in known:
+            raise DataError(
+                "{argument} holds {label!r}, which is not among the classes {classes}.",
+                code="unknown-class",
+                argument=Argument("y"),
+                label=label,
+                classes=classes.tolist(),
+                remedy="Pass the labels of the rows that the estimator was fitted to.",
+            )
 
 
 def training_rows(
@@ -177,8 +203,12 @@ def training_rows(
 def class_sums(labels: NDArray[Any], weight: Array | None, classes: NDArray[Any]) -> Array:
     """Return the total weight of each class; unlabelled rows count for none."""
     weight = np.ones(len(labels)) if weight is None else weight
-    hits = [np.asarray(labels == label, dtype=bool) for label in classes]
-    return np.array([weight[one].sum() for one in hits], dtype=np.float64)
+    if labels.dtype == object:  # may hold None and text
+        hits = [np.asarray(labels == label, dtype=bool) for label in classes]
+        return np.array([weight[one].sum() for one in hits], dtype=np.float64)
+    names, place = np.unique(labels, return_inverse=True)
+    sums = dict(zip(names.tolist(), np.bincount(place, weights=weight), strict=True))
+    return np.array([sums.get(label, 0.0) for label in classes.tolist()], dtype=np.float64)
 
 
 # --- looking through an estimator -----------------------------------------------------------------
@@ -224,8 +254,8 @@ def _wrapped(estimator: Any, rows: TrainingRows) -> BaseRates | None:
         return _calibrated(estimator, rows)
     if isinstance(estimator, (FixedThresholdClassifier, TunedThresholdClassifierCV, RFE)):
         return mix_of(getattr(estimator, "estimator_", estimator.estimator), rows)
-    if hasattr(estimator, "refit"):
-        best = getattr(estimator, "best_estimator_", None)
+    best = getattr(estimator, "best_estimator_", None)
+    if best is not None or {"estimator", "refit"} <= set(_params(estimator)):
         if best is None:
             return _unknown(
                 rows,
@@ -421,7 +451,7 @@ def _resampled(estimator: Any, rows: TrainingRows) -> BaseRates | None:
     own = [name for name in WEIGHT_PARAMETERS if _is_set(params.get(name))]
     nested = [
         f"{name}={value!r}"
-        for name, value in estimator.get_params(deep=True).items()
+        for name, value in _params(estimator, deep=True).items()
         if name.rpartition("__")[2] in WEIGHT_PARAMETERS and "__" in name and _is_set(value)
     ]
     if nested or len(own) > 1:
@@ -651,8 +681,11 @@ def _order(rows: TrainingRows, given: Any) -> Sequence[Any] | int:
     return np.size(given) if rows.classes is None else rows.classes.tolist()
 
 
-def _params(estimator: Any) -> dict[str, Any]:
-    found: dict[str, Any] = estimator.get_params(deep=False)
+def _params(estimator: Any, *, deep: bool = False) -> dict[str, Any]:
+    """Its parameters; none of an object that only predicts, such as a frozen one may hold."""
+    found: dict[str, Any] = {}
+    if hasattr(estimator, "get_params"):
+        found = estimator.get_params(deep=deep)
     return found
 
 
