@@ -24,12 +24,14 @@ from scarce import (
     decision_curve,
     estimate_performance,
     evaluate,
+    evaluate_by,
     log_loss,
     mean_cost,
     risk_coverage,
     savings,
     total_cost,
 )
+from scarce.evaluation.calibration import reliability
 from scarce.evaluation.compare import loss_difference
 from scarce.evaluation.evaluate import at_threshold
 from scarce.evaluation.ranking import auc
@@ -52,6 +54,12 @@ FIGURES: dict[str, Any] = {
     "auc": lambda y, **more: auc(y, PROB, **more, **FEW).value,
     "at_threshold": lambda y, **more: at_threshold(y, PROB, 0.5, **more, **FEW).recall.value,
     "calibration_loss": lambda y, **more: calibration_loss(y, PROB, **more).value,
+    "reliability": lambda y, **more: reliability(y, PROB, bins=[0, 0.5, 1], **more, **FEW).observed[
+        0
+    ],
+    "evaluate_by": lambda y, **more: (
+        evaluate_by(y, PROB, np.arange(N) // 60, **more, **FEW).segments[0].happened.value
+    ),
     "brier_curve": lambda y, **more: brier_curve(y, PROB, at=[0.3], **more, **FEW).cost[0],
     "cost_curve": lambda y, **more: cost_curve(y, PROB, at=[0.3], **more, **FEW).cost[0],
     "decision_curve": lambda y, **more: decision_curve(
