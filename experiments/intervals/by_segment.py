@@ -7,6 +7,7 @@ segment; in "mixed" ones segments also differ in m, which the probabilities know
 probabilities are overconfident (log odds times 1.6) and too high everywhere. "Groups": ten rows of
 one segment share a normal(0, 2) amount of log odds that the probabilities do not know.
 "Spanning": groups of ten rows at random times. "Weighted": weights 1 and 5, unrelated to the rest.
+"Drawn": the 5 % of rows with the greatest probabilities are labelled, of the others a share.
 True log odds are moved by `odd` in the first segment, by normal(0, `spread`) in each, or by
 `change` from two thirds of the periods on. A flag is a false alarm where nothing was moved.
 """
@@ -46,6 +47,7 @@ class World:
     misjudged: bool = False
     groups: str = ""
     weighted: bool = False
+    drawn: float = 0.0
     odd: float = 0.0
     spread: float = 0.0
     change: float = 0.0
@@ -78,6 +80,11 @@ class World:
         weight = rng.choice([1.0, 5.0], n) if self.weighted else None
         sample = read_sample(np.ones(n, dtype=bool), weight, None, group)
         share = np.bincount(place, rate(true) * sample.weight) / np.bincount(place, sample.weight)
+        if self.drawn:
+            chance = np.where(prob >= np.quantile(prob, 0.95), 1.0, self.drawn)
+            known = rng.random(n) < chance
+            sample = read_sample(known, weight, np.where(known, chance, np.nan), group)
+            y, prob, place = y[known], prob[known], place[known]
         return Segmented(y, prob, sample, place.astype(np.intp), self.segments), share
 
 
@@ -93,6 +100,8 @@ WORLDS = [
     replace(NULL, name="12, groups within, 100 events", groups="within", rows=400, events=100),
     replace(NULL, name="12, groups spanning, 12 events", groups="spanning"),
     replace(NULL, name="12 weighted, 12 events", weighted=True),
+    replace(NULL, name="12, a fifth drawn, 12 events", drawn=0.2, rows=400),
+    replace(NULL, name="12, a 20th drawn, 12 events", drawn=0.05, rows=1000),
 ]
 MOVED = [
     replace(NULL, name="30, one with odds x 3, 12 events", segments=30, odd=1.1),

@@ -241,30 +241,37 @@ def test_groups_within_segments_are_not_tested(rng):
     assert "segments-not-tested" in codes(found.remarks)
 
 
-def test_pooled_rate_is_the_posterior_of_the_random_intercept_model():
+@pytest.mark.parametrize(
+    ("events", "rows"),
+    [([0, 4, 9], [40, 40, 60]), ([0, 0, 1, 0, 1, 1, 0, 0, 0, 1, 1, 1], [200] * 12)],
+)
+def test_pooled_rate_is_the_posterior_of_the_random_intercept_model(events, rows):
     """Against plain integration over d, common and between of segments with one probability."""
-    events, rows = np.array([0, 4, 9]), np.array([40, 40, 60])
-    y = np.concatenate([np.repeat([1, 0], [k, n - k]) for k, n in zip(events, rows, strict=True)])
-    place = np.repeat(np.arange(3), rows)
-    prob = np.full(len(y), 0.1)
-    held = segmented(y, prob, place)
+    pairs = list(zip(events, rows, strict=True))
+    y = np.concatenate([np.repeat([1, 0], [k, n - k]) for k, n in pairs])
+    place = np.repeat(np.arange(len(rows)), rows)
+    held = segmented(y, np.full(len(y), 0.1), place)
     found, _ = held.pooled(0.9)
     d = np.linspace(-6, 6, 601)
     p = expit(held.eta[0] + d)
-    like = np.array(
-        [np.exp(stats.binom.logpmf(k, n, p)) for k, n in zip(events, rows, strict=True)]
-    )
-    total, rates = 0.0, np.zeros(3)
+    like = np.array([np.exp(stats.binom.logpmf(k, n, p)) for k, n in pairs])
+    total, rates = 0.0, np.zeros(len(rows))
+    below = np.zeros((len(rows), len(d)))
     for tau in np.linspace(0.05, 3, 60):
-        for common in np.linspace(-3, 3, 61):
+        for common in np.linspace(-4, 4, 81):
             prior = stats.norm.pdf(d, common, tau)
             each = like @ prior
             chance = np.exp(-(tau**2) / 2) * np.prod(each)
             total += chance
-            rates += chance * (like * p) @ prior / each
-    assert [one.value for one in found] == pytest.approx(rates / total, rel=0.05)
-    assert found[0].value > 0.02  # drawn away from 0 events in 40 rows
-    assert found[0].low < found[0].value < found[0].high
+            share = chance * like * prior / each[:, None]
+            rates += share @ p
+            below += share
+    assert [one.value for one in found] == pytest.approx(rates / total, rel=0.06)
+    reach = np.cumsum(below, axis=1) / total
+    for s, one in enumerate(found):
+        low, high = np.interp([0.05, 0.95], reach[s], p)
+        assert (one.low, one.high) == pytest.approx((low, high), rel=0.15)
+    assert found[0].value > 0  # drawn away from no event
 
 
 @pytest.mark.parametrize("few", [3, 12])
@@ -277,6 +284,8 @@ def test_slice_of_the_experiment_pooled_rates_and_rates_hold():
     found = measure(replace(NULL, rows=80, events=5), 15, ["pooled", "rate"], resamples=199)
     assert found.pooled > 0.85
     assert found.rate > 0.7
+    found = measure(replace(NULL, rows=80, events=0.5), 15, ["pooled"])  # 6 events in all
+    assert found.pooled > 0.8
 
 
 def test_slice_of_the_experiment_a_different_segment_is_found():

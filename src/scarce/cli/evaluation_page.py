@@ -388,15 +388,15 @@ class EvaluationPage:
 
     def _leans(self, page: Report) -> None:
         from scarce.report import assumptions
+        from scarce.report.values import sentence
 
         found = self.found
         values = [found.log_loss, found.brier, *found.calibration, *found.auc, *found.given]
         if self.money:
             values.append(self.money["savings"].cost)
-        if self.parts is not None:
-            values += [one.pooled for one in self.parts.segments]
-            values += [one.expected.events for one in self.parts.segments if one.expected]
         told = assumptions(values)
+        if self.parts is not None:
+            told += [f"{sentence(text)}." for text in self.parts.assumes]
         if self.seen_only:
             told = ["The labelled events are a representative sample of all events."]
         if self.assumed:

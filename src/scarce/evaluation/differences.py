@@ -24,7 +24,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, expit, log_expit, logit
+from scipy.special import betainc, expit, log_expit, logit, ndtr
 
 from scarce.bootstrap import FEW, Sample
 from scarce.engine.block import Array
@@ -34,7 +34,7 @@ REACH = 30.0  # of log odds: beyond, probabilities are 0 or 1
 SLOPE_SD = 0.5  # prior of the slope b around 1, which matters with few events only
 BETWEEN_SD = 1.0  # prior of the standard deviation between segments, half-normal
 BINS = 100  # of log odds, within a segment
-GRID = 0.02 * np.sinh(np.linspace(-6.4, 6.4, 161))  # of d_s: dense at 0, up to +-6
+GRID = 0.5 * np.sinh(np.linspace(-3.2, 3.2, 161))  # of d_s: steps of .02 at 0, up to +-6
 TAUS = 0.01 * np.geomspace(1.0, 300.0, 16)
 COMMON = np.linspace(-3.2, 3.2, 9)  # standard errors of the common level
 SPREAD = np.linspace(-5.0, 5.0, 41)  # standard errors around the most likely d_s
@@ -284,8 +284,10 @@ class Segmented:
         grid = np.unique(np.concatenate([GRID, best + error * SPREAD]))
         moved = centre[:, None] + grid
         fit = happened * grid + size @ log_expit(-moved)
-        prior = -0.5 * ((grid[:, None] - common) / taus) ** 2 - np.log(taus)
-        log_mass = fit[:, None] + prior + np.log(np.gradient(grid))[:, None]
+        edges = np.concatenate([[-np.inf], (grid[1:] + grid[:-1]) / 2, [np.inf]])
+        prior = np.diff(ndtr((edges[:, None] - common) / taus), axis=0)
+        with np.errstate(divide="ignore"):
+            log_mass = fit[:, None] + np.log(prior)
         top = log_mass.max(axis=0)
         mass = np.exp(log_mass - top)
         total = mass.sum(axis=0)

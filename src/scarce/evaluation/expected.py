@@ -31,7 +31,7 @@ from scarce.engine.block import Array
 from scarce.errors import Argument, DataError
 from scarce.results import Estimate, Record, in_rows
 
-CALIBRATED = "the probabilities are calibrated for these rows"
+CALIBRATED = "the probabilities are calibrated for rows without labels"
 METHOD = "expected, no labels"
 REACH = 30.0
 BINS = 200  # of log odds

@@ -179,7 +179,8 @@ class EvaluationBy(Record):
         """What the figures assume, each assumption once."""
         told = [one.happened for one in self.segments] + [one.pooled for one in self.segments]
         told += [one.expected.events for one in self.segments if one.expected is not None]
-        return list(dict.fromkeys(one.assumes for one in told if one.value == one.value))
+        texts = [one.assumes for one in told if one.value == one.value]
+        return list(dict.fromkeys(text.removeprefix(f"{texts[0]}; ") for text in texts))
 
     def title(self) -> str:
         """Return a line: how many rows in how many segments."""
@@ -217,7 +218,7 @@ class EvaluationBy(Record):
                 cells.append("" if one.expected is None else one.expected.events.brief())
             if self.standing_out:
                 found = one in self.standing_out
-                cells.append(f"{one.verdict} (p {one.p_value:.2g})" if found else "")
+                cells.append(f"{one.verdict} ({_chance(one.p_value)})" if found else "")
             lines.append(cells)
         return lines
 
@@ -718,13 +719,19 @@ def _in_words(change: Change) -> str:
     if change.p_value != change.p_value:
         return f"{change.of}: a change cannot be tested"
     if not change.found:
-        return f"{change.of}: no change beyond chance (p {change.p_value:.2g})"
+        return f"{change.of}: no change beyond chance ({_chance(change.p_value)})"
     before, after = short(change.before), short(change.after)
     if change.of == "calibration":
         seen = f"{before} times the expected events before, {after} since"
     else:
         seen = f"AUC {before} before, {after} since"
-    return f"{change.of} changed, most likely with {change.since} (p {change.p_value:.2g}): {seen}"
+    return (
+        f"{change.of} changed, most likely with {change.since} ({_chance(change.p_value)}): {seen}"
+    )
+
+
+def _chance(p_value: float) -> str:
+    return f"p {p_value:.2g}" if p_value >= 1e-4 else "p < 0.0001"
 
 
 def _hundredths(one: Estimate, *, limits: bool = True) -> str:
