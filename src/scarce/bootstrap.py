@@ -752,6 +752,29 @@ def gather(
     return Cells(key[order][at], total, shape, mean, parts)
 
 
+def in_slices(
+    key: NDArray[np.intp],
+    piece: NDArray[np.intp],
+    weight: Array,
+    values: Array,
+    group: NDArray[np.intp] | None = None,
+) -> Cells:
+    """Put rows of one key and one slice together, without a sort: see `gather`.
+
+    For values that hardly differ within a slice, such as losses within a slice of the score.
+    """
+    slices = int(piece.max()) + 1
+    number = key * slices + piece
+    held = np.bincount(number) > 0
+    cell = (np.cumsum(held) - 1)[number]
+    total = np.bincount(cell, weight).astype(np.float64)
+    shape = total**2 / np.bincount(cell, weight**2)
+    sums = np.stack([np.bincount(cell, weight * column) for column in values.T], axis=1)
+    parts = None if group is None else in_groups(cell, weight, group, len(total))
+    mean = sums / total[:, None]
+    return Cells(np.flatnonzero(held) // slices, total, shape, mean, parts)
+
+
 def _changes(
     key: NDArray[np.intp], weight: Array, values: Array, order: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
@@ -960,6 +983,8 @@ class Bootstrap:
     region : ndarray of intp, shape (n_kinds,), optional
         Kinds with the same number differ in the class alone, so an unseen row of one of them hides
         among the rows of all of them; by default among all rows.
+    piece : ndarray of intp, shape (n,), optional
+        Slices within which values hardly differ; used where there are more rows than cells.
 
     Attributes
     ----------
@@ -985,6 +1010,7 @@ class Bootstrap:
         *,
         losses: int = 0,
         region: NDArray[np.intp] | None = None,
+        piece: NDArray[np.intp] | None = None,
     ) -> None:
         self.kind, self.n_kinds, self.sample, self.asked = kind, n_kinds, sample, asked
         self.region = np.zeros(n_kinds, dtype=np.intp) if region is None else region
@@ -997,7 +1023,10 @@ class Bootstrap:
         by_kind = np.bincount(kind, sample.weight, n_kinds)
         self.total = np.concatenate([by_kind, sample.weight @ held])
         columns = held if held.shape[1] else np.ones((len(kind), 1))
-        cells = gather(kind, sample.weight, columns, sample.group)
+        if piece is None or len(kind) <= MOST_CELLS:
+            cells = gather(kind, sample.weight, columns, sample.group)
+        else:
+            cells = in_slices(kind, piece, sample.weight, columns, sample.group)
         member = np.zeros((len(cells.key), n_kinds))
         member[np.arange(len(cells.key)), cells.key] = 1.0
         self._sums = cells.draw(asked) @ np.hstack([member, cells.values[:, : held.shape[1]]])

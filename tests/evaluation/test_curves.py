@@ -379,3 +379,30 @@ def test_the_same_rows_in_any_order(rows, rng):
 def test_what_does_not_fit_is_refused(make, y, prob, more, code):
     with refused(code):
         make(y, prob, **more)
+
+
+def test_the_best_threshold_is_no_worse_than_acting_on_all_or_on_none():
+    """One event has none to learn from in the other folds: it would seem to cost 0.4 of 0.25."""
+    prob = np.random.default_rng(1).random(51)
+    y = np.r_[np.zeros(50), 1.0]
+    assert cost_curve(y, prob, **QUICK).area.value <= 0.25
+    found = brier_curve(y, prob, **QUICK)
+    assert found.best_area.value <= 50 / 51**2 + 1e-12
+    parts = found.best_area.value + found.regret_area.value
+    assert parts == pytest.approx(found.area.value, rel=1e-12)
+
+
+def test_many_rows_in_slices_have_the_interval_of_each_row():
+    """Beyond 4,096 rows those of one slice of the score are drawn together."""
+    rng = np.random.default_rng(2)
+    prob = 1 / (1 + np.exp(3 - 1.5 * rng.normal(size=4000)))
+    y = (rng.random(4000) < prob**2).astype(float)
+    weight = rng.lognormal(0, 1, 4000)
+    each = brier_curve(y, prob, sample_weight=weight, at=[0.1])
+    more = [np.r_[one, rest] for one, rest in ((y, [0.0] * 200), (prob, [1e-9] * 200))]
+    tiny = np.r_[weight, np.full(200, 1e-9)]  # so that there are too many rows
+    slices = brier_curve(*more, sample_weight=tiny, at=[0.1])
+    for name in ("best_area", "regret_area"):
+        one, two = getattr(each, name), getattr(slices, name)
+        assert two.value == pytest.approx(one.value, rel=0.05)  # other folds are dealt
+        assert two.width == pytest.approx(one.width, rel=0.1)

@@ -52,6 +52,7 @@ from scarce.results import Estimate, Record, short
 GRID = np.linspace(0.0, 1.0, 101)
 JOINT = "simultaneous"
 CUTS = 128  # thresholds tried in resamples, besides the best ones
+SLICES = 1024  # of the score, within which rows lose about the same
 FOLDS = 5
 
 
@@ -524,6 +525,13 @@ class BinaryRows:
         at = np.linspace(0, len(self.score) - 1, CUTS).astype(np.intp)
         return np.unique(np.concatenate([self.hull, self.score[at]]))
 
+    @cached_property
+    def slices(self) -> NDArray[np.intp]:
+        """Thin slices of the score, cut at the best thresholds too."""
+        at = np.linspace(0, len(self.score) - 1, SLICES).astype(np.intp)
+        edges = np.unique(np.concatenate([self.hull, self.score[at]]))
+        return np.searchsorted(edges, self.score, side="right")
+
     def counts(self, edges: Array, folds: int = 1, seed: int = 0) -> ClassCounts:
         """Return the weight of each class between thresholds; a score on one lies above it."""
         width = len(edges) + 1
@@ -769,6 +777,8 @@ class Refinement:
         for k in range(FOLDS):
             if (fold == k).any():
                 self.elsewhere[fold == k] = self._fitted(fold != k, fold == k)
+        self.scale = 1.0
+        self.scale = self._most()
 
     def _fitted(self, on: NDArray[np.bool_], to: NDArray[np.bool_]) -> Array:
         """Return calibrated probabilities of some rows, fitted on others; 0 where there are none.
@@ -788,7 +798,24 @@ class Refinement:
 
     def _loss(self, k: int) -> Array:
         """Return what rows would lose if they were of class k."""
-        return np.asarray(((self.here - k) ** 2 + (self.elsewhere - k) ** 2) / 2)
+        return np.asarray(self.scale * ((self.here - k) ** 2 + (self.elsewhere - k) ** 2) / 2)
+
+    def _most(self) -> float:
+        """Return by how much losses are too great for the area to be one of the best thresholds.
+
+        Acting on all rows, or on none, may be the best; without an event in the other folds rows
+        lose more than that.
+        """
+        y, weight = self.rows.y, self.rows.weight
+        other, event = (weight @ (y == k) for k in (0, 1))
+        if not other or not event:
+            return 1.0
+        lost = weight * np.where(y == 1, self._loss(1), self._loss(0))
+        if self.by_class:
+            found, most = lost @ (y == 0) / other + lost @ (y == 1) / event, 0.5
+        else:
+            found, most = lost.sum(), other * event / (other + event)
+        return float(min(1.0, most / found)) if found > 0 else 1.0
 
     def area(self) -> Estimate:
         """Return the area, which is at most 1/4 where both classes weigh the same."""
@@ -803,7 +830,7 @@ class Refinement:
                 return np.asarray((lost - by_events) / other + by_events / event)
             return np.asarray(lost / (other + event))
 
-        found = self._drawn(values, 2).estimate(figure, 0.0, 0.25 if self.by_class else 1.0)
+        found = self._drawn(values, 2).estimate(figure, 0.0, 0.25)
         return replace(found, method=found.method + self.rows.few)
 
     def regret(self) -> Estimate:
@@ -821,7 +848,8 @@ class Refinement:
     def _drawn(self, values: Callable[[int], Array], losses: int) -> Bootstrap:
         rows = self.rows
         sample = replace(rows.sample, weight=rows.weight, group=rows.group)
-        return Bootstrap(rows.y.astype(np.intp), 2, sample, self.asked, values, losses=losses)
+        kind, piece = rows.y.astype(np.intp), rows.slices
+        return Bootstrap(kind, 2, sample, self.asked, values, losses=losses, piece=piece)
 
 
 def points(at: ArrayLike | None, default: Array, *, closed: bool) -> Array:
