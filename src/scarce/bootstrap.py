@@ -94,7 +94,8 @@ class Sample:
     weight : ndarray, one for each of them
         Sample weight over probability of having been labelled (Hajek 1971).
     total : float
-        Weight of all rows given, labelled or not: what totals are scaled to.
+        Weight of all rows given, labelled or not: what totals are scaled to. Where drawn rows are
+        given alone, of the rows that they stand for.
     drawn : bool
         Whether probabilities of labelling were given.
     group : ndarray of intp, one for each labelled row, or None
@@ -296,7 +297,9 @@ def read_sample(
         _refuse_other_total(stands_for[rows], chance[others], group)
         _refuse_weights_twice(weight[rows], stands_for[rows])
     each = stands_for[rows] if counts is not None else weight[rows] * stands_for[rows]
-    return Sample(rows, each, float(weight.sum()), chance is not None, group)
+    alone = chance is not None and len(others) == 0  # the rest of the population is elsewhere
+    total = float(each.sum() if alone else weight.sum())
+    return Sample(rows, each, total, chance is not None, group)
 
 
 def _read_counts(sample_weight: ArrayLike, n: int) -> NDArray[np.int64]:

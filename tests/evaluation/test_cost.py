@@ -247,6 +247,23 @@ def test_confusion_with_labels_for_some(rows, rng):
     assert blind.costs[2][0].high > 0  # asking has not become free
 
 
+def test_drawn_rows_alone_stand_for_the_rows_they_were_drawn_from(rng):
+    """The total of 10,000 rows, from a table of the thousand that were drawn: not a tenth of it."""
+    y = (rng.random(10_000) < 0.05).astype(float)
+    done, costs = np.zeros(10_000, int), [[0, 10], [1, 0]]
+    seen = np.arange(10_000) % 10 == 3
+    chance = np.where(seen, 0.1, np.nan)
+    whole = total_cost(np.where(seen, y, np.nan), done, costs, inclusion=chance)
+    alone = total_cost(y[seen], done[seen], costs, inclusion=chance[seen])
+    assert alone.value == pytest.approx(whole.value)
+    assert whole.value == pytest.approx(100 * y[seen].sum())  # Horvitz and Thompson
+    assert (alone.low, alone.high) == pytest.approx((whole.low, whole.high))
+    table = cost_confusion(y[seen], done[seen], costs, inclusion=chance[seen])
+    assert table.rows.sum() == pytest.approx(10_000)
+    certain = total_cost(y, done, costs, inclusion=np.ones(10_000))
+    assert certain.value == 10 * y.sum()
+
+
 @pytest.mark.parametrize(
     ("y", "done", "costs", "code"),
     [

@@ -134,6 +134,8 @@ def total_cost(
 ) -> Estimate:
     """Return the cost of all rows given, labelled or not: the mean cost times their weight.
 
+    With `inclusion` and the drawn rows alone, the cost of the rows that they stand for.
+
     Parameters are those of `mean_cost`. The interval is about what as many rows of the same world
     cost; what exactly these rows have cost is known without one, if all of them are labelled.
 
