@@ -32,6 +32,13 @@ def test_importing_scarce_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+def test_deciding_and_evaluating_import_no_scikit_learn():
+    code = "import sys, scarce; scarce.decide, scarce.evaluate, scarce.stable_prior; "
+    code += "print([m for m in ('sklearn', 'pyarrow') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_version_is_the_installed_one():
     from importlib.metadata import version
 

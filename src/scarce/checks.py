@@ -16,7 +16,7 @@ from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Phrase, UsageError, listed, refuse_word
@@ -501,6 +501,7 @@ def refuse_one_class(classes: Sequence[Any] | NDArray[Any], weight: Array) -> No
 
 # --- one number for each class --------------------------------------------------------------------
 
+Shares = ArrayLike | Mapping[Any, float]  # one base rate for each class: see read_shares
 SHARE_TOLERANCE = 1e-9  # how far base rates may be from a sum of 1
 
 

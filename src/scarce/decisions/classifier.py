@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from scarce.checks import (
     Constraint,
+    Shares,
     Word,
     check_parameters,
     read_shares,
@@ -60,7 +61,7 @@ from scarce.prior.mix import (
     training_rows,
     unclear_base_rates,
 )
-from scarce.prior.shift import Shares, correct_prior
+from scarce.prior.shift import correct_prior
 
 PARAMETERS: dict[str, list[Constraint]] = {"tie": [Word("first", "last")]}
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import read_shares, refuse_other_index
+from scarce.checks import Shares, read_shares, refuse_other_index
 from scarce.decisions.bands import Bands, Idle, find_bands, idle_actions
 from scarce.decisions.cost_entries import (
     Amounts,
@@ -40,7 +40,6 @@ from scarce.decisions.cost_entries import (
 from scarce.decisions.cost_files import read_costs
 from scarce.engine.block import Array
 from scarce.errors import Argument, UsageError, suggest, warn_user
-from scarce.prior.shift import Shares
 from scarce.results import short
 
 BINARY = ("false_alarm", "miss", "hit", "correct_rejection")

@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import is_missing, name_column, refuse_other_index
+from scarce.checks import Shares, is_missing, name_column, refuse_other_index
 from scarce.decisions.cost_entries import Name, Table, unbound
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs, html_table
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word, suggest, warn_user
-from scarce.prior.shift import Shares, correct_prior
 from scarce.results import Record, in_rows, short, to_plain
 
 PIECE = 8192  # rows; three classes and the sums of two actions then fit into a near cache
@@ -77,6 +76,8 @@ def expected_cost(
     given = _probabilities(prob, matrix, ordered=classes is not None)
     rates = base_rates(trained_at, now_at)
     if rates is not None:
+        from scarce.prior.shift import correct_prior  # its room imports scikit-learn
+
         names = None if matrix.positional else list(matrix.classes)
         each = class_probabilities(given, range(matrix.shape[1]))
         given = correct_prior(each, *rates, classes=names)

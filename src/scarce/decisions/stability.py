@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from scarce.checks import Number, read_number, read_shares, refuse_other_index
+from scarce.checks import Number, Shares, read_number, read_shares, refuse_other_index
 from scarce.decisions.cost_entries import Name, position_of
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
 from scarce.decisions.decide import (
@@ -30,7 +30,6 @@ from scarce.decisions.decide import (
 )
 from scarce.engine.block import Array
 from scarce.errors import Argument, UsageError
-from scarce.prior.shift import Shares
 from scarce.results import Record, in_rows, to_plain
 
 Pair = tuple[Name | None, Name | None]  # action, class; None stands for all

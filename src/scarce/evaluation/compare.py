@@ -47,7 +47,6 @@ from scarce.evaluation.cost import mean_of, read_outcomes, savings
 from scarce.evaluation.evaluate import Evaluation, evaluated
 from scarce.evaluation.scores import Forecasts, untested
 from scarce.io.open import open_rows
-from scarce.prior.mix import TrainingRows, mix_of
 from scarce.results import Estimate, Record, in_rows
 from scarce.scoring import LOSSES, losses_if, row_losses
 
@@ -457,6 +456,8 @@ def left_out_prob(
 
 def _warn_other_base_rates(name: str, model: Any, rows: Rows) -> None:
     """Say that a model's probabilities are for other base rates than those of the rows."""
+    from scarce.prior.mix import TrainingRows, mix_of  # its room imports more of scikit-learn
+
     sums, _ = rows.label_counts()
     here = TrainingRows(np.asarray(rows.classes), sums, sums)
     found = mix_of(model, here)

@@ -29,6 +29,7 @@ from scarce.checks import (
     Constraint,
     Number,
     NumberList,
+    Shares,
     Word,
     by_name,
     check_parameters,
@@ -68,7 +69,7 @@ from scarce.prior.mix import (
     training_rows,
     unclear_base_rates,
 )
-from scarce.prior.shift import Shares, correct_prior
+from scarce.prior.shift import correct_prior
 
 Rates = Mapping[Any, float]
 REPAIRED = 1e-6  # base rates of an inner model that differ by more were not looked at

@@ -9,18 +9,15 @@ base rates differ, not the rows within a class. Does not estimate either base ra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from scarce.checks import read_shares
+from scarce.checks import Shares, read_shares
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError
-
-Shares = ArrayLike | Mapping[Any, float]  # one base rate for each class: see checks.read_shares
 
 
 def correct_prior(
