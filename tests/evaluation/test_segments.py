@@ -294,11 +294,36 @@ def test_slice_of_the_experiment_a_different_segment_is_found():
     assert found.flagged <= 0.25
 
 
+def test_recall_and_precision_of_few_rows_are_not_written(rng):
+    y, prob, by = table(rng, 900)
+    by[by == "c"] = "b"
+    by[:12] = "c"
+    found = evaluate_by(y, prob, by, threshold=0.15)
+    assert found.columns()[-2:] == ["recall %", "precision %"]
+    a, _, c = found.table()
+    assert float(a[-2]) == pytest.approx(
+        100 * found.segments[0].at_threshold.recall.value, rel=0.01
+    )
+    assert c[-1] == c[-2] == "few"
+
+
+def test_drawn_labels_leave_a_segment_without_any_with_expected_figures(rng):
+    y, prob, by = table(rng, 4000)
+    chance = np.full(len(y), 0.2)
+    by[:2] = "z"
+    seen = rng.random(len(y)) < chance
+    seen[:2] = False
+    found = evaluate_by(np.where(seen, y, np.nan), prob, by, inclusion=np.where(seen, 0.2, np.nan))
+    assert found.segments[-1].labelled == 0
+    assert found.segments[-1].expected.rows == 2
+
+
 def test_words_fit_a_terminal_and_json_holds_every_figure(rng):
     y, prob, by = table(rng)
     found = evaluate_by(np.where(by == "c", np.nan, y), prob, by)
     lines = str(found).splitlines()
     assert max(map(len, lines[:5])) <= 100
+    assert max(map(len, str(evaluate_by(y, prob, by, threshold=0.1)).splitlines()[:5])) <= 100
     assert lines[0] == "600 rows in 3 segments, " + f"{int((by != 'c').sum())} with a known label"
     held = found.to_dict()
     assert held["segments"][2]["happened"]["value"] is None

@@ -191,36 +191,35 @@ class EvaluationBy(Record):
 
     def columns(self) -> list[str]:
         """Return the headings of `table`."""
-        waiting = any(one.expected is not None for one in self.segments)
         return [
             self.period or "segment",
-            *("rows", "events", "given %", "happened %", "pooled %", "AUC"),
-            *(["expected"] if waiting else []),
+            *("rows", "events", "given %", "happened %"),
+            *(("recall %", "precision %") if self._cut else ("pooled %", "AUC")),
+            *(["expected"] if self._waits else []),
             *(["differs"] if self.standing_out else []),
         ]
 
     def table(self) -> list[list[str]]:
-        """Return a line of words for each segment; an AUC of few events is not worth its place."""
-        waiting = any(one.expected is not None for one in self.segments)
+        """Return a line of words for each segment; "few" for shares of fewer than ten rows."""
         lines = []
         for one in self.segments:
-            cells = [one.name, f"{one.rows:,}", *[""] * 5]
-            if one.labelled:
-                few = min(one.events, one.labelled - one.events) < FEW
-                cells[2:] = [
-                    f"{one.events:,}",
-                    _hundredths(one.given, limits=False),
-                    _hundredths(one.happened),
-                    _hundredths(one.pooled, limits=False),
-                    "few" if few else one.auc.brief(limits=False),
-                ]
-            if waiting:
+            cells = [one.name, f"{one.rows:,}", *(_seen(one, self._cut))]
+            if self._waits:
                 cells.append("" if one.expected is None else one.expected.events.brief())
             if self.standing_out:
                 found = one in self.standing_out
-                cells.append(f"{one.verdict} ({_chance(one.p_value)})" if found else "")
+                word = one.verdict.partition(" ")[0]
+                cells.append(f"{word} ({_chance(one.p_value)})" if found else "")
             lines.append(cells)
         return lines
+
+    @property
+    def _waits(self) -> bool:
+        return any(one.expected is not None for one in self.segments)
+
+    @property
+    def _cut(self) -> bool:
+        return any(one.at_threshold is not None for one in self.segments)
 
     def over_time(self) -> list[str]:
         """Return lines about trend and change; none without periods."""
@@ -442,6 +441,8 @@ class _Table:
         rows = np.flatnonzero(counted)
         chance: Inclusion = inclusion
         if inclusion is not None and len(rows) < n:
+            if getattr(inclusion, "candidates", n) < n:
+                read_sample(known, sample_weight, inclusion)  # says that it was a choice of some
             chance = np.asarray(read_inclusion(inclusion, n))[rows]
         together = None
         if groups is not None:
@@ -639,7 +640,7 @@ def _expected(
     """Return the expected figures of rows that no label speaks for; None where there are none."""
     here = table.here(s) & (table.weight > 0)
     waiting = here & ~table.mature
-    if not (rows.segment == s).any() and not table.sample.drawn:
+    if not (rows.segment == s).any():
         waiting = here
     if not waiting.any():
         return None
@@ -728,6 +729,24 @@ def _in_words(change: Change) -> str:
     return (
         f"{change.of} changed, most likely with {change.since} ({_chance(change.p_value)}): {seen}"
     )
+
+
+def _seen(one: Segment, cut: bool) -> list[str]:
+    """Write what was observed in a segment; nothing where no label is known."""
+    if not one.labelled:
+        return [""] * 5
+    cells = [f"{one.events:,}", _hundredths(one.given, limits=False), _hundredths(one.happened)]
+    if not cut:
+        few = min(one.events, one.labelled - one.events) < FEW
+        auc = "few" if few else one.auc.brief(limits=False)
+        return [*cells, _hundredths(one.pooled, limits=False), auc]
+    at = one.at_threshold
+    if at is None:
+        return [*cells, "", ""]
+    recall, precision = (_hundredths(x, limits=False) for x in (at.recall, at.precision))
+    alerts = at.found + at.false_alarms
+    cells.append("few" if one.events < FEW else recall)
+    return [*cells, "few" if alerts < FEW else precision]
 
 
 def _chance(p_value: float) -> str:
