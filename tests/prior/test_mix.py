@@ -402,6 +402,8 @@ def test_labels_of_other_rows_and_objects_that_only_predict():
             return np.full((len(X), 2), 0.5)
 
     assert find_base_rates(FrozenEstimator(Predicts())).origin == "rows"
+    Predicts.now_at_ = [0.8, 0.2]
+    assert find_base_rates(FrozenEstimator(Predicts())).rates.tolist() == [0.8, 0.2]
     cv = LogisticRegressionCV(**BALANCED)  # it has `refit`, and is no search
     assert find_base_rates(cv, Y).rates.tolist() == HALVES
     found = find_base_rates(LR(**BALANCED), list(Y)).to_dict()

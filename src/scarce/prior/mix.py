@@ -372,6 +372,9 @@ def _one_versus_rest(estimator: Any, rows: TrainingRows) -> BaseRates:
 
 def _stated(estimator: Any, rows: TrainingRows) -> BaseRates | None:
     """Return base rates that the user gave to the estimator."""
+    now = getattr(estimator, "now_at_", None)
+    if now is not None:
+        return _told(np.asarray(now, dtype=np.float64), rows, Argument("now_at_"))
     params, kind = _params(estimator), _kind(estimator)
     if {"prior", "kept", "weighted"} <= set(params) or {"costs", "now_at"} <= set(params):
         return _recalibrated(estimator, params, rows)
@@ -422,10 +425,7 @@ def _of_prior_setting(kind: str, params: Mapping[str, Any], rows: TrainingRows) 
 def _recalibrated(
     estimator: Any, params: Mapping[str, Any], rows: TrainingRows
 ) -> BaseRates | None:
-    """Return what `PriorCorrected` or `CostSensitiveClassifier` predicts for."""
-    now = getattr(estimator, "now_at_", None)
-    if now is not None:
-        return _told(np.asarray(now), rows, Argument("now_at_"))
+    """Return what `PriorCorrected` or `CostSensitiveClassifier` will predict for."""
     if hasattr(estimator, "estimator_"):
         return mix_of(estimator.estimator_, rows)
     given = params.get("now_at", params.get("prior"))
