@@ -17,6 +17,7 @@ from sklearn.metrics import roc_auc_score
 from experiments.coverage.worlds import Array, Rows, World
 from scarce import (
     brier_curve,
+    calibration_loss,
     cost_confusion,
     cost_curve,
     decision_curve,
@@ -25,7 +26,9 @@ from scarce import (
     risk_coverage,
     savings,
 )
+from scarce.bootstrap import read_sample
 from scarce.decisions.costs import CostMatrix
+from scarce.evaluation.calibration import cut_between, reliability
 from scarce.evaluation.compare import loss_difference
 from scarce.results import Estimate
 from scarce.scoring import binary_losses
@@ -286,11 +289,55 @@ def others(rows: Rows, world: World) -> Figures:
     return found
 
 
+@cache
+def calibration_truth(name: str, factor: float) -> tuple[Array, Array, Array]:
+    """Probabilities in order, and sums up to each of weight and of weight times y - p."""
+    rows = _KNOWN[name].population
+    order = np.argsort(rows.prob)
+    p, w = np.minimum(factor * rows.prob[order], 1.0), np.ones(len(order))
+    w = w if rows.weight is None else rows.weight[order]
+    apart = w * (rows.y[order] - p)
+    return p, np.append(0.0, np.cumsum(w)), np.append(0.0, np.cumsum(apart))
+
+
+@cache
+def diagram_truth(name: str) -> tuple[Array, Array]:
+    """Edges of a diagram and the base rate in each bin."""
+    rows = _KNOWN[name].population
+    cuts = np.unique([0.0, *_thresholds(name)[1:], 1.0])
+    which = np.searchsorted(cuts[1:-1], rows.prob, side="right")
+    w = np.ones(len(which)) if rows.weight is None else rows.weight
+    return cuts, np.bincount(which, w * rows.y) / np.bincount(which, w)
+
+
+def calibration(rows: Rows, world: World) -> Figures:
+    """Calibration loss of probabilities a little off and 2.5 times too high; bins of a diagram."""
+    how: dict[str, Any] = {"resamples": RESAMPLES, "random_state": SEED, **rows.how}
+    found = {}
+    for factor, name in ((1.0, "calibration loss"), (2.5, "calibration loss, 2.5 x")):
+        prob = np.minimum(factor * rows.prob, 1.0)
+        sample = read_sample(~np.isnan(rows.y), rows.weight, rows.inclusion, rows.groups)
+        edges = cut_between(prob[sample.rows], 10, sample.weight)  # the bins that are compared
+        ladder, weight, apart = calibration_truth(world.name, factor)
+        at = np.concatenate([[0], np.searchsorted(ladder, edges[1:-1]), [len(ladder)]])
+        here, gap = np.diff(weight[at]), np.diff(apart[at])
+        truth = float((gap**2 / np.maximum(here, 1e-300)).sum() / weight[-1])
+        found[name] = held(calibration_loss(rows.y, prob, cut="rows", **how), truth)
+    cuts, shares = diagram_truth(world.name)
+    table = reliability(rows.y, rows.prob, bins=cuts, **how)
+    if len(table.low) == len(shares):  # every bin has a labelled row
+        for k, share in enumerate(shares):
+            limits = table.low[k], table.high[k]
+            found[f"reliability {k + 1}"] = Held(*limits, share, table.observed[k])
+    return found
+
+
 FAMILIES: dict[str, Callable[[Rows, World], Figures]] = {
     "scores": scores,
     "costs": costs,
     "curves": curves,
     "others": others,
+    "calibration": calibration,
 }
 
 
