@@ -549,6 +549,24 @@ def test_shares_that_are_none_are_refused(given, code):
         GaussianBayes(priors=given).fit(X[:50], np.array(["no", "yes"])[Y[:50]])
 
 
+def test_fractions_kept_and_weights_by_name(tmp_path):
+    names = np.array(["no", "yes"])[Y]
+    for setting, value in (("kept", {"no": 0.1, "yes": 0.5}), ("weighted", {"yes": 4.0})):
+        by_dict = PriorCorrected(GaussianBayes(), **{setting: value}).fit(X, names)
+        held = pd.Series(value)[::-1]
+        by_series = PriorCorrected(GaussianBayes(), **{setting: held}).fit(X, names)
+        np.testing.assert_array_equal(by_series.now_at_, by_dict.now_at_)
+        np.testing.assert_array_equal(by_series.trained_at_, by_dict.trained_at_)
+        save(by_series, tmp_path / "m.scarce")  # as a dict
+        assert getattr(load(tmp_path / "m.scarce"), setting) == value
+        wrong = PriorCorrected(GaussianBayes(), **{setting: pd.Series({"Yes": 0.5})})
+        with refused("unknown-class", UsageError, label="Yes"):
+            wrong.fit(X, names)
+    for weight in (-2.0, 0.0):
+        with refused("base-rate-range", UsageError, argument="trained_at"):
+            PriorCorrected(GaussianBayes(), weighted={"yes": weight}).fit(X, names)
+
+
 def test_names_need_the_order_of_the_classes():
     with refused("names-needed", UsageError, label="no"):
         correct_prior([[0.2, 0.8]], 0.5, SHARES)

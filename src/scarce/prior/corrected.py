@@ -273,7 +273,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             X, seen = _safe_indexing(X, chosen), labels[chosen]
             seen_weight = None if weight is None else weight[chosen]
         self._refuse_two_weights()
-        if self.weighted == "auto":
+        if isinstance(self.weighted, str):
             fix_balanced(self.estimator_, seen, seen_weight)
         self.estimator_.fit(X, seen, **sample_weight_argument(self.estimator_, seen_weight))
         self._copy_inner()
@@ -384,7 +384,8 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """Set the base rates that the inner probabilities are for and those to predict for."""
         assert used.weight is not None
         refuse_one_class(self.classes_, used.weight)
-        self.trained_at_ = self._trained_at_of(used)
+        found = self._trained_at_of(used)
+        self.trained_at_ = read_shares(found, len(self.classes_), "trained_at")
         if self._by_entropy:
             self.now_at_ = density_base_rates(self.density_, self.classes_)
             return
@@ -554,7 +555,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _repair_trained_at(self) -> None:
         """Take the base rates that the inner model states, which older versions did not look at."""
         told = mix_of(self.estimator_, TrainingRows()).rates
-        if told is None or self.trained_at is not None or self.weighted != "auto":
+        if told is None or self.trained_at is not None or not isinstance(self.weighted, str):
             return
         if np.abs(told - self.trained_at_).max() > REPAIRED:
             warn_user(
