@@ -506,7 +506,8 @@ def test_every_row_twice_says_the_same_as_once(tmp_path, table, data):
     pacsv.write_csv(pa.table(twice), tmp_path / "twice.csv")
     flags = ("--label", "fraud", "--models", "bayes", "--drop", "id")
     shown = run(tmp_path / "twice.csv", *flags)
-    assert "400 of 800 labelled rows repeat another row" in shown.stderr
+    assert "400 of 800 labelled rows" in shown.stderr
+    assert "[repeated-rows]" in shown.stderr
     assert "groups of rows are independent" in shown.stdout.replace("\n", " ")
     once, both = (figures(path, *flags) for path in (table, tmp_path / "twice.csv"))
     for name in ("bayes", "constant"):

@@ -832,3 +832,21 @@ def test_the_interval_is_the_librarys_for_the_same_level_and_seed(table, data):
     assert close(found["brier"], brier_score(data["fraud"], data["prob"], **how))
     assert close(found["log_loss"], log_loss(data["fraud"], data["prob"], **how))
     assert close(found["brier"], brier_curve(data["fraud"], data["prob"], **how).area)
+
+
+def test_rows_that_stand_several_times_are_said_with_the_flag_that_settles_it(tmp_path, data):
+    often = {name: np.tile(held, 5) for name, held in data.items()}
+    table = write(tmp_path / "p.csv", **often, who=np.tile(np.arange(400), 5))
+    flags = ("--prob", "prob", "--label", "fraud")
+    shown = run(table, *flags)
+    assert "--groups COLUMN" in " ".join(shown.stderr.split())
+    assert "[repeated-rows]" in shown.stderr
+    assert "1,600 of 2,000" in " ".join(shown.stderr.split())
+    assert "repeated-rows" not in run(table, *flags, "--groups", "who").stderr
+    for words in (["check", table, *flags, "--max-brier", 1], ["report", table, *flags]):
+        told = [*map(str, words)]
+        if words[0] == "report":
+            told += ["--out", str(tmp_path / "r.html")]
+        done = CliRunner().invoke(scarce, told, prog_name="scarce")
+        assert done.exit_code == 0, done.output
+    assert "--groups COLUMN" in (tmp_path / "r.html").read_text()

@@ -361,7 +361,7 @@ def _figures(
         remarks.append(aside)
     if "prob" in kinds:
         found = judged.evaluate(level, seed)
-        remarks += found.remarks
+        remarks += map(in_flags, found.remarks)
         figures["log-loss"] = {"log loss": found.log_loss}
         figures["brier"] = {"Brier score": found.brier}
         figures["skill"] = {"skill": found.log_loss_skill}

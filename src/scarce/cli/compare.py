@@ -19,7 +19,7 @@ import click
 
 from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.evaluate import folded, number
-from scarce.cli.flags import warn, with_code
+from scarce.cli.flags import in_flags, warn, with_code
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import FILE, INPUT, LABELS, TEXT, LabelFlags, engine_of, takes
 from scarce.cli.outcome_table import OutcomeTable, look_at, read_outcomes
@@ -131,6 +131,9 @@ def compare(
     with progress("Judging"):
         result = _result(judged, probs, costs, level, seed, fitted=not files)
     result |= {"how": how, "table": judged.where, "unlabelled": aside}
+    if not json:
+        for remark in result["remarks"]:
+            warn(remark)
     emit(result, json=json, show=lambda: show_comparison(result))
 
 
@@ -369,6 +372,9 @@ def _result(
     money = _money(judged, probs, order, costs, level, seed)
     if money:
         result["cost"] = money
+    said = (one for each in found.evaluations.values() for one in each.remarks)
+    copied = [one for one in said if getattr(one, "code", "") == "repeated-rows"][:1]
+    result["remarks"] = [in_flags(one) for one in copied]
     result["given_0"] = _given_0(judged, probs)
     result["words"] = verdict_words(found, money, result["given_0"], fitted=fitted)
     return result

@@ -17,7 +17,7 @@ import click
 
 from scarce.cli.by_columns import BY, ByFlags, show_by
 from scarce.cli.costs import COSTS, CostFlags
-from scarce.cli.flags import with_code
+from scarce.cli.flags import in_flags, with_code
 from scarce.cli.next_command import path_word, shell_command
 from scarce.cli.options import INPUT, LABELS, TEXT, LabelFlags, takes
 from scarce.cli.outcome_table import FAR, OutcomeTable, look_at, read_outcomes
@@ -227,7 +227,7 @@ def _remarks(judged: OutcomeTable, found: Evaluation) -> list[str]:
                 "If those rows were selected, this does not extend to the others.",
                 code="worse-than-constant",
             )
-        said.append(remark)
+        said.append(in_flags(remark))
     return said
 
 

@@ -204,8 +204,9 @@ class EvaluationPage:
                 f"{Path(self.files[1]).name} is the training file of the model, so every "
                 "figure here is too optimistic. Use rows that the model has not seen."
             )
-        for warning in (*self.remarks, *self._mix()):
-            page.warn(warning)
+        copies = [one for one in self.found.remarks if getattr(one, "code", "") == "repeated-rows"]
+        for warning in (*copies, *self.remarks, *self._mix()):
+            page.warn(in_flags(warning))
 
     def _mix(self) -> list[str]:
         """Say that probabilities are off on average, and what moves them."""

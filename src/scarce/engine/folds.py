@@ -30,7 +30,7 @@ from scarce.checks import is_missing
 from scarce.engine.block import Array, Block, ColumnLike
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
-from scarce.errors import Argument, DataError
+from scarce.errors import Argument, DataError, Problem
 
 Ids = NDArray[np.intp]
 Words = NDArray[np.uint64]
@@ -86,9 +86,14 @@ class RowGroups:
             return []
         used = int(np.count_nonzero(self.group >= 0))
         return [
-            f"{self.copies:,} of {used:,} labelled rows repeat another row; copies are kept in "
-            "one fold. If they are separate observations that happen to be equal, nothing is lost; "
-            "if not, remove them: standard errors count each copy as new information."
+            Problem(
+                "{count:,} of {rows:,} labelled rows repeat another row; copies are kept in one "
+                "fold. If they are separate observations that happen to be equal, nothing is lost; "
+                "if not, remove them: standard errors count each copy as new information.",
+                code="repeated-rows",
+                count=self.copies,
+                rows=used,
+            )
         ]
 
 

@@ -41,6 +41,7 @@ from scarce.checks import (
 from scarce.engine.block import Array
 from scarce.errors import Argument, Problem, UsageError
 from scarce.evaluation.calibration import calibration_of
+from scarce.evaluation.copies import copy_remarks
 from scarce.evaluation.ranking import ranked
 from scarce.evaluation.scores import BRIER, LOG, Forecasts, LossFigures, untested
 from scarce.results import Estimate, Record, in_rows
@@ -102,7 +103,8 @@ class Evaluation(Record):
     level : float
     at_threshold : AtThreshold, or None without `threshold=`
     remarks : tuple of str
-        What the reader should know, most important first.
+        What the reader should know, most important first; also where rows seem to be copies of
+        others ("repeated-rows"; see `scarce.evaluation.copies`).
 
     Examples
     --------
@@ -274,6 +276,7 @@ def evaluated(rows: Forecasts, asked: Resampling, threshold: float | None = None
         remarks=(
             *_ranking_remarks(auc),
             *_skill_remarks(rows, figures["log_loss_skill"], figures["brier_skill"]),
+            *copy_remarks(rows.prob, rows.place, rows.sample),
             *_few_remarks(rows),
         ),
         at_threshold=None
