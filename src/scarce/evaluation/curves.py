@@ -54,6 +54,7 @@ JOINT = "simultaneous"
 CUTS = 128  # thresholds tried in resamples, besides the best ones
 SLICES = 1024  # of the score, within which rows lose about the same
 FOLDS = 5
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +250,7 @@ def cost_curve(
     x = points(at, GRID, closed=True)
     counts, hull = rows.counts(rows.cuts(), FOLDS, asked.seed), rows.counts(rows.hull)
     missed, alarmed = (side[0] / side.max() for side in wrong(*hull.whole))
-    place = np.array([np.argmin(one * missed + (1 - one) * alarmed) for one in x], dtype=np.intp)
+    place = first_least(x[:, None] * missed + (1 - x[:, None]) * alarmed)
     cost = x * missed[place] + (1 - x) * alarmed[place]
     cut = np.concatenate([[-np.inf], rows.hull, [np.inf]])[place]
     used = Thresholds.find(counts, x, 1 - x, counts.place(cut), by_class=True)
@@ -310,7 +311,7 @@ def brier_curve(
     counts = rows.counts(np.union1d(rows.cuts(), c), FOLDS, asked.seed)
     own = counts.place(c)
     missed, alarmed = (side[0] for side in wrong(*counts.whole))
-    place = np.array([np.argmin((1 - one) * missed + one * alarmed) for one in c], dtype=np.intp)
+    place = first_least((1 - c[:, None]) * missed + c[:, None] * alarmed)
     cost, best = (
         2 * ((1 - c) * missed[k] + c * alarmed[k]) / (missed[-1] + alarmed[0]) for k in (own, place)
     )
@@ -593,6 +594,16 @@ def wrong(pos: Array, neg: Array, axis: int | None = 1) -> tuple[Array, Array]:
     return missed, alarmed
 
 
+def first_least(cost: Array) -> NDArray[np.intp]:
+    """Return the place of the least cost in each row; of equal ones the first, whatever rounding.
+
+    Thresholds between which no other row lies cost the same there: the scale of weights must not
+    choose among them.
+    """
+    slack = ROUNDING * np.abs(cost).max(axis=1, keepdims=True)
+    return np.asarray(np.argmax(cost <= cost.min(axis=1, keepdims=True) + slack, axis=1))
+
+
 def lowest(missed: Array, alarmed: Array, miss: Array, alarm: Array) -> Array:
     """Return the least cost over thresholds: (resamples, n), as both costs are."""
     out = np.empty(miss.shape)
@@ -669,7 +680,7 @@ class Thresholds(NamedTuple):
             missed = missed / np.maximum(missed[:, -1:], tiny)
             alarmed = alarmed / np.maximum(alarmed[:, :1], tiny)
         cost = [miss[j] * missed + alarm[j] * alarmed for j in range(len(miss))]
-        return cls(here, np.stack([one.argmin(axis=1) for one in cost], axis=1))
+        return cls(here, np.stack([first_least(one) for one in cost], axis=1))
 
     def errors(self, pos: Array, neg: Array) -> Errors:
         """Return what these thresholds do in resamples."""
