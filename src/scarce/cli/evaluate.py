@@ -88,7 +88,7 @@ def evaluate(
     scarce evaluate p.csv --prob prob --label fraud
     scarce evaluate m.scarce test.csv --label fraud --false-alarm 5 --miss 400
     scarce evaluate p.csv --label fraud --threshold 0.2 --costs costs.toml --json
-    scarce evaluate p.csv --label fraud --by date --period month --label-delay 60
+    scarce evaluate m.scarce test.csv --label fraud --by device --threshold 0.2
     """
     costs.check()
     by.check()

@@ -86,7 +86,6 @@ def report(
     scarce report m.scarce test.csv --label fraud --out report.html
     scarce report m.scarce test.csv --label fraud --costs costs.toml --out costs.html
     scarce report p.csv --prob prob --label fraud --false-alarm 5 --miss 400 --out p.html
-    scarce report p.csv --label fraud --by date --period month --out months.html
     scarce report scores.csv --score score --label label --threshold 2.5 --out missed.html
     """
     from scarce.io.sink import refuse_existing
