@@ -6,7 +6,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from scarce import compare, evaluate
+from scarce import CostMatrix, compare, cost_confusion, evaluate, mean_cost, savings
 from scarce.evaluation.copies import copies
 from tests.problems import codes
 
@@ -92,3 +92,24 @@ def test_groups_of_copies_do_not_hide_other_copies():
     prob, y = (np.tile(one, 4) for one in prob_of(200, 5))
     pairs = np.tile(np.arange(200), 4) + 1000 * (np.arange(800) >= 400)  # two of four together
     assert "repeated-rows" in codes(evaluate(y, prob, groups=pairs, **FEW).remarks)
+
+
+def test_costs_of_single_rows_tell_copies_too(rng):
+    amount, y = rng.gamma(2, 50, 80).round(2), (rng.random(80) < 0.3).astype(int)
+    done = (amount > 80).astype(int)
+
+    def figures(often, **more):
+        rows = np.tile(np.arange(80), often)
+        costs = CostMatrix.binary(false_alarm=5, miss=amount[rows])
+        return [
+            call(y[rows], done[rows], costs, **FEW, **more)
+            for call in (mean_cost, savings, cost_confusion)
+        ]
+
+    mean, saved, table = figures(5)
+    assert "rows repeat others" in mean.method
+    assert "repeated-rows" in codes(saved.remarks)
+    assert "repeated-rows" in codes(table.remarks)
+    for mean, saved, table in (figures(1), figures(5, groups=np.tile(np.arange(80), 5))):
+        assert "rows repeat others" not in mean.method
+        assert "repeated-rows" not in codes(saved.remarks) + codes(table.remarks)

@@ -80,19 +80,22 @@ def copies(prob: Array, place: NDArray[np.intp], sample: Sample | None = None) -
     return 0
 
 
-def copy_remarks(prob: Array, place: NDArray[np.intp], sample: Sample) -> list[str]:
-    """Return a remark on rows that stand more than once, or none."""
+def copy_remarks(
+    prob: Array, place: NDArray[np.intp], sample: Sample, what: str = "probability"
+) -> list[str]:
+    """Return a remark on rows that stand more than once, or none; `what` names the values."""
     found = copies(prob, place, sample)
     if not found:
         return []
     return [
         Problem(
-            "{count:,} of {rows:,} rows repeat the probability and the label of another one, far "
-            "more than chance would: if they are copies, or rows of the same person or card, every "
+            "{count:,} of {rows:,} rows repeat the {what} and the label of another one, far more "
+            "than chance would: if they are copies, or rows of the same person or card, every "
             "interval here is too narrow.",
             code="repeated-rows",
             count=found,
             rows=len(place),
+            what=what,
             groups=Phrase("groups=", "--groups COLUMN"),
             remedy=["Say which rows belong together with {groups}.", "Or remove the copies."],
         )
@@ -139,7 +142,7 @@ def _repeated_table(
 def _long(value: Array) -> NDArray[np.bool_]:
     """Whether values have more digits than rounded ones."""
     with np.errstate(divide="ignore"):
-        power = np.where(value > 0, np.floor(np.log10(value)), 0.0)
+        power = np.where(value != 0, np.floor(np.log10(np.abs(value))), 0.0)
     scaled = value * 10.0 ** (DIGITS - 1 - power)
     fine = np.abs(value * 10.0**DIGITS - np.rint(value * 10.0**DIGITS)) > 1e-6
     return np.asarray(fine & (np.abs(scaled - np.rint(scaled)) > 1e-6))

@@ -46,6 +46,7 @@ from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
 from scarce.decisions.decide import encode_labels
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Phrase, Problem, UsageError
+from scarce.evaluation.copies import copy_remarks
 from scarce.results import Estimate, Record, in_rows, short, to_plain
 
 
@@ -239,7 +240,7 @@ def savings(
         cost=mean_of(found, asked, 1.0),
         other_cost=None if other is None else mean_of(found, asked, 1.0, other),
         differ=None if other is None else int(np.count_nonzero(other != found.action)),
-        remarks=few_remarks(few),
+        remarks=(*found.copied, *few_remarks(few)),
     )
 
 
@@ -507,6 +508,19 @@ class Outcomes(NamedTuple):
         counts = np.bincount(self.label, minlength=self.costs.shape[1])
         return self.sample.few(self.costs.classes, counts, part)
 
+    @property
+    def copied(self) -> list[str]:
+        """A remark on rows that stand more than once, where costs of single rows can tell."""
+        if self.costs.n_rows is None:
+            return []
+        every = np.arange(len(self.label))
+        actions, classes = self.costs.shape
+        held = [self.entry(a, k, every) for a in range(actions) for k in range(classes)]
+        varied = [one for one in held if one.min() < one.max()]
+        if not varied:
+            return []
+        return copy_remarks(np.column_stack(varied), self.kind, self.sample, "costs")
+
     def unseen(self, label: int, here: NDArray[np.bool_], actions: list[int]) -> list[Array]:
         """What an unseen row or group of a class brings: the cost of each action, and its weight.
 
@@ -619,7 +633,7 @@ def mean_of(
     sums = _sums(found, found.kind, cost[:, None], asked)
     low, high = limits(sums, found.unseen_rows(), _ratio, asked)
     value = weight @ cost / weight.sum()
-    few = found.few(weight * cost)
+    few = ("; rows repeat others" if found.copied else "") + found.few(weight * cost)
     return as_estimate(scale * value, scale * low, scale * high, asked, sample, few)
 
 
@@ -693,7 +707,7 @@ class _Told:
 
 
 def _remarks(found: Outcomes, counts: NDArray[Any], cost: Array) -> tuple[str, ...]:
-    remarks: list[str] = list(few_remarks(found.few(found.sample.weight * cost)))
+    remarks = [*found.copied, *few_remarks(found.few(found.sample.weight * cost))]
     for a, name in enumerate(found.costs.actions):
         taken = int((found.action == a).sum())
         if taken == 0:
