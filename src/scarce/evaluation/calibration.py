@@ -91,7 +91,9 @@ def calibration_loss(
     sample_weight, weight_kind, inclusion, groups, level, resamples, random_state
         As in `evaluate`, whose `calibration` has `cut="rows"`.
 
-    **Assumes** independent rows, or groups.
+    **Assumes** independent rows, or groups. With cut="width" and fewer than about ten events, a few
+    probabilities above .1 decide the value, and rows may have none of them yet: 90 % limits held
+    the truth in .84 of draws (cut="rows": .88 to 1).
 
     References
     ----------

@@ -56,6 +56,8 @@ SLICES = 1024  # of the score, within which rows lose about the same
 FOLDS = 5
 ROUNDING = 1e-12
 
+Drawn = tuple[Array, Array]  # resamples of events and of others, (resamples, folds, thresholds + 1)
+
 
 @dataclass(frozen=True, eq=False)
 class CostCurve(Record):
@@ -258,8 +260,10 @@ def cost_curve(
     def figures(seen: Errors) -> dict[str, Array]:
         return {"cost": x * seen.missed / seen.events + (1 - x) * seen.alarmed / seen.others}
 
-    high = limits_of(used.unseen(counts, asked), figures, asked, ("cost",) * joint)["cost"][1]
-    low = outer_limits(least_costs(x, used.here, counts, asked), asked, joint)[0]
+    drawn = counts.plain(asked)
+    unseen = used.unseen(counts, drawn, asked)
+    high = limits_of(unseen, figures, asked, ("cost",) * joint)["cost"][1]
+    low = outer_limits(least_costs(x, used.here, counts, drawn, asked), asked, joint)[0]
     return CostCurve(
         probability_cost=x,
         cost=cost,
@@ -320,9 +324,11 @@ def brier_curve(
         return {"cost": 2 * ((1 - c) * seen.missed + c * seen.alarmed) / seen.total}
 
     as_given = Thresholds(own, own[None])
-    low, high = limits_of(as_given.unseen(counts, asked), figures, asked, ("cost",) * joint)["cost"]
+    drawn = counts.plain(asked)
+    unseen = as_given.unseen(counts, drawn, asked)
+    low, high = limits_of(unseen, figures, asked, ("cost",) * joint)["cost"]
     used = Thresholds.find(counts, 1 - c, c, place, by_class=False)
-    regret_low, regret_high = limits_of_regret(c, own, used, counts, asked, joint)
+    regret_low, regret_high = limits_of_regret(c, own, used, counts, drawn, asked, joint)
     refinement = Refinement(rows, asked, by_class=False)
     return BrierCurve(
         cost_proportion=c,
@@ -390,7 +396,8 @@ def decision_curve(
     own = counts.place(t)
     as_given = Thresholds(own, own[None])
     benefit, gain, on_all = (one[0] for one in figures(as_given.errors(*counts.whole)).values())
-    ends = limits_of(as_given.unseen(counts, asked), figures, asked, ("benefit", "gain") * joint)
+    unseen = as_given.unseen(counts, counts.plain(asked), asked)
+    ends = limits_of(unseen, figures, asked, ("benefit", "gain") * joint)
     return DecisionCurve(
         threshold=t,
         odds=odds,
@@ -442,8 +449,8 @@ class ClassCounts(NamedTuple):
         found = np.searchsorted(self.edges, cut) + 1
         return np.asarray(np.where(cut == -np.inf, 0, found), dtype=np.intp)
 
-    def plain(self, asked: Resampling) -> tuple[Array, Array]:
-        """Return resamples of both, (resamples, folds, thresholds + 1)."""
+    def plain(self, asked: Resampling) -> Drawn:
+        """Return resamples of both."""
         if self.parts is not None:
             both = draw_groups(self.parts, asked).reshape(asked.resamples, 2, *self.pos.shape)
             return both[:, 0], both[:, 1]
@@ -491,7 +498,8 @@ class BinaryRows:
         y, values = y[sample.rows], values[sample.rows]
         forecasts = Forecasts(y.astype(np.intp), values, (0, 1), sample)
         many = sample.together(y == 1), sample.together(y == 0)
-        order = np.lexsort((sample.weight, y, values))
+        keys = (y, values) if np.ptp(sample.weight) == 0 else (sample.weight, y, values)
+        order = np.lexsort(keys)
         group = None if sample.group is None else sample.group[order]
         return cls(y[order], values[order], sample.weight[order], sample, group, many, forecasts)
 
@@ -619,13 +627,13 @@ def lowest(missed: Array, alarmed: Array, miss: Array, alarm: Array) -> Array:
 
 
 def least_costs(
-    x: Array, here: NDArray[np.intp], counts: ClassCounts, asked: Resampling
+    x: Array, here: NDArray[np.intp], counts: ClassCounts, drawn: Drawn, asked: Resampling
 ) -> Iterator[Array]:
     """Yield the cost of the best threshold of each resample, with one lucky unseen row.
 
     Another threshold than the one that was chosen may be the best, and cost less than it does.
     """
-    missed, alarmed = wrong(*counts.plain(asked))
+    missed, alarmed = wrong(*drawn)
     extra, (event, other) = unseen_weights(asked)[:, None], counts.many
     for found, spared in ((event, 0.0), (0.0, other)):
         events = missed[:, -1:] + found * extra * counts.above[here]
@@ -693,12 +701,12 @@ class Thresholds(NamedTuple):
         events, others = (side.sum(axis=(1, 2))[:, None] for side in (pos, neg))
         return Errors(sides[0], sides[1], events, others)
 
-    def unseen(self, counts: ClassCounts, asked: Resampling) -> Iterator[Errors]:
+    def unseen(self, counts: ClassCounts, drawn: Drawn, asked: Resampling) -> Iterator[Errors]:
         """Yield resamples with one unseen row: an event or not, on either side of each threshold.
 
         It weighs what rows weigh there: see `scarce.bootstrap.weights_beside`.
         """
-        seen = self.errors(*counts.plain(asked))
+        seen = self.errors(*drawn)
         extra = unseen_weights(asked)[:, None]
         below, above = extra * counts.below[self.here], extra * counts.above[self.here]
         event, other = counts.many
@@ -731,6 +739,7 @@ def limits_of_regret(
     own: NDArray[np.intp],
     best: Thresholds,
     counts: ClassCounts,
+    drawn: Drawn,
     asked: Resampling,
     joint: bool,
 ) -> tuple[Array, Array]:
@@ -739,7 +748,7 @@ def limits_of_regret(
     Only there does a row tell them apart: an event counts 1 - c against the higher threshold, any
     other row c against the lower one. Where both are the same, the best may lie on either side.
     """
-    drawn, (event, other) = counts.plain(asked), counts.many
+    event, other = counts.many
     given, chosen = (one.errors(*drawn) for one in (Thresholds(own, own[None]), best))
     cost, likely = ((1 - c) * one.missed + c * one.alarmed for one in (given, chosen))
     even = np.ones((asked.resamples, 1))
