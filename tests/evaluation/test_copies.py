@@ -88,6 +88,13 @@ def test_evaluate_says_it_until_groups_do():
     assert "repeated-rows" not in codes(evaluate(y[:100], prob[:100], **FEW).remarks)
 
 
+def test_frequency_weights_are_no_copies(rng):
+    prob, y = prob_of(200, 6)
+    for weight in (np.full(200, 2), rng.integers(1, 4, 200)):
+        found = evaluate(y, prob, sample_weight=weight, weight_kind="frequency", **FEW)
+        assert "repeated-rows" not in codes(found.remarks)
+
+
 def test_groups_of_copies_do_not_hide_other_copies():
     prob, y = (np.tile(one, 4) for one in prob_of(200, 5))
     pairs = np.tile(np.arange(200), 4) + 1000 * (np.arange(800) >= 400)  # two of four together

@@ -152,6 +152,8 @@ def test_every_row_twice_is_two_rows_of_any_weight():
     repeated = risk_coverage(np.repeat(R.y, often), np.repeat(R.prob, often), **FEW)
     assert counted.area.value == pytest.approx(repeated.area.value, abs=0.005)  # steps of 1 / n
     assert counted.full.value == pytest.approx(repeated.full.value)
+    stated = risk_coverage(R.y, R.prob, sample_weight=often, weight_kind="frequency", **FEW)
+    assert stated.area.value == pytest.approx(repeated.area.value, rel=1e-12)
 
 
 COUNTED = {

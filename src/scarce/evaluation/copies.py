@@ -45,7 +45,7 @@ def copies(prob: Array, place: NDArray[np.intp], sample: Sample | None = None) -
     place : ndarray of intp, shape (n,)
         What happened.
     sample : Sample, optional
-        Its groups are taken as known.
+        Its groups are taken as known, and rows that frequency weights count as told apart.
 
     Examples
     --------
@@ -57,10 +57,15 @@ def copies(prob: Array, place: NDArray[np.intp], sample: Sample | None = None) -
     >>> copies(np.repeat(prob.round(1), 2), np.arange(200) % 2)
     0
     """
+    group = None if sample is None else sample.group
+    if sample is not None and (np.diff(sample.rows) == 0).any():  # counted by frequency weights
+        kept = np.unique(sample.rows, return_index=True)[1]
+        prob, place = prob[kept], place[kept]
+        group = None if group is None else group[kept]
     first = prob if prob.ndim == 1 else prob[:, 0]
     word = _words(prob)
-    if sample is not None and sample.group is not None:
-        kept = _once_in_a_group(word, place, sample.group)
+    if group is not None:
+        kept = _once_in_a_group(word, place, group)
         first, word, place = first[kept], word[kept], place[kept]
     n = len(word)
     order = np.lexsort((place, word, first))
