@@ -110,6 +110,18 @@ def test_missing_names_are_a_segment_and_numbers_stay_in_order():
     assert [one.rows for one in found.segments] == [2, 2, 2]
 
 
+def test_frequencies_are_rows_as_often(rng):
+    y, prob, by = table(rng)
+    often = rng.integers(0, 4, len(y))
+    label = np.where(by == "c", np.nan, y)
+    found = evaluate_by(label, prob, by, sample_weight=often, weight_kind="frequency")
+    rows = np.repeat(np.arange(len(y)), often)
+    again = evaluate_by(label[rows], prob[rows], by[rows])
+    assert found.to_dict() == again.to_dict()
+    with refused("unknown-word"):
+        evaluate_by(y, prob, by, sample_weight=often, weight_kind="often")
+
+
 def test_one_segment_is_not_compared_with_itself(rng):
     y, prob, _ = table(rng)
     found = evaluate_by(y, prob, [2.0] * len(y))

@@ -338,7 +338,7 @@ def evaluate_by(
                 rows=int(table.counts[table.here(s)].sum()),
                 labelled=int((rows.segment == s).sum()),
                 events=int(rows.event[rows.segment == s].sum()),
-                waiting=int((table.here(s) & ~table.mature).sum()),
+                waiting=int(table.counts[table.here(s) & ~table.mature].sum()),
                 pooled=pooled[s],
                 p_value=float(p_values[s]),
                 verdict=verdict,
@@ -646,9 +646,11 @@ def _expected(
         return None
     doubt = 0.0 if between.value != between.value else between.value
     clumps = 1.0 if rows.dispersion != rows.dispersion else rows.dispersion
-    return expected_of(
-        table.prob[waiting], table.weight[waiting], cut, asked, doubt=doubt, clumps=clumps
-    )
+    prob, weight = table.prob[waiting], table.weight[waiting]
+    if table.weights_count:
+        prob = np.repeat(prob, weight.astype(np.intp))
+        weight = np.ones(len(prob))
+    return expected_of(prob, weight, cut, asked, doubt=doubt, clumps=clumps)
 
 
 # --- words ----------------------------------------------------------------------------------------
