@@ -16,6 +16,7 @@ from scarce import Estimate, FitReport, UsageError
 from scarce.decisions.bands import Idle, find_bands
 from scarce.decisions.decide import decision_table
 from scarce.evaluation.calibration import reliability
+from scarce.evaluation.compare import compare_costs
 from scarce.missed.audit import count_missed
 from scarce.results import RankedFit, Record, Selection, WidthChoice, short, to_json, to_plain
 from tests.problems import refused
@@ -227,6 +228,16 @@ def made():
     yield scarce.evaluate([0, 0, 0], [0.1, 0.0, 1.0], threshold=0.2)
     yield scarce.evaluate(y, prob, threshold=0.2).at_threshold
     yield scarce.compare(y, {"one": prob, "other": np.where(y == 1, 0.0, prob)})
+    yield compare_costs(y, {"never": 0 * done, "cheapest": done}, costs)
+    day = np.datetime64("2026-01-01") + np.arange(200)
+    by_month = scarce.evaluate_by(y, prob, day, period="month", threshold=0.2)
+    yield by_month
+    yield by_month.segments[0]
+    yield by_month.trend
+    yield by_month.changes[0]
+    yield scarce.expected_figures(prob, threshold=0.2)
+    yield scarce.expected_figures(prob, threshold=0.2).at_threshold
+    yield scarce.find_base_rates(scarce.GaussianBayes(), y)
     yield reliability(y, prob)
     yield scarce.savings(y, done, costs)
     yield scarce.cost_confusion(y, done, costs)

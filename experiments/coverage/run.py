@@ -1,6 +1,6 @@
 """Do 90 % intervals hold the truth with few events, ties, weights, groups and drawn labels?
 
-    python -m experiments.run coverage              440 draws of each world; resumes after a stop
+    python -m experiments.run coverage              400 draws of each world; resumes after a stop
     python -m experiments.run coverage --quick      a few draws of two worlds
 
 Every interval of `evaluate`, the curves, the costs and the comparisons (figures.py) in every world
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 TITLE = "Coverage of 90 % intervals of evaluation, curves, costs and comparisons in eleven worlds"
 SEED = 1700
 LONG = True
-DRAWS, PARTS = 40, 11  # draws of a job, jobs of a world
+DRAWS, PARTS = 40, 10  # draws of a job, jobs of a world
 BEFORE = Path(__file__).with_name("before.json")
 RIGHT = (0.87, 0.97)
 BY_NAME = {world.name: world for world in WORLDS}

@@ -413,3 +413,14 @@ def test_a_lucky_event_is_one_that_these_probabilities_could_have_had(rng):
     found = evaluate(y, prob)
     assert found.brier_skill.high < 0.03
     assert found.log_loss_skill.high < 1 - np.log(0.01) / np.log(0.0005)  # of at most 1 in 2,000
+
+
+def test_the_right_constant_is_not_called_worse_than_the_constant(rng):
+    """The shares of the rows fit these rows best, which does not make the true ones worse."""
+    called = 0
+    for _ in range(100):
+        y = (rng.random(200) < 0.3).astype(int)
+        called += "worse-than-constant" in codes(
+            evaluate(y, np.full(200, 0.3), resamples=200).remarks
+        )
+    assert called <= 15  # of 10 that may be at this level

@@ -225,7 +225,7 @@ def evaluate(
     >>> print(found.brier)
     0.0375 [0.0319, 0.0588] (90 %, bootstrap, one unseen row added)
     >>> print(found.brier_skill)
-    0.8 [0.696, 0.811] (90 %, bootstrap, one unseen row added)
+    0.8 [0.699, 0.814] (90 %, bootstrap, one unseen row added)
     >>> found.auc[0].value, round(found.gap[0].value, 3), found.at_threshold.found
     (1.0, 0.025, 25)
     """

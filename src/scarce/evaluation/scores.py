@@ -254,7 +254,7 @@ class LossFigures:
             return self._infinite(-np.inf)
 
         def figure(sums: Array) -> Array:
-            base = self._constant(loss)(sums)
+            base = self._of_shares(loss, sums)
             return 1 - self._mean(loss)(sums) / np.where(base > 0, base, np.nan)
 
         return self._tested(self._drawn.estimate(figure, most=1.0))
@@ -286,6 +286,19 @@ class LossFigures:
             return np.asarray(held.sum(axis=1))
 
         return figure
+
+    def _of_shares(self, loss: int, sums: Array) -> Array:
+        """Loss of the class shares of these rows as a forecast, in each resample.
+
+        The forecast stays what it is: one that is chosen anew in every resample is the best there,
+        and nothing would ever be as good.
+        """
+        weight = self._drawn.total[: self.n]
+        share = weight / weight.sum()
+        unit = np.eye(self.n)
+        given = np.where(share > 0, share, 1.0 / (len(self.rows.place) + 2.0))
+        each = -np.log(given) if loss == LOG else ((unit - share) ** 2).sum(axis=1) / 2
+        return np.asarray(sums[:, : self.n] @ each / sums[:, : self.n].sum(axis=1))
 
     def _infinite(self, value: float) -> Estimate:
         n = self.impossible
