@@ -141,7 +141,7 @@ def run(quick: bool, progress: Progress) -> list[Comparison]:
         else:
             for what, key, why in (
                 ("optimism", "gain", "Mean loss of the equal models less the least."),
-                ("optimism as said", "said", "By resamples; 0.7 of it where all are equal."),
+                ("optimism as said", "said", "By resamples; the constant is chosen among, too."),
             ):
                 rows.append(_mean(f"{name}: {what}", [one[key] for one in seen], why))
     return rows

@@ -16,9 +16,9 @@ interval of their difference, whatever else was tried. Distance to the best, whi
 
     optimism  = mean over resamples of loss(b) - loss(b)*, b the best of the resample
 
-Assumes what bootstrap.py says. Of exactly equal rules it sees about 0.7 of the optimism, as the
-rows rank them by chance and resamples keep that order in part. Knows no loss by name: see
-compare.py.
+Assumes what bootstrap.py says. The optimism is a rough figure: of 8 equal models with independent
+errors .6 to .7 of it was seen, as rows rank them by chance and resamples keep that order in part;
+of nearly equal ones 1 to 2 times (experiments/choosing). Knows no loss by name: see compare.py.
 """
 
 from __future__ import annotations

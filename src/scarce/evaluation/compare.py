@@ -79,7 +79,7 @@ class Comparison(Record):
         probability `level` (Hansen, Lunde and Nason 2011). By loss, the best first.
     optimism : dict of loss -> float
         How much better the loss of the best looks than it is, for having been chosen on the same
-        rows. NaN where unknown. Add it to the loss of the best before promising that.
+        rows, roughly (see `scarce.evaluation.choosing`). NaN where unknown.
     level : float
     """
 
