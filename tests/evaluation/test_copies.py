@@ -120,3 +120,8 @@ def test_costs_of_single_rows_tell_copies_too(rng):
     for mean, saved, table in (figures(1), figures(5, groups=np.tile(np.arange(80), 5))):
         assert "rows repeat others" not in mean.method
         assert "repeated-rows" not in codes(saved.remarks) + codes(table.remarks)
+
+
+def test_probabilities_at_the_edge_of_floats_are_read():
+    prob = np.repeat(np.array([1e-308, 5e-324, 0.0, 1.0, 3e-200]), 4)
+    assert evaluate(np.arange(20) % 2, prob).rows == 20

@@ -40,7 +40,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from scarce import (
@@ -579,3 +579,12 @@ def test_names_need_the_order_of_the_classes():
     np.testing.assert_allclose(by_column, correct_prior([[0.8, 0.2]], 0.5, [0.1, 0.9]))
     counted = pd.Series([1, 0, 0, 0]).value_counts(normalize=True)  # 0 and 1: their own places
     assert correct_prior([0.5], 0.5, counted) == pytest.approx(0.25)
+
+
+def test_a_stack_with_its_default_final_estimator_has_probabilities_once_it_is_fitted():
+    stack = StackingClassifier([("a", LogisticRegression())], cv=2)
+    assert not hasattr(stack, "predict_proba")
+    model = PriorCorrected(stack, prior=0.02).fit(X[:500], Y[:500])
+    assert model.predict_proba(X[:5]).shape == (5, 2)
+    with refused("no-probabilities", UsageError):
+        PriorCorrected(LinearSVC()).fit(X[:500], Y[:500])

@@ -57,6 +57,7 @@ from scarce.io.schema import unmasked_weights
 from scarce.prior.mix import (
     TrainingRows,
     fix_balanced,
+    gives_probabilities,
     mix_of,
     training_rows,
     unclear_base_rates,
@@ -168,7 +169,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         refuse_other_index(X=X, y=y, sample_weight=sample_weight)
         check_parameters(self, PARAMETERS)
-        if not hasattr(self.estimator, "predict_proba"):
+        if not gives_probabilities(self.estimator):
             raise UsageError(
                 "{estimator} has no predict_proba, and expected costs need probabilities.",
                 code="no-predict-proba",

@@ -148,7 +148,7 @@ def _long(value: Array) -> NDArray[np.bool_]:
     """Whether values have more digits than rounded ones."""
     with np.errstate(divide="ignore"):
         power = np.where(value != 0, np.floor(np.log10(np.abs(value))), 0.0)
-    scaled = value * 10.0 ** (DIGITS - 1 - power)
+    scaled = value * 10.0 ** np.minimum(DIGITS - 1 - power, 300.0)  # as far as numbers reach
     fine = np.abs(value * 10.0**DIGITS - np.rint(value * 10.0**DIGITS)) > 1e-6
     return np.asarray(fine & (np.abs(scaled - np.rint(scaled)) > 1e-6))
 

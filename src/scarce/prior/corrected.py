@@ -65,6 +65,7 @@ from scarce.prior.mix import (
     class_sums,
     class_weight_setting,
     fix_balanced,
+    gives_probabilities,
     mix_of,
     training_rows,
     unclear_base_rates,
@@ -468,7 +469,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _check_arguments(self) -> None:
         """Refuse arguments that cannot work or that contradict each other."""
         check_parameters(self, PARAMETERS)
-        if not hasattr(self.estimator, "predict_proba"):
+        if not gives_probabilities(self.estimator):
             raise UsageError(
                 "{estimator} has no predict_proba, so there are no probabilities to correct.",
                 code="no-probabilities",

@@ -191,6 +191,13 @@ def _refuse_other_labels(labels: NDArray[Any], classes: NDArray[Any]) -> None:
             )
 
 
+def gives_probabilities(estimator: object) -> bool:
+    """Whether a classifier has predict_proba, now or after its fit."""
+    if hasattr(estimator, "predict_proba"):
+        return True
+    return getattr(estimator, "final_estimator", estimator) is None  # a stack, with its default
+
+
 def training_rows(
     labels: NDArray[Any], weight: Array | None, classes: NDArray[Any]
 ) -> TrainingRows:
