@@ -25,8 +25,7 @@ def test_the_page_is_that_of_the_rows(stored):
 def test_no_interval_promises_too_much(stored):
     """Nominal .90, 400 draws a cell: of 549 cells some are three standard errors below it."""
     for row in stored:
-        if "refused" not in row.why:
-            assert row.repeats >= 400, row.quantity
+        assert row.repeats >= 380, row.quantity  # of 400, where there is an interval
         assert row.ours >= 0.9 - 4 * 0.015 or row.quantity in TOO_NARROW, row.quantity
     assert sum(row.ours < 0.87 for row in stored) <= 3
 
