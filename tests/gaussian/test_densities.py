@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from scarce import GaussianBayes
-from scarce.gaussian.densities import log_tail, multiply_groups, pattern_runs, patterns
+from scarce.gaussian.densities import log_tail, pattern_runs
+from scarce.missing.patterns import multiply_groups, patterns
 
 
 @pytest.mark.parametrize("width", [3, 70])

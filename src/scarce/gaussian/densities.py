@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaincc, gammaln
 
 from scarce.engine.block import PIECE_ROWS, Array, Block
+from scarce.missing.patterns import FACTOR_CELLS, Mask, multiply_groups, patterns
 
-Mask = NDArray[np.bool_]
-FACTOR_CELLS = 2**18  # 2 MB of factors at a time: LAPACK without a Python loop, still in cache
-LONG = 12  # rows of a pattern above which a matrix product of its own is quicker
 LOG_2PI = float(np.log(2 * np.pi))
 FARTHEST = 1e140  # larger distances are clipped: their square would overflow
 LARGEST = 1e300  # squared differences are clipped here, in any unit; variances are below 1e290
@@ -40,44 +38,6 @@ class Factors(NamedTuple):
 
     whiten: Array  # (patterns, features, features): |whiten @ gap|^2 is the squared distance
     log_det: Array  # (patterns,)
-
-
-def patterns(seen: Mask) -> tuple[Mask, NDArray[np.intp], NDArray[np.intp]]:
-    """Group rows by which values are observed.
-
-    Returns
-    -------
-    masks : ndarray of bool, shape (p, d)
-        The patterns that occur.
-    order : ndarray of shape (n,)
-        Rows, those of the first pattern first.
-    ends : ndarray of shape (p + 1,)
-        Rows of pattern i are order[ends[i]:ends[i + 1]].
-
-    Examples
-    --------
-    >>> masks, order, ends = patterns(np.array([[True, False], [True, True], [True, False]]))
-    >>> masks[0], order[ends[0]:ends[1]]
-    (array([ True, False]), array([0, 2]))
-    """
-    n = len(seen)
-    if seen.all():
-        return seen[:1], np.arange(n), np.array([0, n])
-    packed = np.packbits(seen, axis=1)
-    words = -(-packed.shape[1] // 8)
-    keys = np.zeros((n, 8 * words), dtype=np.uint8)
-    keys[:, : packed.shape[1]] = packed
-    whole = keys.view(np.uint64)
-    if words == 1:
-        code = whole[:, 0]
-        order = np.argsort(code, kind="stable")
-        new = np.flatnonzero(code[order][1:] != code[order][:-1]) + 1
-    else:
-        order = np.lexsort(whole.T)
-        in_order = whole[order]
-        new = np.flatnonzero((in_order[1:] != in_order[:-1]).any(axis=1)) + 1
-    ends = np.concatenate([[0], new, [n]])
-    return seen[order[ends[:-1]]], order, ends
 
 
 def factor(covariance: Array, masks: Mask) -> Factors:
@@ -116,27 +76,6 @@ def pattern_runs(seen: Mask) -> Iterator[PatternRun]:
         inner = np.clip(ends[first : last + 1], start, stop) - start
         yield PatternRun(order[start:stop], masks[first:last], inner)
         start = stop
-
-
-def multiply_groups(matrices: Array, gap: Array, ends: NDArray[np.intp]) -> Array:
-    """Return matrix i times each row of group i, for all groups: (r, d).
-
-    Long groups are one matrix product each, short ones go together: with values missing at random
-    nearly every row is a group of its own, and a Python loop over rows would cost the most.
-    """
-    if len(matrices) == 1:
-        return np.asarray(gap @ matrices[0].T)
-    out = np.empty_like(gap)
-    sizes = np.diff(ends)
-    for i in np.flatnonzero(sizes > LONG):
-        out[ends[i] : ends[i + 1]] = gap[ends[i] : ends[i + 1]] @ matrices[i].T
-    group = np.repeat(np.arange(len(sizes)), sizes)
-    short = np.flatnonzero(sizes[group] <= LONG)
-    step = max(64, 2 * FACTOR_CELLS // gap.shape[1] ** 2)
-    for first in range(0, len(short), step):
-        rows = short[first : first + step]
-        out[rows] = (matrices[group[rows]] @ gap[rows][:, :, None])[:, :, 0]
-    return out
 
 
 def squared_distances(block: Block, classes: Classes) -> tuple[Array, Array, Array]:

@@ -29,10 +29,8 @@ from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows, add
 from scarce.gaussian.densities import (
     LOG_2PI,
-    Mask,
     factor,
     joint_of_variances,
-    multiply_groups,
     pattern_runs,
 )
 from scarce.gaussian.moments import CrossMoments, Moments, value_moments
@@ -47,6 +45,7 @@ from scarce.gaussian.shrinkage import (
     relative_eigenvalues,
     shrink,
 )
+from scarce.missing.patterns import Mask, multiply_groups
 
 DEGENERATE = 1e-6  # of the common variance: a direction with less counts as lost
 NEARLY_ONE = 1.0 - 1e-4  # largest intensity: a class is then as good as its target

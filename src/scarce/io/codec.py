@@ -57,6 +57,7 @@ RECORD_HOMES = {
     "CostMatrix": "scarce.decisions.costs",
     "Amount": "scarce.decisions.cost_entries",
     "ColumnProfile": "scarce.io.profile",
+    "Front": "scarce.missing.front",
 }
 
 DEEPEST = 32  # levels of lists, tuples, dicts, records and models inside each other

@@ -1,0 +1,1 @@
+"""What can be said about values that are missing, from those that were seen."""
