@@ -46,14 +46,15 @@ def factor(covariance: Array, masks: Mask) -> Factors:
     A missing value becomes an independent coordinate with variance 1, which adds 0 to the log
     determinant, and 0 to the distance when its difference is set to 0.
     """
-    cut = covariance * masks[:, :, None] * masks[:, None, :]
-    diagonal = np.arange(masks.shape[1])
-    cut[:, diagonal, diagonal] = np.where(masks, np.diag(covariance), 1.0)
-    deviation = np.sqrt(cut[:, diagonal, diagonal])
-    cut /= deviation[:, :, None] * deviation[:, None, :]
+    each = np.arange(masks.shape[1])
+    deviation = np.sqrt(np.diag(covariance))
+    scaled = covariance / deviation / deviation[:, None]
+    cut = scaled * (masks[:, :, None] & masks[:, None, :])
+    cut[:, each, each] = 1.0
     lower = np.linalg.cholesky(cut)
-    log_det = 2.0 * (np.log(lower[:, diagonal, diagonal]) + np.log(deviation)).sum(axis=1)
-    return Factors(np.linalg.inv(lower) / deviation[:, None, :], log_det)
+    own = np.where(masks, deviation, 1.0)
+    log_det = 2.0 * (np.log(lower[:, each, each]) + np.log(own)).sum(axis=1)
+    return Factors(np.linalg.inv(lower) / own[:, None, :], log_det)
 
 
 class PatternRun(NamedTuple):

@@ -26,7 +26,7 @@ from scipy.special import logsumexp
 
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
-from scarce.engine.rows import Rows, add
+from scarce.engine.rows import Rows
 from scarce.gaussian.densities import (
     LOG_2PI,
     factor,
@@ -217,32 +217,42 @@ def expected_moments(
     assert block.y is not None
     code[labelled] = block.y[labelled].astype(np.intp)
     counts = seen.any(axis=1) & np.where(labelled, ~seen.all(axis=1), standard.unlabelled)
-    if block.weight is not None:
-        counts &= block.weight > 0
-    chosen = np.flatnonzero(counts)
-    if len(chosen) == 0:
-        return total
-    X = (X[chosen] - standard.centre) / standard.scale
-    seen, code = seen[chosen], code[chosen]
-    weight = np.ones(len(chosen)) if block.weight is None else block.weight[chosen]
-    for run in pattern_runs(seen):
-        rows = run.rows
-        part = _run_moments(X[rows], code[rows], weight[rows], run.masks, run.ends, theta)
-        total = add(total, part)
-    # Densities in the units of the data.
-    units = float(weight @ seen @ np.log(standard.scale))
-    return total._replace(value=total.value - units)
+    weights = np.ones(len(block)) if block.weight is None else block.weight
+    counts &= weights > 0
+    units = 0.0
+    for y in (*range(len(theta.mean)), -1):  # a labelled row needs the factors of one class only
+        chosen = np.flatnonzero(counts & (code == y))
+        if len(chosen) == 0:
+            continue
+        part = theta if y < 0 else _one_class(theta, y)
+        X_own = (X[chosen] - standard.centre) / standard.scale
+        seen_own, weight = seen[chosen], weights[chosen]
+        for run in pattern_runs(seen_own):
+            found = _run_moments(X_own[run.rows], weight[run.rows], run.masks, run.ends, part)
+            _add_to(total, found, slice(None) if y < 0 else slice(y, y + 1))
+            if y < 0:
+                total.mix[:] += found.mix
+            total = total._replace(value=total.value + found.value)
+        units += float(weight @ seen_own @ np.log(standard.scale))
+    return total._replace(value=total.value - units)  # densities in the units of the data
+
+
+def _one_class(theta: CovarianceParameters, y: int) -> CovarianceParameters:
+    """Return the parameters of one class, as if there were no other."""
+    covariance = theta.covariance[y if len(theta.covariance) > 1 else 0]
+    return CovarianceParameters(np.ones(1), theta.mean[y : y + 1], covariance[None])
+
+
+def _add_to(total: ExpectedMoments, found: ExpectedMoments, classes: slice) -> None:
+    total.weight[classes] += found.weight
+    total.first[classes] += found.first
+    total.second[classes] += found.second
 
 
 def _run_moments(
-    X: Array,
-    code: NDArray[np.intp],
-    weight: Array,
-    masks: Mask,
-    ends: NDArray[np.intp],
-    theta: CovarianceParameters,
+    X: Array, weight: Array, masks: Mask, ends: NDArray[np.intp], theta: CovarianceParameters
 ) -> ExpectedMoments:
-    """Return the expected moments of rows grouped by pattern."""
+    """Return the expected moments of rows grouped by pattern, each in all classes of theta."""
     n_classes, d = theta.mean.shape
     out = _no_moments(n_classes, d)
     group = np.repeat(np.arange(len(masks)), np.diff(ends))
@@ -259,9 +269,8 @@ def _run_moments(
         kept.append((whiten, gap, whitened))
     log_density += (seen.sum(axis=1) * LOG_2PI)[:, None]
     log_density *= -0.5
-    share, value = _posterior(log_density, code, theta.mix)
+    share, value = _posterior(log_density, theta.mix)
     share *= weight[:, None]
-    open_rows = code < 0
     for y, (whiten, gap, whitened) in enumerate(kept):
         mass = share[:, y]
         if not mass.any():
@@ -270,8 +279,7 @@ def _run_moments(
         # Conditional means of missing values; observed values stay as they are.
         filled = multiply_groups(whiten.transpose(0, 2, 1), whitened, ends) @ covariance
         np.copyto(filled, gap, where=seen)
-        out.weight[y] = mass.sum()
-        out.mix[y] = mass[open_rows].sum()
+        out.weight[y] = out.mix[y] = mass.sum()
         out.first[y] = mass @ filled
         filled *= np.sqrt(mass)[:, None]
         out.second[y] = filled.T @ filled
@@ -281,17 +289,14 @@ def _run_moments(
     return out._replace(value=float(weight @ value))
 
 
-def _posterior(log_density: Array, code: NDArray[np.intp], mix: Array) -> tuple[Array, Array]:
-    """Return each row's class probabilities (0 or 1 if labelled), and its log likelihood."""
+def _posterior(log_density: Array, mix: Array) -> tuple[Array, Array]:
+    """Return each row's class probabilities, and its log likelihood."""
+    if log_density.shape[1] == 1:
+        return np.ones_like(log_density), log_density[:, 0]
     with np.errstate(divide="ignore"):
         joint = log_density + np.log(mix)
     value = np.asarray(logsumexp(joint, axis=1))
-    share = np.exp(joint - value[:, None])
-    known = np.flatnonzero(code >= 0)
-    share[known] = 0.0
-    share[known, code[known]] = 1.0
-    value[known] = log_density[known, code[known]]
-    return share, value
+    return np.exp(joint - value[:, None]), value
 
 
 def _conditional(covariance: Array, whiten: Array, masks: Mask, mass: NDArray[Any]) -> Array:
