@@ -15,7 +15,7 @@ from scarce.datasets import hide_features, make_presence_only, make_revealed_cla
 from scarce.engine.memory import ArrayRows
 from scarce.maxent import classifier as module
 from scarce.maxent import response
-from tests.problems import refused
+from tests.problems import codes, refused
 
 
 def remarks(model, code):
@@ -91,10 +91,70 @@ def test_the_default_only_shifts_the_log_odds_of_entropy_weighting(rng):
     assert one.report_.objective == two.report_.objective
 
 
+def sure_positives(n=3000, seed=0):
+    """A steep logistic truth of which 30 % of the positives are labelled."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    truth = 1 / (1 + np.exp(6 - 6 * X[:, 0]))
+    found = (rng.random(n) < truth) & (rng.random(n) < 0.3)
+    return X, np.where(found, 1.0, np.nan), truth
+
+
+def test_a_known_prevalence_is_the_mean_and_sure_positives_are_sure():
+    X, y, truth = sure_positives()
+    share = float(truth.mean())
+    model = MaxentClassifier(prevalence=share).fit(X, y)
+    prob = model.predict_proba(X)[:, 1]
+    assert model.objective_ == "robust"
+    assert prob.mean() == pytest.approx(share, rel=1e-4)
+    assert prob[truth > 0.95].mean() > 0.93  # .54 where the other class is taken to be the pool
+    weight = 1.0 + np.arange(len(y)) % 3
+    heavy = MaxentClassifier(prevalence=share).fit(X, y, weight)
+    found = np.average(heavy.predict_proba(X)[:, 1], weights=weight)
+    assert found == pytest.approx(share, rel=1e-4)
+    named = MaxentClassifier(prevalence={0.0: 1 - share}, features="l").fit(X, y)
+    assert named.predict_proba(X)[:, 1].mean() == pytest.approx(share, rel=1e-4)
+
+
+def test_the_objective_is_robust_only_where_one_class_is_labelled_and_its_share_known(rng):
+    X, y = world(rng)
+    settings = [({}, "entropy"), ({"prevalence": 0.3}, "robust")]
+    settings += [({"prevalence": 0.3, "weighting": "default"}, "entropy")]
+    settings += [({"prevalence_bounds": (0.1, 0.3)}, "entropy")]
+    for given, objective in settings:
+        assert MaxentClassifier(features="l", **given).fit(X, y).objective_ == objective
+    every = np.nan_to_num(y)
+    assert MaxentClassifier(features="l", prevalence=0.3).fit(X, every).objective_ == "entropy"
+
+
+def test_boxes_that_the_share_does_not_allow_are_widened_and_said_so():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 1))
+    y = np.where((X[:, 0] > 1) & (rng.random(400) < 0.3), 1.0, np.nan)  # 16 % of the pool at most
+    model = MaxentClassifier(prevalence=0.6, features="h").fit(X, y)
+    assert model.predict_proba(X)[:, 1].mean() == pytest.approx(0.6, rel=1e-3)
+    told = {one.code: one for one in model.report_.warnings}["widened-boxes"]
+    assert told.fields["wider"].value == model.width_scale_ > 1
+    with refused("infeasible-boxes", DataError):
+        MaxentClassifier("robust", prevalence=0.6, features="h").fit(X, y)
+
+
+def test_a_prevalence_below_the_labelled_share_of_the_pool_is_remarked_on():
+    X, y, _ = sure_positives(600)
+    held = float((y == 1).mean())
+    model = MaxentClassifier(prevalence=held / 2, features="l").fit(X, y)
+    told = {one.code: one for one in model.report_.warnings}["impossible-share"]
+    assert told.fields["held"] == pytest.approx(held)
+    apart = np.where(y == 1, 1e-3, 1.0)  # collected apart: the others are the pool
+    model = MaxentClassifier(prevalence=held / 2, features="l").fit(X, y, background_weight=apart)
+    assert "impossible-share" not in codes(model.report_.warnings)
+    assert model.predict_proba(X[y != 1])[:, 1].mean() == pytest.approx(held / 2, rel=0.01)
+
+
 def test_default_weighting_and_known_prevalence(rng):
     X, y = world(rng)
     default = MaxentClassifier(features="h", default_prevalence=0.3, weighting="default").fit(X, y)
-    known = MaxentClassifier(features="h", prevalence=0.3).fit(X, y)
+    known = MaxentClassifier("entropy", features="h", prevalence=0.3).fit(X, y)
     assert default.class_prior_ == pytest.approx([0.7, 0.3])
     np.testing.assert_array_equal(default.predict_proba(X), known.predict_proba(X))
     ratio = default.density_ratio(X)

@@ -69,6 +69,7 @@ from scarce.maxent.fit import (
     Solved,
     class_remarks,
     explain_infeasible,
+    feasible_width,
     outlier_remark,
     prepare,
     solve,
@@ -107,9 +108,11 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    objective : {"entropy", "robust"}
+    objective : {"auto", "entropy", "robust"}
         "entropy": a distribution for each labelled class, with class shares by their entropy.
-        "robust": class-robust logistic regression, all classes at once.
+        "robust": class-robust logistic regression, all classes at once. "auto": "robust" where one
+        class alone is labelled and its `prevalence` is given, because only then do probabilities
+        average to it; else "entropy".
     default_prevalence : "auto", float, dict or pandas Series
         Prevalence of the last class (the labelled one, if only one is) to assume by default:
         typical rows of a class get this probability. More than two classes need a dict of shares,
@@ -135,7 +138,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Class shares by entropy (000 eq 5), or the default itself; objective "entropy" only.
     prevalence : float or dict, optional
         Known class shares; a number is the prevalence of the last class. With "robust" the mean
-        probability over the pool is this share; with "entropy" it replaces 000 eq 5.
+        probability over the pool, labelled rows included, is this share; with "entropy" it replaces
+        000 eq 5, and the mean is lower.
     prevalence_bounds : (low, high) or dict, optional
         Bounds on the prevalence of the last class, or a dict of bounds.
     knots : int
@@ -178,6 +182,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     classes_ : ndarray of shape (n_classes,)
         With one labelled class [other, labelled]; the other is 0 for numbers.
+    objective_ : {"entropy", "robust"}
+        The one in use.
     is_labelled_ : ndarray of bool, shape (n_classes,)
     class_prior_ : ndarray of shape (n_classes,)
         Shares of the classes that the probabilities correspond to.
@@ -225,7 +231,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _runtime_params = ("engine", "progress")
     _may_be_nonfinite = ("pool_quantiles_",)  # NaN for a column without values
     _allowed: ClassVar[dict[str, list[Constraint]]] = {
-        "objective": [Word("entropy", "robust")],
+        "objective": [Word("auto", "entropy", "robust")],
         "width_scale": [Number(0), Word("auto")],
         "width_scales": [NumberList(0, open_low=True), NONE],
         "spread": [Word("shrunk", "labelled", "seen")],
@@ -242,7 +248,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        objective: str = "entropy",
+        objective: str = "auto",
         *,
         default_prevalence: Prevalence | str = "auto",
         features: str | Sequence[Any] = "auto",
@@ -342,6 +348,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             data, labelled, said = self._prepare(X, y, sample_weight, background_weight)
             names = self.classes_[self.is_labelled_].tolist()
             bounds = self._settle_defaults(labelled)
+            self.objective_ = self._settled_objective()
             robust = self._class_shares(bounds)
             start = np.zeros((len(data.boxes), data.space.n_features))
             self.selection_ = None
@@ -363,7 +370,12 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             try:
                 solved = solve(data, self.width_scale_, start, robust)
             except InfeasibleBoxes as error:
-                raise explain_infeasible(data, error, self.width_scale_, names, robust) from None
+                wider = feasible_width(data, self.width_scale_, robust)
+                if self.objective != "auto" or wider is None:
+                    raise explain_infeasible(data, error, self.width_scale_, names, wider) from None
+                said.append(self._widened_remark(wider))
+                self.width_scale_ = wider
+                solved = solve(data, wider, start, robust)
             self._settle(data, solved, bounds)
         self.report_ = FitReport(
             converged=solved.converged,
@@ -702,9 +714,27 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.default_ = shares_of("default_prevalence", 0.5, self.classes_)
         return bounds
 
+    def _settled_objective(self) -> str:
+        """Return the objective: with "auto", the one whose probabilities average to the share."""
+        if self.objective != "auto":
+            return self.objective
+        known = self.prevalence is not None and self.weighting == "entropy"
+        return "robust" if known and int(self.is_labelled_.sum()) == 1 else "entropy"
+
+    def _widened_remark(self, wider: float) -> Problem:
+        return Problem(
+            "At {width} the labelled rows would need more rows like them than the pool has if "
+            "the prevalence is {prevalence}: the boxes are as wide as at {wider} instead.",
+            code="widened-boxes",
+            width=Argument("width_scale", self.width_scale_),
+            prevalence=Argument("prevalence", self.prevalence),
+            wider=Argument("width_scale", wider),
+            remedy="Check the prevalence: a lower one needs no wider boxes.",
+        )
+
     def _class_shares(self, bounds: Array | None) -> ClassShares | None:
         """Return what the robust problem needs to know of the classes; None for entropy."""
-        if self.objective != "robust":
+        if self.objective_ != "robust":
             return None
         labelled, default = self.is_labelled_, self.default_
         both = None if bounds is None else (bounds[labelled], bounds[~labelled])
@@ -713,7 +743,6 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _settle(self, data: FitData, solved: Solved, bounds: Array | None) -> None:
         """Store what predictions and views need: knots, lines, offsets, the pool's summary."""
         labelled, space = self.is_labelled_, data.space
-        self.objective_ = self.objective
         self.features_ = data.letters
         self.knots_ = [axis.knots for axis in space.axes]
         self.scales_ = [axis.knots if axis.scale is None else axis.scale for axis in space.axes]
@@ -725,7 +754,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_labelled_ = np.array([box.n for box in data.boxes])
         self.pool_quantiles_ = data.columns.quantiles
         self.pool_place_ = _mean_place(data)
-        if self.objective == "robust":
+        if self.objective_ == "robust":
             self.class_prior_ = np.empty(len(self.classes_))
             self.class_prior_[labelled] = solved.share
             self.class_prior_[~labelled] = solved.share_others
@@ -786,7 +815,29 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     widths=Argument("width_scales"),
                 )
             )
-        return out + self._assumed_remark()
+        return out + self._assumed_remark() + self._crowded_remark(data)
+
+    def _crowded_remark(self, data: FitData) -> list[str]:
+        """Say that more rows of the pool are labelled than a known prevalence allows."""
+        known = self.class_prior_from_ == "given" and self.objective_ == "robust"
+        if not known or int(self.is_labelled_.sum()) != 1:
+            return []
+        held, share = float(data.labelled[0].pool.sum()), float(self.class_prior_[-1])
+        if not self.is_labelled_[-1] or held <= share * (1 + 1e-9):
+            return []
+        return [
+            Problem(
+                "{held:.3g} of the pool is labelled {label}, more than the prevalence of "
+                "{share:.3g} that was given, and labelled rows are part of the pool.",
+                code="impossible-share",
+                held=held,
+                label=str(self.classes_[-1]),
+                share=share,
+                weight=Argument("background_weight"),
+                remedy="If they were collected apart from the others, give them a small {weight}, "
+                "so that the others are the pool; else check the prevalence.",
+            )
+        ]
 
     def _assumed_remark(self) -> list[str]:
         """Say that class shares were assumed, if the user did not give them."""

@@ -309,12 +309,25 @@ def _minimise(
     return how(tol=data.settings.tol if tol is None else tol)
 
 
+def feasible_width(data: FitData, width_scale: float, robust: ClassShares | None) -> float | None:
+    """Return the first of 16 wider boxes, each half as wide again, that do not conflict."""
+    start, wider = np.zeros((len(data.boxes), data.space.n_features)), width_scale
+    for _ in range(16):
+        wider = float(f"{1.5 * max(wider, 0.05):.3g}")
+        try:
+            solve(data, wider, start, robust)
+        except InfeasibleBoxes:
+            continue
+        return wider
+    return None
+
+
 def explain_infeasible(
     data: FitData,
     error: InfeasibleBoxes,
     width_scale: float,
     classes: Sequence[object],
-    robust: ClassShares | None,
+    works: float | None,
 ) -> DataError:
     """Return an error that names the boxes in conflict, and a width without conflict if found."""
     coef = np.abs(error.coef[: len(data.boxes), : data.space.n_features])
@@ -324,15 +337,6 @@ def explain_infeasible(
     for place in np.argsort(push, axis=None)[::-1][:3]:
         of_class, feature = np.unravel_index(place, push.shape)
         worst.append(f"{names[feature]} of class {classes[of_class]}")
-    wider, works = width_scale, None
-    for _ in range(16):
-        wider = 1.5 * max(wider, 0.05)
-        try:
-            solve(data, wider, np.zeros_like(coef), robust)
-        except InfeasibleBoxes:
-            continue
-        works = float(f"{wider:.3g}")
-        break
     return DataError(
         "No class probabilities meet all boxes at {width}. If every class has labels or bounds, "
         "the class means of a feature must average to its mean over all rows; these conflict most: "
