@@ -63,5 +63,5 @@ clean:
 
 .venv/installed-dev: .venv/installed-demo
 	@echo "Installing test dependencies ..."
-	@$(INSTALL) -e '.[plot,dask]' --group dev
+	@$(INSTALL) -e '.[plot,dask,skops]' --group dev
 	@touch $@

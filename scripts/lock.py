@@ -24,7 +24,7 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         pip = [f"{folder}/bin/python", "-m", "pip"]
         subprocess.run([*pip, "install", "--quiet", "--upgrade", "pip"], check=True)
-        wanted = ["-e", f"{root}[plot,dask]", "--group", f"{root}/pyproject.toml:dev"]
+        wanted = ["-e", f"{root}[plot,dask,skops]", "--group", f"{root}/pyproject.toml:dev"]
         subprocess.run([*pip, "install", "--quiet", *wanted], check=True)
         frozen = subprocess.run(
             [*pip, "freeze", "--all", "--exclude-editable"],

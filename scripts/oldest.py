@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = ("plot", "dask")  # those that the tests use
+EXTRAS = ("plot", "dask", "skops")  # those that the tests use
 BESIDE = ("pyparsing<3.3",)  # newer ones deprecate what matplotlib 3.9 calls; warnings are errors
 LINTERS = ("ruff", "mypy", "pre-commit")  # they see the code, not the versions it runs with
 

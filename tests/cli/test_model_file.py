@@ -5,7 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 
+from scarce import PriorCorrected, save
 from scarce.cli.main import scarce
 
 
@@ -102,3 +105,32 @@ def test_a_corrected_model_still_knows_its_columns(folder):
     warnings(folder, "correct", "rare.scarce", "--now-at", "0.1", "--out", "c.scarce", "--force")
     line = ("predict", "c.scarce", "units.parquet", "--out", "p.csv", "--force")
     assert len(warnings(folder, *line)) == 1
+
+
+def test_a_model_around_another_packages_estimator_is_read_by_every_verb(folder, tmp_path):
+    """The types that skops does not vouch for are typed once each; the numbers are Python's."""
+    rows = pq.read_table(folder / "train.parquet").to_pandas()
+    forest = RandomForestClassifier(5, random_state=0)
+    model = PriorCorrected(forest, prior=0.1).fit(rows[["a", "b"]], rows["y"])
+    save(model, tmp_path / "forest.scarce")
+    save(LogisticRegression().fit(rows[["a", "b"]], rows["y"]), tmp_path / "logit.scarce")
+    test = str(folder / "test.parquet")
+    held, plain = str(tmp_path / "forest.scarce"), str(tmp_path / "logit.scarce")
+    trust = ["--trust", "sklearn.tree._tree.Tree"]
+    lines = [
+        ["predict", held, test, "--out", str(tmp_path / "p.parquet")],
+        ["evaluate", held, test, "--label", "y"],
+        ["check", plain, test, "--label", "y", "--against", held, "--max-worse", "9"],
+        ["compare", test, plain, held, "--label", "y"],
+        ["report", held, test, "--label", "y", "--out", str(tmp_path / "r.html")],
+        ["correct", held, "--now-at", "0.3", "--out", str(tmp_path / "now.scarce")],
+    ]
+    for line in lines:
+        asked = CliRunner().invoke(scarce, line)
+        assert asked.exit_code == 3, asked.stderr
+        assert "--trust sklearn.tree._tree.Tree" in asked.stderr
+        done = CliRunner().invoke(scarce, [*line, *trust])
+        assert done.exit_code == 0, done.stderr
+    given = pq.read_table(tmp_path / "p.parquet")["prob"].to_numpy()
+    frame = pq.read_table(test).to_pandas()[["a", "b"]]
+    assert np.array_equal(given, model.predict_proba(frame)[:, 1])

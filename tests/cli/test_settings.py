@@ -64,6 +64,7 @@ def test_the_environment_wins_over_the_file_and_loses_to_flags(here):
         ("[fit]\nforce = true\n", "[settings-typed-only]"),
         ("[scarce]\nout = 'x'\n", "[settings-typed-only]"),
         ("[predict]\nout = '/elsewhere'\n", "[settings-typed-only]"),
+        ("[predict]\ntrust = ['os.system']\n", "[settings-typed-only]"),
         ("[fit.seed]\nx = 1\n", "[settings-value]"),
     ],
 )

@@ -20,6 +20,7 @@ import pytest
 import safetensors.numpy
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 
 import scarce
 from scarce.datasets import make_trial_scores
@@ -50,6 +51,7 @@ def _models() -> dict[str, Any]:
         "shrunk": scarce.GaussianBayes("shrunk"),
         "cost": scarce.CostSensitiveClassifier(logistic, costs),
         "corrected": scarce.PriorCorrected(logistic, prior=0.1),
+        "foreign": scarce.PriorCorrected(LogisticRegression(), prior=0.1),
         "robust": scarce.MaxentClassifier("robust", features="lh", knots=4),
     }
     models = {name: clone(model).fit(X, y) for name, model in plain.items()}
@@ -68,7 +70,18 @@ def _models() -> dict[str, Any]:
 
 
 NAMES = [
-    *("rare", "gev", "flic", "chosen", "shared", "shrunk", "cost", "corrected", "robust"),
+    *(
+        "rare",
+        "gev",
+        "flic",
+        "chosen",
+        "shared",
+        "shrunk",
+        "cost",
+        "corrected",
+        "robust",
+        "foreign",
+    ),
     *("bayes", "full", "maxent", "presence", "auto-trees", "auto", "mixture"),
 ]
 
@@ -104,7 +117,7 @@ def put(note: Any, path: tuple[Any, ...], value: Any) -> Any:
 def array_nodes(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Walk the places of arrays whose numbers are tensors."""
     if isinstance(node, dict):
-        if "tensor" in node:
+        if {"tensor", "axes"} <= node.keys():
             yield path
         for key, inner in node.items():
             yield from array_nodes(inner, (*path, key))

@@ -282,16 +282,25 @@ def test_what_a_file_cannot_hold_is_named(value: Any, words: str, path: Path) ->
     assert not path.exists()
 
 
-def test_foreign_estimators_are_refused(path: Path) -> None:
+def test_what_is_no_estimator_or_cannot_be_named_is_refused(path: Path) -> None:
     class Threshold(BaseEstimator):  # the name is registered, this class is not
         pass
 
-    with refused("unknown-model", StoreError):
+    with refused("cannot-embed", StoreError):
         save(Threshold(), path)
-    with refused("unknown-model", StoreError):
-        save(Committee(BaseEstimator()), path)
+    with refused("cannot-embed", StoreError):
+        save(Committee(Threshold()), path)
     with refused("unknown-model", StoreError):
         save(3, path)
+    with refused("unknown-model", StoreError):
+        save(Unregistered(), path)
+
+
+class Unregistered(BaseEstimator):  # type: ignore[misc]
+    """One of the package that model files do not know."""
+
+
+Unregistered.__module__ = "scarce.nowhere"
 
 
 def test_oversized_models_are_not_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -831,6 +840,7 @@ def test_no_module_can_run_code_from_a_file() -> None:
         for source in sources
         if (names := code_runners(source.read_text(encoding="utf-8")))
     }
+    assert found.pop("io/foreign.py") == ["skops.io"]  # after checks of its own: test_foreign.py
     assert found == {}
 
 

@@ -180,7 +180,7 @@ def _within(value: float, limit: float, side: str) -> bool:
     COSTS,
     *("level", "seed"),
     TEXT,
-    *("dry-run", "json"),
+    *("trust", "dry-run", "json"),
 )
 @click.pass_context
 def check(

@@ -61,7 +61,7 @@ OFF = 1.25  # a mean probability that is off by so much is worth a word
     COSTS,
     *("level", "seed", "threads"),
     TEXT,
-    *("dry-run", "json"),
+    *("trust", "dry-run", "json"),
 )
 def compare(
     data: Path,

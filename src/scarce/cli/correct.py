@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     *("prob", "trained-at", "now-at", "undersample", "as"),
     *("out", "to", "formula-safe", "force"),
     TEXT,
-    *("dry-run", "json"),
+    *("trust", "dry-run", "json"),
 )
 def correct(
     source: Path | None,

@@ -59,7 +59,8 @@ ANOTHER = "Fit it again on rows like these, or use another model."
 @click.command()
 @click.argument("files", nargs=-1, type=INPUT, metavar="[MODEL] TABLE")
 @takes(
-    *("prob", LABELS, SAMPLING, BY, COSTS, "threshold", "level", "seed", TEXT, "dry-run", "json")
+    *("prob", LABELS, SAMPLING, BY, COSTS, "threshold", "level", "seed", TEXT),
+    *("trust", "dry-run", "json"),
 )
 def evaluate(
     files: tuple[Path, ...],

@@ -114,8 +114,9 @@ class EvaluationPage:
     def model(self) -> Any:
         """The model, where the first file is one."""
         from scarce import load
+        from scarce.cli.options import ambient_value
 
-        return load(self.files[0])
+        return load(self.files[0], trust=ambient_value("trust"))
 
     @cached_property
     def learnt(self) -> bool:

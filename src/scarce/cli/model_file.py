@@ -7,13 +7,13 @@ code books are read as they were in training.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scarce.cli.flags import warn
-from scarce.cli.options import missing_values, verb_options
+from scarce.cli.options import ambient_value, missing_values, verb_options
 from scarce.errors import DataError, Problem, StoreError
 
 if TYPE_CHECKING:
@@ -76,6 +76,14 @@ class LoadedModel:
         return None if rates is None else [float(rate) for rate in rates]
 
     @property
+    def takes_rows(self) -> bool:
+        """Whether it is of scarce through and through, and not around another's estimator."""
+        inner = self.model
+        while hasattr(inner, "estimator_") and type(inner).__module__.startswith("scarce."):
+            inner = inner.estimator_
+        return type(inner).__module__.startswith("scarce.")
+
+    @property
     def kind(self) -> str:
         """The model's class, and what it wraps."""
         inner = getattr(self.model, "estimator_", None)
@@ -100,10 +108,30 @@ class LoadedModel:
                 self._refuse_missing(X, start)
                 if self.watch is not None:
                     self.watch.add(X)
+                if not self.takes_rows:
+                    return self._prob_of_another(X)
                 rows = ArrayRows(X, schema=self.schema, engine=engine, check=False)
                 return self.model.predict_proba(rows)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise _no_valid_model(self.path, self.model, error) from error
+
+    def _prob_of_another(self, X: Any) -> Any:
+        """Return the probabilities of a model around another package's estimator.
+
+        It gets the columns by name where it learnt them by name and pandas is installed.
+        """
+        import warnings
+
+        import numpy as np
+
+        if _found(self.model, "feature_names_in_") is not None:
+            with suppress(ImportError):
+                import pandas as pd
+
+                X = pd.DataFrame(X, columns=list(self.schema.names))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            return np.asarray(self.model.predict_proba(X), dtype=np.float64)
 
     def _refuse_missing(self, X: Any, start: int) -> None:
         """Say which values are missing when the model needs them all."""
@@ -232,7 +260,7 @@ def load_model(path: Path) -> LoadedModel:
     from scarce.io.profile import ColumnWatch
     from scarce.io.schema import Column, Schema
 
-    model = load(path)
+    model = load(path, trust=ambient_value("trust"))
     if not hasattr(model, "predict_proba"):
         raise DataError(
             "{path} holds a {kind}, which does not predict probabilities.",

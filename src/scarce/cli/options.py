@@ -183,6 +183,8 @@ class Option:
         Name of the verb's parameter where that cannot be the option's own name.
     role : str
         What the option is about; set from the table below.
+    ambient : bool
+        Read where it is needed (`ambient_value`), not handed to the verb as a parameter.
     """
 
     name: str
@@ -196,6 +198,7 @@ class Option:
     short: str = ""
     parameter: str = ""
     role: str = ""
+    ambient: bool = False
 
     @property
     def flag(self) -> str:
@@ -329,6 +332,9 @@ ROLES: dict[str, tuple[Option, ...]] = {
                Integer(min=2), default=5),
         Option("unknown", "What to do with a category that the model has not seen.",
                ("error", "missing"), default="error"),
+        Option("trust", "Type of another package that a model file may build, as its refusal lists "
+               "it (repeatable).", metavar="TYPE", repeatable=True, feeds="load(trust)",
+               ambient=True),
     ),
     "sampling": (
         Option("weight", "Column of row weights.", COLUMN,
@@ -577,7 +583,8 @@ def takes(*wanted: str | Group) -> Callable[[Command], Command]:
                 names = [option_of(verb, name).variable for name in group.names]
                 records[group.parameter] = group.record(**{name: values[name] for name in names})
             grouped = {option_of(verb, name).variable for one in groups for name in one.names}
-            rest = {name: value for name, value in values.items() if name not in grouped - alone}
+            left_out = (grouped - alone) | {one.variable for one in options if one.ambient}
+            rest = {name: value for name, value in values.items() if name not in left_out}
             return function(*args, **rest, **records)
 
         for option in reversed(options):  # the last one added is shown first
@@ -611,6 +618,12 @@ def verb_options() -> list[str]:
     ctx = click.get_current_context(silent=True)
     params = [] if ctx is None else ctx.command.params
     return [name[2:] for one in params for name in one.opts if name.startswith("--")]
+
+
+def ambient_value(parameter: str) -> Any:
+    """Return the value of an ambient option of the verb that is running; None where it has none."""
+    ctx = click.get_current_context(silent=True)
+    return None if ctx is None else ctx.params.get(parameter)
 
 
 def is_typed(parameter: str) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("model", type=FILE)
 @click.argument("data", type=INPUT, default="-")
 @takes(
-    *("id", "unknown"),
+    *("id", "unknown", "trust"),
     TEXT,
     *("out", "to", "formula-safe", "force", "threads", "dry-run", "json"),
 )

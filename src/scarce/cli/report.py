@@ -52,7 +52,7 @@ class AsTyped(click.Command):
     SCORES,
     *("title", "out", "force", "level", "seed", "threads"),
     TEXT,
-    *("dry-run", "json"),
+    *("trust", "dry-run", "json"),
 )
 @click.pass_context
 def report(

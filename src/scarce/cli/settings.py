@@ -8,8 +8,9 @@
     false-alarm = 5
 
 A flag wins over the environment (SCARCE_DECIDE_MISS=400), which wins over the file. Unknown names
-are refused, with the nearest known one. What was taken is listed on stderr. Where a verb writes is
-never taken from the file: a folder from elsewhere could overwrite files with it.
+are refused, with the nearest known one. What was taken is listed on stderr. Where a verb writes and
+which types of a model file are trusted is never taken from the file: a folder from elsewhere could
+overwrite files with it, or vouch for its own models.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from scarce.errors import DataError, suggest
 FILE = "scarce.toml"
 COMMON = "scarce"
 KEYS = {option.key for option in OPTIONS.values()}
-TYPED_ONLY = ("out", "force")  # what a folder from elsewhere must not decide
+TYPED_ONLY = ("out", "force", "trust")  # what a folder from elsewhere must not decide
 
 
 def read_settings(path: Path, verbs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

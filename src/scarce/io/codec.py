@@ -14,6 +14,7 @@ object with one key, its tag:
     {"problem": {"text": ..., "code": ..., "remedy": [...], "fields": {...}}}      a remark
     {"argument": [name, call, value]}   {"phrase": [python, shell]}      only as fields of a remark
     {"model": {"kind": ..., "parameters": {...}, "state": {...}}}
+    {"foreign": {"type": ..., "trust": [...], "versions": {...}, "tensor": ...}}    foreign.py
 
 `axes` lists the axes from the slowest to the fastest in memory ([0, 1] is C order, [1, 0] Fortran
 order): sums and products over the loaded array then run in the same order and give the same bits.
@@ -35,6 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scarce.errors import UNSET, Argument, Phrase, Problem, ScarceError, StoreError
+from scarce.io.foreign import Part, part_of
 from scarce.results import Estimate, FitReport, RankedFit, Selection, WidthChoice
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 Node = Any  # what json.loads may return
 Array = npt.NDArray[Any]
 Parts = tuple[str, dict[str, Any], dict[str, Any]]  # kind, parameters, state
+Embed = Callable[[Any, str], Part | None]  # an estimator of another package, and its place
 
 RECORDS: dict[str, type] = {
     "Estimate": Estimate,
@@ -79,6 +82,8 @@ class Encoder:
     ----------
     take_apart : callable
         Maps an estimator and its place to kind, parameters and fitted state, or raises StoreError.
+    embed : callable, optional
+        Maps an estimator of another package and its place to a `Part`; None for others.
 
     Examples
     --------
@@ -89,8 +94,8 @@ class Encoder:
     ('state.coef_', ['state.coef_'])
     """
 
-    def __init__(self, take_apart: Callable[[Any, str], Parts]) -> None:
-        self.take_apart = take_apart
+    def __init__(self, take_apart: Callable[[Any, str], Parts], embed: Embed | None = None) -> None:
+        self.take_apart, self.embed = take_apart, embed
         self.tensors: dict[str, Array] = {}
 
     def encode(self, value: Any, place: str, depth: int = 0) -> Node:
@@ -133,6 +138,9 @@ class Encoder:
         if kind.__module__ == RECORD_HOMES.get(kind.__name__) or RECORDS.get(kind.__name__) is kind:
             return self._record(value, place, depth)
         if hasattr(value, "get_params") and not isinstance(value, type):
+            part = None if self.embed is None else self.embed(value, place)
+            if part is not None:
+                return self._part(part, place)
             return {"model": self.encode_model(value, place, depth)}
         raise _unknown(place, f"a {kind.__module__}.{kind.__qualname__}")
 
@@ -192,6 +200,12 @@ class Encoder:
             raise _unknown(place, f"an object array that holds a {type(value).__qualname__}")
         return self.encode(value, place)
 
+    def _part(self, part: Part, place: str) -> Node:
+        self.tensors[place] = part.content
+        versions = dict(part.versions)
+        noted = {"type": part.type, "trust": list(part.trust), "versions": versions}
+        return {"foreign": noted | {"tensor": place}}
+
     def _problem(self, value: Problem, place: str, depth: int) -> Node:
         return {
             "problem": {
@@ -225,6 +239,8 @@ class Decoder:
         Arrays by name. Each is removed when a node claims it: what is left was never described.
     put_together : callable
         Builds an estimator from kind, parameters and fitted state, or raises StoreError.
+    build : callable, optional
+        Builds an estimator of another package from a `Part`, or raises StoreError.
 
     Examples
     --------
@@ -233,9 +249,14 @@ class Decoder:
     (1, inf)
     """
 
-    def __init__(self, tensors: dict[str, Array], put_together: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        tensors: dict[str, Array],
+        put_together: Callable[..., Any],
+        build: Callable[[Part], Any] | None = None,
+    ) -> None:
         self.tensors = tensors
-        self.put_together = put_together
+        self.put_together, self.build = put_together, build
 
     def decode(self, node: Node, place: str, depth: int = 0) -> Any:
         """Return the value of a node, or raise StoreError naming its place."""
@@ -274,6 +295,10 @@ class Decoder:
                 return Phrase(python, shell)
             case "model", dict():
                 return self.decode_model(content, place, depth)
+            case "foreign", {"tensor": str(name)} if self.build is not None:
+                if name not in self.tensors:
+                    raise _damaged(place, f"tensor {name[:80]!r} is missing or claimed twice")
+                return self.build(part_of(content, self.tensors.pop(name), place))
         raise _damaged(place, f"tag {tag[:40]!r} is not known, or does not fit its content")
 
     def decode_model(self, node: Node, place: str = "", depth: int = 0) -> Any:

@@ -2,12 +2,13 @@
 
     estimator -> kind, parameters, fitted attributes -> JSON and tensors (codec.py) -> file
     (container.py), and back
+    estimator of another package, on its own or inside -> skops -> one tensor of bytes (foreign.py)
 
-`load` runs nothing that the file says: no pickle, no import by a name in the file, no attribute
-that the class would refuse. Sizes, the container, the format, the checksum, kind, names, types and
-shapes are checked before anything is built, and a classifier has to give the probabilities of one
-row. The checksum finds damage; it does not prove who wrote the file. `save` makes the same checks
-first, so that whatever it writes can be loaded.
+`load` runs nothing that the file says: no pickle, no import by a name in the file that the caller
+(or skops) does not trust, no attribute that the class would refuse. Sizes, the container, the
+format, the checksum, kind, names, types and shapes are checked before anything is built, and a
+classifier has to give the probabilities of one row. The checksum finds damage; it does not prove
+who wrote the file. `save` makes the same checks first, so that whatever it writes can be loaded.
 
 How a new estimator joins
 -------------------------
@@ -32,6 +33,7 @@ import importlib
 import inspect
 import os
 import warnings
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,8 +41,9 @@ from sklearn.exceptions import NotFittedError
 
 from scarce.checks import by_name
 from scarce.errors import ScarceError, StoreError, WorkerError, listed
+from scarce.io import foreign
 from scarce.io.atomic import write_bytes
-from scarce.io.codec import Decoder, Encoder, Parts
+from scarce.io.codec import Array, Decoder, Encoder, Parts
 from scarce.io.container import AGAIN, SECTIONS, pack, unpack
 from scarce.results import FitReport
 
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+FOREIGN = "foreign"  # the kind of a file whose model is of another package
 UPGRADE = "If a newer scarce wrote it, upgrade: pip install --upgrade scarce."
 REGISTRY: dict[str, str] = {
     "GaussianBayes": "scarce.gaussian.classifier",
@@ -73,9 +77,12 @@ def save(
 
     Parameters
     ----------
-    model : estimator of scarce
-        Fitted or not: of an unfitted one, the file holds the parameters only. Parameters that say
-        how to run (such as `engine`) are not saved, private attributes neither.
+    model : estimator
+        Of scarce, fitted or not: of an unfitted one, the file holds the parameters only. Parameters
+        that say how to run (such as `engine`) are not saved, private attributes neither.
+        An estimator of another package, also one that a model of scarce wraps, is kept whole with
+        the help of skops (``pip install 'scarce[skops]'``). `load` then asks for the types in it
+        that skops does not vouch for. Functions, as in a FunctionTransformer, are refused.
     path : path-like
         The file; ".scarce" is the usual ending. An existing file is replaced in one step.
     created : datetime, optional
@@ -88,7 +95,7 @@ def save(
     Raises
     ------
     StoreError
-        The model is not one of scarce's, holds something that a file cannot hold or that `load`
+        The model holds something that a file cannot hold (functions, open files) or that `load`
         would refuse (numbers that are not finite, after a fit that failed), or the file cannot be
         written. A file that was there before is then still there, unchanged.
 
@@ -103,10 +110,18 @@ def save(
     'GaussianBayes'
     >>> folder.cleanup()
     """
-    encoder = Encoder(_take_apart)
-    description = encoder.encode_model(model)
+    encoder = Encoder(_take_apart, _embed)
+    description: dict[str, Any]
+    if _is_foreign(model):
+        held = encoder.encode(model, "state.model_")
+        description = {"kind": FOREIGN, "parameters": {}, "state": {"model_": held}}
+    else:
+        description = encoder.encode_model(model)
+    parts = list(_foreign_parts(description, encoder.tensors))
+    trust = [name for part in parts for name in part.trust]
     try:
-        _try_out(Decoder(dict(encoder.tensors), _put_together).decode_model(description))
+        foreign.ask(parts, trust)
+        _try_out(_decoded(description, dict(encoder.tensors), trust), parts)
     except _Invalid as error:
         raise StoreError(
             "This {kind} cannot be saved: {reason}. Nothing was written.",
@@ -115,19 +130,28 @@ def save(
             reason=error.reason,
             remedy=_how_it_ended(model),
         ) from error
+    except StoreError as error:
+        if parts and error.code in ("damaged-model", "package-missing"):  # skops cannot do it
+            raise foreign.cannot(parts[0].type, "", str(error)) from error
+        raise
     state = description["state"]
     for section, names in SECTIONS.items():
         description[section] = {name: state.pop(name) for name in names if name in state}
     write_bytes(path, pack(description, encoder.tensors, created), force=force)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, trust: Sequence[str | type] | None = None) -> Any:
     """Read a model that `save` wrote; its predictions are the same to the last bit.
 
     Parameters
     ----------
     path : path-like
         The model file. It need not be trusted: nothing in it is run.
+    trust : list of str or type, optional
+        Types of other packages that may be built, by module and name, where the file holds an
+        estimator of another package. The refusal without it lists them, and so does
+        ``describe(path)``. Each is imported from what is installed here; its numbers come from the
+        file, so name only types of a file whose writer you know. Nothing else is ever trusted.
 
     Returns
     -------
@@ -138,7 +162,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     StoreError
         The file is missing, not a model file, damaged, of a kind that this version does not know,
-        or written in a newer format.
+        written in a newer format, or it holds types that `trust` does not name.
 
     Examples
     --------
@@ -149,21 +173,23 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     try:
         description, tensors = unpack(path)
-        decoder = Decoder(tensors, _put_together)
         node = {key: description[key] for key in ("kind", "parameters", "state")}
         for section in SECTIONS:
             node["state"] = node["state"] | description[section]
-        model = decoder.decode_model(node)
-        if decoder.tensors:
+        parts = list(_foreign_parts(node, tensors))
+        foreign.ask(parts, trust)
+        foreign.compare_versions(parts)
+        model = _decoded(node, tensors, trust)
+        if tensors:
             raise StoreError(
                 "damaged or not written by scarce: {count} tensors belong to nothing (first: "
                 "{first!r}).",
                 code="damaged-model",
-                count=len(decoder.tensors),
-                first=min(decoder.tensors)[:80],
+                count=len(tensors),
+                first=min(tensors)[:80],
                 remedy=AGAIN,
             )
-        _try_out(model)
+        _try_out(model, parts)
     except StoreError as error:
         raise _of_file(path, error) from error.__cause__
     return model
@@ -174,7 +200,9 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 
     The container, the format and the digest are checked; the values are in the encoded form of
     codec.py. Keys: format, kind, parameters, columns, classes, data, certificate, state, versions,
-    created, digest.
+    created, digest. An estimator of another package reads ``{"foreign": {"type": ..., "trust":
+    [...], "versions": {...}, "tensor": ...}}``; a file that holds nothing else is of the kind
+    "foreign".
 
     Examples
     --------
@@ -198,11 +226,50 @@ def _of_file(path: str | os.PathLike[str], error: StoreError) -> StoreError:
     return StoreError(error.problem.amended("{file!r}: ", file=os.fspath(path)))
 
 
+def _decoded(
+    node: dict[str, Any], tensors: dict[str, Array], trust: Sequence[str | type] | None
+) -> Any:
+    """Build the model of a description; takes its tensors out of `tensors`."""
+    decoder = Decoder(tensors, _put_together, lambda part: foreign.build(part, trust))
+    if node["kind"] == FOREIGN and not node["parameters"] and node["state"].keys() == {"model_"}:
+        return decoder.decode(node["state"]["model_"], "state.model_")
+    return decoder.decode_model(node)
+
+
+def _foreign_parts(node: Any, tensors: dict[str, Array]) -> Iterator[foreign.Part]:
+    """Walk a description for estimators of other packages; builds nothing."""
+    if isinstance(node, dict):
+        held = node.get("foreign")
+        if len(node) == 1 and isinstance(held, dict) and held.get("tensor") in tensors:
+            yield foreign.part_of(held, tensors[held["tensor"]], "a part")
+            return
+        for inner in node.values():
+            yield from _foreign_parts(inner, tensors)
+    elif isinstance(node, list):
+        for inner in node:
+            yield from _foreign_parts(inner, tensors)
+
+
+def _is_foreign(model: object) -> bool:
+    """Whether an estimator is of another package, also a class derived from one of scarce's."""
+    kind = type(model)
+    if not hasattr(model, "get_params") or isinstance(model, type):
+        return False
+    if kind.__name__ in REGISTRY and kind is _class_of(kind.__name__):
+        return False
+    return kind.__module__.partition(".")[0] != "scarce"
+
+
+def _embed(model: object, place: str) -> foreign.Part | None:
+    return foreign.embed(model, place) if _is_foreign(model) else None
+
+
 def _take_apart(model: BaseEstimator, place: str) -> Parts:
     kind = type(model).__name__
     if kind not in REGISTRY or type(model) is not _class_of(kind):
         raise StoreError(
-            "{place} is a {kind}, which a model file cannot hold. It can hold: {known}.",
+            "{place} is a {kind}, which a model file cannot hold. It can hold {known}, and "
+            "estimators of other packages.",
             code="unknown-model",
             place=place or "This",
             kind=f"{type(model).__module__}.{type(model).__qualname__}",
@@ -298,11 +365,12 @@ def _check_finite(value: object, place: str) -> None:
             )
 
 
-def _try_out(model: BaseEstimator) -> None:
+def _try_out(model: BaseEstimator, parts: Sequence[foreign.Part] = ()) -> None:
     """Refuse a classifier that cannot give the probabilities of one row, a row of zeros.
 
     What it refuses in words of its own (a missing offset, a class without rows so far) is no fault
-    of the file.
+    of the file. Estimators of other packages may need a frame or text: only what they return is
+    looked at.
     """
     width = getattr(model, "n_features_in_", None)
     if width is None or not hasattr(model, "predict_proba"):
@@ -313,7 +381,7 @@ def _try_out(model: BaseEstimator) -> None:
         try:
             prob = np.asarray(model.predict_proba(np.zeros((1, width))))
         except Exception as error:
-            own_words = isinstance(error, (ScarceError, NotFittedError))
+            own_words = isinstance(error, (ScarceError, NotFittedError)) or parts
             if own_words and not isinstance(error, WorkerError):
                 return
             raise _Invalid(kind, f"it cannot predict ({type(error).__name__}: {error})") from error
