@@ -358,7 +358,9 @@ class FitReport(Record):
         how = f"{word}: {self.proves} {self.certificate:.3g}"
         if self.proves == "closed form":
             how = "solved in closed form"
-        text = f"{how} after {passes}, objective {self.objective:.6g}"
+        known = not math.isnan(self.objective)
+        value = f"{self.objective:.6g}" if known else "not computed"
+        text = f"{how} after {passes}, objective {value}"
         return "\n".join([text, *(f"warning: {warning}" for warning in self.warnings)])
 
 

@@ -413,9 +413,9 @@ def label_codes(y: ColumnLike, n_rows: int) -> tuple[NDArray[np.float64], NDArra
                     remedy="Give labels of one type.",
                 )
     check_classification_targets(known)
-    classes, positions = np.unique(known, return_inverse=True)
+    classes = np.unique(known)
     codes = np.full(n_rows, np.nan)
-    codes[~missing] = positions
+    codes[~missing] = np.searchsorted(classes, known)  # not the inverse: it sorts the positions
     return codes, classes
 
 

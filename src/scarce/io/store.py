@@ -22,7 +22,9 @@ How a new estimator joins
    names attributes in which nan or infinity means something; records may hold them anyway.
 5. `_check_loaded(self)`, optional, is called after the attributes are set: raise ValueError or a
    ScarceError when shapes disagree or a number is out of range; rebuild private caches here.
-6. tests/properties/store_properties.py: call `check_round_trip(fitted_model, X)`.
+6. `_before_save(self)`, optional, is called before the attributes are read: compute here what was
+   left for later, since a file holds no training rows.
+7. tests/properties/store_properties.py: call `check_round_trip(fitted_model, X)`.
 A later version may add parameters with defaults without a new format: older files load with them.
 """
 
@@ -276,6 +278,8 @@ def _take_apart(model: BaseEstimator, place: str) -> Parts:
             known=listed(sorted(REGISTRY)),
             remedy="Save one of them, or keep the code and the data that fit yours.",
         )
+    if hasattr(model, "_before_save"):
+        model._before_save()  # what is computed when it is first asked for
     runtime = _runtime_params(type(model))
     parameters = [
         (name, value if (by_class := by_name(value)) is None else by_class)  # a Series as a dict

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -47,6 +48,7 @@ from scarce.errors import (
     DataError,
     Phrase,
     Problem,
+    ScarceError,
     UsageError,
     listed,
     refuse_array,
@@ -61,6 +63,7 @@ from scarce.io.inputs import (
     scaled_weights,
 )
 from scarce.linear import inference
+from scarce.linear.diagnostics import Deferred, Diagnostics, NotComputed
 from scarce.linear.firth import FirthFit, fit_firth, flic_intercept
 from scarce.linear.inference import Interval, Summary
 from scarce.linear.links import Link
@@ -87,12 +90,12 @@ from scarce.linear.sums import (
     ColumnSummary,
     ShiftedRows,
     append_rows,
-    labelled_rows,
     labels_and_weights,
     summarise_columns,
 )
 from scarce.results import FitReport, short
 
+DEFERRED = ("covariance_", "covariance_at_origin_", "floored_rows_", "report_")
 MOST_KEPT = 1_000_000  # values of the training rows that a model keeps for its intervals: 8 MB
 
 
@@ -141,8 +144,10 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     offset : str or int, optional
         A column whose coefficient is 1 and not fitted, such as log exposure.
     diagnostics : bool
-        Whether to compute the covariance of an untuned fit, the number of rows that the floor
-        changed and the objective as well: up to three more passes.
+        Whether the covariance of an untuned fit, the number of rows that the floor changed and the
+        objective can be asked for. They are computed when they are first asked for, or when the
+        model is saved, copied or pickled; until then the model holds on to its training rows, by
+        reference. Rows that were written into meanwhile are refused. False holds nothing.
     weight_kind : {"frequency", "survey"}
         What sample_weight means. "frequency": a weight of 2 is the row twice, and the total is the
         number of observations. "survey": sampling weights, which only matter in proportion; they
@@ -182,7 +187,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         How loss, shape and ridge were chosen, with the gain over logistic regression, measured
         with a shape and ridge that were chosen on other folds.
     covariance_ : ndarray of shape (k + 1, k + 1) or None
-        Of [coef_, intercept_]; None for tuned fits and with diagnostics=False.
+        Of [coef_, intercept_]; None for tuned fits and with diagnostics=False. Computed when first
+        asked for, as are `floored_rows_` and the objective of `report_`: see `diagnostics`.
     origin_, covariance_at_origin_ : ndarray
         Columns far from 0 are measured from here, 0 elsewhere; the covariance there keeps digits
         that `covariance_` may lose.
@@ -236,6 +242,11 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "max_passes": [Number(1, whole=True)],
         "warm_start": [FLAG],
     }
+    covariance_: Deferred[Array | None] = Deferred()
+    covariance_at_origin_: Deferred[Array | None] = Deferred()
+    floored_rows_: Deferred[int] = Deferred()
+    report_: Deferred[FitReport] = Deferred()
+    _pending: tuple[Diagnostics, FitReport]  # what the attributes above are computed from
     _runtime_params = ("engine", "progress")
     _may_be_nonfinite = ("shape_",)  # nan for a loss without one
 
@@ -367,30 +378,27 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.coef_ = found.coef[None, : self.n_features_in_].copy()
         self.intercept_ = found.coef[-1:].copy()
 
-        # What is known beside them: covariance, rows at probability 0 or 1, the objective.
-        objective = Objective(
-            self._loss(), problem.penalty(self.ridge_, rows.n_columns), found.free, stats
-        )
-        passes = 1 + found.solution.passes + self._diagnose(rows, objective, found, firth)
-        value = found.objective
-        if self.diagnostics and np.isnan(value):
-            value, passes = objective.value(rows, found.coef, self.engine), passes + 1
-        self._shift_back(found.coef, np.zeros(rows.n_columns) if origin is None else origin)
+        # What else is known, and what is computed from the rows once somebody asks.
+        self.origin_ = np.zeros(rows.n_columns) if origin is None else origin
+        self.intercept_ -= found.coef[:-1] @ self.origin_
         self.rows_ = self._rows_to_keep(given, stats)
-        self.__dict__.pop("_likelihood", None)
         remarks = [*found.remarks, *weight_remarks]
         remarks += [] if selected is None else selected.remarks
-        remarks += [*self.column_profile_.remarks, *self._floor_remarks()]
+        remarks += [*self.column_profile_.remarks]
         remarks += positive_remark(self.classes_, stats.weight)
-        self.report_ = FitReport(
+        report = FitReport(
             converged=bool(found.solution.converged),
             certificate=float(found.solution.certificate),
-            objective=float(value),
-            passes=int(passes),
+            objective=float(found.objective),
+            passes=1 + int(found.solution.passes),
             seconds=time.perf_counter() - begin,
             warnings=tuple(remarks),
             proves=found.proves,
         )
+        objective = Objective(
+            self._loss(), problem.penalty(self.ridge_, rows.n_columns), found.free, stats
+        )
+        self._defer(rows, objective, found, firth, report)
         return self
 
     # --- steps of the fit -------------------------------------------------------------------------
@@ -573,37 +581,6 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return fit, FittedRegression(coef, solution, -fit.objective, "gradient norm", remarks, free)
 
-    def _diagnose(
-        self, rows: Rows, objective: Objective, found: FittedRegression, firth: FirthFit | None
-    ) -> int:
-        """Set covariance_ and floored_rows_; return the passes over the rows that it took."""
-        survey, passes = self.weight_kind == "survey", 0
-        self.covariance_: Array | None = None
-        fixed = self.selection_ is None and self.domain == "line"
-        if firth is not None and not survey:
-            self.covariance_ = firth.covariance(rows.n_columns)
-        elif (firth is not None or self.diagnostics) and fixed:
-            self.covariance_ = inference.covariance(
-                rows, objective, found.coef, survey, self.engine
-            )
-            passes += 1
-        self.floored_rows_ = 0
-        if self.diagnostics and self.loss_.startswith("gev"):
-            ends = (self._link().support, found.coef)
-            self.floored_rows_ = int(rows.fold(outside_support, ends, engine=self.engine))
-            passes += 1
-        return passes
-
-    def _shift_back(self, coef: Array, origin: Array) -> None:
-        """Turn what was found in columns measured from an origin into the columns as given."""
-        self.origin_ = origin
-        self.intercept_ -= coef[:-1] @ origin
-        self.covariance_at_origin_ = self.covariance_
-        if self.covariance_ is not None:
-            back = np.eye(len(coef))
-            back[-1, :-1] = -origin
-            self.covariance_ = np.asarray(back @ self.covariance_ @ back.T)
-
     def _rows_to_keep(self, rows: Rows, stats: ColumnSummary) -> dict[str, Array] | None:
         """Return a copy of the rows that profile and Laplace intervals go back to, or None.
 
@@ -616,18 +593,128 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y, weight = rows.fold(rows_that_count, None, engine=self.engine, merge=append_rows)
         return {"X": X, "y": y, "weight": weight}
 
-    def _floor_remarks(self) -> list[Problem]:
-        if not self.floored_rows_:
-            return []
-        return [
-            Problem(
+    # --- what is computed when it is first asked for ----------------------------------------------
+
+    def _defer(
+        self,
+        rows: Rows,
+        objective: Objective,
+        found: FittedRegression,
+        firth: FirthFit | None,
+        report: FitReport,
+    ) -> None:
+        """Set what is known of covariance_, floored_rows_ and report_; hold the rows for the rest.
+
+        With `diagnostics=False` nothing is held, and what is not known stays unknown.
+        """
+        known = self.__dict__
+        for name in (*DEFERRED, "_pending", "_likelihood"):
+            known.pop(name, None)
+        survey = self.weight_kind == "survey"
+        if firth is not None:  # a gradient of its own: the rows could not be recognised by it
+            self._set_covariance(
+                inference.covariance(rows, objective, found.coef, True, self.engine)
+                if survey
+                else firth.covariance(rows.n_columns)
+            )
+        elif self.selection_ is not None or self.domain == "paper" or not self.diagnostics:
+            self._set_covariance(None)
+        gev = self.loss_.startswith("gev")
+        if not self.diagnostics or not gev:
+            known["floored_rows_"] = 0
+        if not self.diagnostics or not (gev or np.isnan(report.objective)):
+            known["report_"] = report
+        if not set(DEFERRED) - set(known):
+            return
+        size = np.abs(objective.stats.mean + self.origin_)
+        own = self.rows_ is not None
+        if own:  # a copy that nobody else holds
+            rows = ShiftedRows(self._training_rows(), self.origin_)
+            objective = replace(objective, stats=replace(objective.stats, unlabelled=0))
+        plain = found.proves == "gradient norm"
+        # in the span of the rows, where wide problems are solved, a gradient has other entries
+        wide = np.sqrt(max(1.0, rows.n_columns / len(rows)) * rows.n_columns)
+        diagnostics = Diagnostics(
+            rows=rows,
+            objective=objective,
+            coef=found.coef,
+            certificate=wide * found.solution.certificate if plain else np.nan,
+            value=report.objective,
+            support=self._link().support,
+            size=size,
+            survey=survey,
+            own=own,
+        )
+        self._pending = diagnostics, report
+
+    def _deferred(self, name: str) -> Any:
+        """Compute an attribute that was left for later, keep it and return it."""
+        pending = vars(self).get("_pending")
+        if pending is None:
+            raise NotComputed(
+                "{attribute} is computed from the training rows, and they were gone or had changed "
+                "when this model was saved or copied.",
+                code="rows-gone",
+                attribute=name,
+                remedy="Fit the model again.",
+            )
+        diagnostics, report = pending
+        if name in ("covariance_", "covariance_at_origin_"):
+            self._set_covariance(diagnostics.covariance(self.engine))
+        elif name == "report_":
+            self._set_report(diagnostics, report)
+        else:
+            self._set_counts(diagnostics, report)
+        if not set(DEFERRED) - set(vars(self)):
+            del self._pending
+        return getattr(self, name)
+
+    def _set_covariance(self, at_origin: Array | None) -> None:
+        """Set the covariance, from columns measured from `origin_` to columns as given."""
+        given = at_origin
+        if at_origin is not None:
+            back = np.eye(len(at_origin))
+            back[-1, :-1] = -self.origin_
+            given = np.asarray(back @ at_origin @ back.T)
+        self.__dict__.update(covariance_=given, covariance_at_origin_=at_origin)
+
+    def _set_counts(self, diagnostics: Diagnostics, report: FitReport) -> None:
+        """Set floored_rows_, and report_ with the objective and the remark about those rows."""
+        found = diagnostics.count(self.engine)
+        value = found.value if np.isnan(report.objective) else report.objective
+        remarks = [*report.warnings]
+        if found.outside:
+            remark = Problem(
                 "{count:,} training rows lie outside the link's support, where the probability is "
                 "0 or 1: it is mixed with the prevalence at weight {floor:g}.",
                 code="floored-rows",
-                count=self.floored_rows_,
+                count=found.outside,
                 floor=self.floor_,
             )
-        ]
+            remarks.append(remark)
+        self.__dict__.update(
+            floored_rows_=found.outside,
+            report_=replace(report, objective=value, warnings=tuple(remarks)),
+        )
+
+    def _set_report(self, diagnostics: Diagnostics, report: FitReport) -> None:
+        """Set report_: whole where the rows are still those of the fit, else with the reason."""
+        try:
+            self._set_counts(diagnostics, report)
+        except ScarceError as error:
+            remark = Problem(
+                "The objective and the rows outside the link's support are unknown: {reason}",
+                code="rows-changed",
+                reason=str(error),
+            )
+            self.__dict__["report_"] = replace(report, warnings=(*report.warnings, remark))
+
+    def _before_save(self) -> None:
+        """Compute what was left for later: neither files nor pickles hold the rows for it."""
+        for name in DEFERRED:
+            if "_pending" in vars(self) and name not in vars(self):
+                with suppress(ScarceError):  # refused then too, when somebody asks
+                    getattr(self, name)
 
     # --- predictions ------------------------------------------------------------------------------
 
@@ -788,9 +875,11 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         report = str(replace(self.report_, warnings=()))
         notes = [report, *(_prefixed("warning: ", one) for one in self.report_.warnings)]
         if self.floor_ > 0:
+            count = getattr(self, "floored_rows_", None)  # None: the rows have changed
+            needed = "" if count is None else f" ({count:,} training rows needed it)"
             notes.append(
                 f"floor: probabilities are mixed with the prevalence {short(self.prevalence_)} at "
-                f"weight {self.floor_:g} ({self.floored_rows_:,} training rows needed it)"
+                f"weight {self.floor_:g}{needed}"
             )
         if self.selection_ is not None:
             notes.append(str(self.selection_))
@@ -798,6 +887,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "no standard errors: shape or ridge was chosen on these rows, and intervals around "
                 "a tuned fit cover less than they promise"
             )
+        elif not hasattr(self, "covariance_"):
+            notes.append("no standard errors: the training rows are gone or have changed")
         elif self.covariance_ is not None:
             kept = getattr(self, "rows_", None)
             if method == "auto" and self._has_likelihood() and kept is None:
@@ -941,8 +1032,10 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
+        self._before_save()
         state = dict(super().__getstate__())
         state.pop("_likelihood", None)  # made again from the rows that were kept
+        state.pop("_pending", None)
         return state
 
     def _check_loaded(self) -> None:
@@ -1041,14 +1134,6 @@ def linear_scores(block: Block, params: tuple[Array, float]) -> Array:
     """Kernel of the map: the linear score of each row."""
     slopes, constant = params
     return np.asarray(block.X @ slopes + constant)
-
-
-def outside_support(block: Block, params: tuple[tuple[float, float], Array]) -> int:
-    """Kernel: training rows whose score lies at or beyond the ends of a link's support."""
-    (low, high), coef = params
-    X, _, _ = labelled_rows(block, True)
-    scores = X @ coef[:-1] + coef[-1]
-    return int(np.count_nonzero((scores <= low) | (scores >= high)))
 
 
 def rows_that_count(block: Block, _: None) -> tuple[Array, Array, Array]:
