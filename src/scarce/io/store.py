@@ -57,6 +57,7 @@ FOREIGN = "foreign"  # the kind of a file whose model is of another package
 UPGRADE = "If a newer scarce wrote it, upgrade: pip install --upgrade scarce."
 REGISTRY: dict[str, str] = {
     "GaussianBayes": "scarce.gaussian.classifier",
+    "GaussianPair": "scarce.gaussian.pair",
     "MaxentClassifier": "scarce.maxent.classifier",
     "RareClassifier": "scarce.linear.rare",
     "AutoClassifier": "scarce.auto.classifier",
