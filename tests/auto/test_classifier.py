@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from scipy.special import expit, logit
 from sklearn.metrics import log_loss
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from scarce import DataError, StoreError, UsageError, open_rows, save
@@ -154,7 +155,11 @@ def test_the_fallback_weighs_the_gain_against_its_noise(fallback, over_logit, ov
 
 @pytest.mark.parametrize(
     ("members", "within"),
-    [(["logit", "spline"], 1e-9), (["boosting"], 2e-3)],  # trees add up rows in another order
+    [
+        (["logit", "spline"], 1e-9),
+        (["boosting"], 2e-3),  # trees add up rows in another order
+        (["logit", ("mine", DecisionTreeClassifier(max_depth=3))], 1e-9),
+    ],
 )
 def test_oracle_the_comparison_is_what_an_outsider_measures(members, within):
     """Leave each fold out by hand, fit everything on the others, and score the fold."""

@@ -23,21 +23,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from scarce.auto.members import (
     MEMBERS,
     PACKAGES,
     Fitted,
-    RidgeLogit,
+    Model,
     Sample,
     fit_members,
     knots,
     usable,
 )
+from scarce.auto.own import ALL, Own, read_members
 from scarce.auto.stack import FLOORS, Combination, combine
-from scarce.auto.trees import TreeEnsemble
 from scarce.checks import (
     NONE,
     Constraint,
@@ -87,9 +87,12 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    members : "auto" or list of str
+    members : "auto" or list
         Of "logit", "spline", "boosting", "forest", "catboost", "lightgbm". "auto" takes all that
-        are installed; the first four always are.
+        are installed; the first four always are. Estimators of your own join as pairs of a name
+        and a classifier, such as ``["default", ("mine", SVC())]`` ("default" stands for those that
+        "auto" takes). They are fitted on clones and judged as all members are, and see the columns
+        in your order, categories as one-hot columns, missing values as NaN, classes as 0 and 1.
     cv : int, or list of (train, test) positions
         Number of folds, 3 or more, stratified by class; or your own, of which the test parts must
         hold every row once. For rows that belong together pass `groups` to `fit`.
@@ -159,7 +162,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        members: str | Sequence[str] = "auto",
+        members: str | Sequence[str | tuple[str, BaseEstimator]] = "auto",
         *,
         cv: int | Sequence[Split] = 5,
         floor: float = 0.001,
@@ -211,7 +214,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows, self.classes_ = rows_to_fit(self, X, y, sample_weight, engine=self.engine)
         sample, remarks = self._sample(rows, groups, names)
         names = [n for n in names if n != "spline" or _bends(sample.X) or len(names) == 1]
-        self.members_: dict[str, list[RidgeLogit | TreeEnsemble | RareClassifier]] = {}
+        self.members_: dict[str, list[Model]] = {}
         self.weights_: dict[str, float] = {}
         self.floors_: dict[str, float] = {}
         self.choices_: dict[str, str] = {}
@@ -222,7 +225,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if few is not None:
             ended = self._fit_few(sample, few, remarks)
         else:
-            fitted = fit_members(names, sample, self.engine, self.progress)
+            makers = self._own_makers(rows)
+            fitted = fit_members(names, sample, self.engine, self.progress, makers)
             ended = self._weigh(dict(zip(names, fitted, strict=True)), sample, remarks)
         remarks += self._remarks(len(sample.y))
         self.report_ = FitReport(
@@ -239,20 +243,9 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _names(self) -> list[str]:
         """Return the members to fit; refuse unknown ones and those that are not installed."""
         here = usable()
-        if isinstance(self.members, str):
-            refuse_word("members", self.members, ("auto",))
-            return here
-        names = list(dict.fromkeys(self.members))
-        if not names:
-            raise UsageError(
-                "{argument} must name at least one member, got {value!r}.",
-                code="invalid-parameter",
-                argument=Argument("members"),
-                value=self.members,
-                known=", ".join(MEMBERS),
-                remedy="Choose from {known}.",
-            )
-        for name in names:
+        found = read_members(self.members, here)
+        shipped = [name for name, estimator in found.items() if estimator is None]
+        for name in shipped:
             refuse_word("members", name, tuple(MEMBERS))
             if name not in here:
                 raise UsageError(
@@ -262,7 +255,18 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     package=PACKAGES[name],
                     remedy="Install it: pip install {package}",
                 )
-        return names
+        return list(found)
+
+    def _own_makers(self, rows: Rows) -> dict[str, Own]:
+        """Return how to fit the members that are the user's own."""
+        mine = {
+            n: one for n, one in read_members(self.members, usable()).items() if one is not None
+        }
+        if not mine:
+            return {}
+        table = rows.fold(used_rows, self.levels_, engine=self.engine)
+        fixed = np.nan_to_num(np.fmin.reduce(table.X, axis=0))
+        return {n: Own(n, one, self.columns_, fixed, self.rarer_) for n, one in mine.items()}
 
     def _sample(
         self, rows: Rows, groups: ArrayLike | None, names: Sequence[str]
@@ -558,9 +562,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.allow_nan = not set(NEED_COMPLETE) & set(
-            MEMBERS if isinstance(self.members, str) else self.members
-        )
+        given = ["auto"] if isinstance(self.members, str) else list(self.members)
+        tags.input_tags.allow_nan = not {*NEED_COMPLETE, *ALL} & {
+            one for one in given if isinstance(one, str)
+        } and all(get_tags(one[1]).input_tags.allow_nan for one in given if isinstance(one, tuple))
         return tags
 
     def _score_block(self, block: Block, _: None) -> Array:

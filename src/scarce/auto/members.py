@@ -14,7 +14,7 @@ units irrelevant, and kept as plain arrays. Does not weigh members: see stack.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -115,10 +115,19 @@ class Trial(NamedTuple):
     judged: Array
 
 
+class Model(Protocol):
+    """A fitted member: its probabilities are those of two classes, the event second."""
+
+    n_features_in_: int
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Return both classes' probabilities, shape (n, 2)."""
+
+
 class Fitted(NamedTuple):
     """One model per fold, fitted without it; the procedure on all rows, and without each part."""
 
-    models: list[RidgeLogit | TreeEnsemble]
+    models: list[Model]
     whole: Trial
     trials: list[Trial]
     chosen: str
@@ -132,11 +141,15 @@ class Path(Protocol):
     def extend(self, length: int) -> int:
         """Continue to `length` settings, or to all; return how many there are now."""
 
-    def model(self, setting: int) -> RidgeLogit | TreeEnsemble:
-        """Return the model of one setting, as plain arrays."""
+    def model(self, setting: int) -> Model:
+        """Return the model of one setting."""
 
     def describe(self, setting: int) -> str:
         """Return a setting in words."""
+
+
+Maker = Callable[[FitRows, Array, int], Path]  # rows to fit, new rows, seed
+NO_MAKERS: Mapping[str, Maker] = {}
 
 
 def usable() -> list[str]:
@@ -144,17 +157,20 @@ def usable() -> list[str]:
     return [n for n in MEMBERS if n not in PACKAGES or find_spec(PACKAGES[n]) is not None]
 
 
-def fit_member(name: str, sample: Sample, step: Step = lambda: None) -> Fitted:
+def fit_member(
+    name: str, sample: Sample, step: Step = lambda: None, *, maker: Maker | None = None
+) -> Fitted:
     """Fit one member without each fold, and again without each part that is judged.
 
-    `step` is called after each fit.
+    `step` is called after each fit; `maker` fits a member that is not shipped.
     """
+    make = MEMBERS[name] if maker is None else maker
     paths: dict[frozenset[int], Path] = {}
 
     def path(left_out: frozenset[int]) -> Path:
         if left_out not in paths:
             seen = sample.without(left_out)
-            paths[left_out] = MEMBERS[name](seen, sample.X[sample.inside(left_out)], sample.seed)
+            paths[left_out] = make(seen, sample.X[sample.inside(left_out)], sample.seed)
             step()
         return paths[left_out]
 
@@ -175,13 +191,20 @@ def fits_needed(sample: Sample) -> int:
 
 
 def fit_members(
-    names: Sequence[str], sample: Sample, engine: Engine, progress: Progress | None
+    names: Sequence[str],
+    sample: Sample,
+    engine: Engine,
+    progress: Progress | None,
+    makers: Mapping[str, Maker] = NO_MAKERS,
 ) -> list[Fitted]:
-    """Fit several members. Without an engine, progress is called after every fit of each."""
-    tasks = [partial(fit_member, name, sample) for name in names]
+    """Fit several members, by `makers` those that are not shipped.
+
+    Without an engine, progress is called after every fit of each.
+    """
+    tasks = [partial(fit_member, name, sample, maker=makers.get(name)) for name in names]
     if engine is not None or progress is None:
         return many(tasks, engine, progress=progress)
-    costs = [FIT_COSTS[name] for name in names for _ in range(fits_needed(sample))]
+    costs = [FIT_COSTS.get(name, 4) for name in names for _ in range(fits_needed(sample))]
     done, total = accumulate(costs), sum(costs)
     return many([partial(task, step=lambda: progress(next(done), total)) for task in tasks])
 
@@ -481,7 +504,7 @@ def _lightgbm(seen: FitRows, new: Array, seed: int) -> TreePath:
     return TreePath(grow, range(10, 201, 10), seen, new)
 
 
-MEMBERS: dict[str, Callable[[FitRows, Array, int], Path]] = {
+MEMBERS: dict[str, Maker] = {
     "logit": logit_path,
     "spline": partial(logit_path, bent=True),
     "boosting": _boosting,

@@ -63,6 +63,7 @@ REGISTRY: dict[str, str] = {
     "AutoClassifier": "scarce.auto.classifier",
     "RidgeLogit": "scarce.auto.members",
     "TreeEnsemble": "scarce.auto.trees",
+    "OwnModel": "scarce.auto.own",
     "PriorCorrected": "scarce.prior",
     "ScoreMixture": "scarce.missed.mixture.estimator",
     "CostSensitiveClassifier": "scarce.decisions.classifier",
