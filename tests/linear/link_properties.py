@@ -76,6 +76,8 @@ def check_link(link):
     np.testing.assert_allclose(link.inverse(link.forward(PROBS)), PROBS, rtol=1e-12)
     np.testing.assert_allclose(link.complement(link.forward(PROBS)), 1 - PROBS, rtol=1e-9)
     assert link.forward(np.array([0.0, 1.0])).tolist() == pytest.approx([low, high])
+    logs = link.log_inverse(inside := middle(link)), link.log_complement(inside)
+    np.testing.assert_allclose(link.forward_log(*logs), inside, rtol=1e-8, atol=1e-8)
 
     for name, sign, slope in DERIVATIVES:
         function = getattr(link, name)

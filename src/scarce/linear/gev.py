@@ -142,7 +142,17 @@ class GEV(Link):
     @quiet
     def forward(self, prob: Array) -> Array:
         """Return the score of a probability; 0 and 1 give the ends of the support."""
-        log_tail = np.log(-np.log(prob))
+        return self._score(np.log(-np.log(prob)))
+
+    @quiet
+    def forward_log(self, log_prob: Array, log_complement: Array) -> Array:
+        """Return the score from u = -log(prob), which has all digits near 1 too."""
+        near = log_complement < log_prob
+        tail = np.where(near, -np.log1p(-np.exp(log_complement)), -np.asarray(log_prob))
+        return self._score(np.where(tail > 0, np.log(tail), log_complement))
+
+    def _score(self, log_tail: Array) -> Array:
+        """Return the score of log u."""
         if self.shape == 0.0:
             return np.asarray(-log_tail)
         return np.asarray(np.expm1(-self.shape * log_tail) / self.shape)
@@ -346,6 +356,10 @@ class CLogLog(Link):
     def forward(self, prob: Array) -> Array:
         """Return log(-log(1 - prob))."""
         return np.asarray(np.log(-np.log1p(np.negative(prob))))
+
+    def forward_log(self, log_prob: Array, log_complement: Array) -> Array:
+        """Return the score from -log(1 - prob)."""
+        return -self._mirror.forward_log(log_complement, log_prob)
 
     def density(self, score: Array) -> Array:
         """Return d prob / d score."""

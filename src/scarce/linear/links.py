@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr, ndtri
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri, ndtri_exp
 
 from scarce.linear.stable import Array, normal_excess, quiet, softplus
 
@@ -63,6 +63,11 @@ class Link:
     def forward(self, prob: Array) -> Array:
         """Return the score of a probability."""
         raise NotImplementedError
+
+    @quiet
+    def forward_log(self, log_prob: Array, log_complement: Array) -> Array:
+        """Return the score of a probability whose logarithm, and that of 1 - prob, are known."""
+        return self.forward(np.exp(log_prob))
 
     def density(self, score: Array) -> Array:
         """Return d prob / d score; 0 outside the support."""
@@ -163,6 +168,10 @@ class Logit(Link):
         """Return log(prob / (1 - prob))."""
         return np.asarray(np.log(prob) - np.log1p(np.negative(prob)))
 
+    def forward_log(self, log_prob: Array, log_complement: Array) -> Array:
+        """Return log(prob) - log(1 - prob)."""
+        return np.asarray(log_prob - log_complement)
+
     @quiet
     def density(self, score: Array) -> Array:
         """Return prob (1 - prob)."""
@@ -256,6 +265,13 @@ class Probit(Link):
     def forward(self, prob: Array) -> Array:
         """Return the normal quantile."""
         return np.asarray(ndtri(prob))
+
+    @quiet
+    def forward_log(self, log_prob: Array, log_complement: Array) -> Array:
+        """Return the normal quantile, from the smaller of the two."""
+        below = log_prob < log_complement
+        score = ndtri_exp(np.where(below, log_prob, log_complement))
+        return np.asarray(np.where(below, score, -score))
 
     @quiet
     def density(self, score: Array) -> Array:
