@@ -27,6 +27,8 @@ ESTIMATORS = [
     scarce.RareClassifier("probit", ridge=1.0),
     scarce.RareClassifier("gev-log", shape=0.3, ridge=1.0, tol=1e-12),
     scarce.RareClassifier("logistic", ridge=0, bias_reduction="flic"),
+    scarce.RareClassifier(penalty="lasso"),
+    scarce.RareClassifier("probit", ridge=1.0, penalty="elastic-net"),
     scarce.AutoClassifier(),
     scarce.PriorCorrected(scarce.RareClassifier("logistic", ridge=1.0)),
     scarce.PriorCorrected(scarce.GaussianBayes(), prior="entropy"),

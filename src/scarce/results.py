@@ -397,6 +397,8 @@ class Selection(Record):
         The shape that each fold alone would have chosen.
     loss : str
         The loss that was chosen.
+    penalty : str
+        The penalty that `ridge` is the strength of.
 
     Examples
     --------
@@ -422,6 +424,7 @@ class Selection(Record):
     gain_error: float
     shape_by_fold: Array
     loss: str = ""
+    penalty: str = "ridge"
 
     def __post_init__(self) -> None:
         sizes = [part.shape for part in (self.weights, self.shapes, self.ridges)]
@@ -453,7 +456,8 @@ class Selection(Record):
         shape = "" if math.isnan(self.shape) else f"shape {self.shape:g}, "
         loss = f"{self.loss}, " if self.loss else ""
         lines = [
-            f"chosen by {self.by} on {how}: {loss}{shape}ridge {self.ridge:.4g} "
+            f"chosen by {self.by} on {how}: {loss}{shape}{self.penalty} "
+            f"{self.ridge:.4g} "
             f"({short(self.score)} on left-out rows)"
         ]
         if not math.isnan(self.shape) and folds > 1:

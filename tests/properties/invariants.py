@@ -115,6 +115,12 @@ CASES = (
         scarce.RareClassifier("logistic", ridge=0, bias_reduction="flic"),
         categories="indicators",
     ),
+    Case(
+        "RareClassifier: lasso",
+        scarce.RareClassifier("logistic", penalty="lasso"),
+        categories="indicators",
+        chooses=("ridge_",),
+    ),
     Case("AutoClassifier()", scarce.AutoClassifier(), categories="codes", slow=True),
     Case(
         "AutoClassifier: trees only",
@@ -386,6 +392,7 @@ BESIDE_THE_SUM = "ridge_ stands beside a sum over rows, so it doubles; predictio
 OTHERWISE: dict[tuple[str, str], float | str] = {
     ("RareClassifier()", "label order"): SECOND,
     ("RareClassifier()", "twice: settings"): BESIDE_THE_SUM,
+    ("RareClassifier: lasso", "twice: settings"): BESIDE_THE_SUM,
     ("RareClassifier: logistic, ridge 1", "every row twice"): MORE,
     ("RareClassifier: GEV with log loss, no ridge", "label order"): SECOND,
     ("RareClassifier: Firth (flic)", "every row twice"): MORE,
@@ -403,6 +410,7 @@ for _change in COLUMNS:
 # These choose on rows left out, and folds are drawn by content, names of levels included.
 for _name in (
     "RareClassifier()",
+    "RareClassifier: lasso",
     "AutoClassifier()",
     "AutoClassifier: trees only",
     "MaxentClassifier: width chosen",

@@ -55,12 +55,15 @@ class Objective:
     free : ndarray of bool, shape (k + 1,)
         Which coefficients are fitted; the others stay as they are in the start.
     stats : ColumnSummary
+    absolute : ndarray of shape (k + 1,) or (1,)
+        Penalty of each absolute value, in the same units; see elastic_net.py.
     """
 
     loss: RowLoss
     penalty: Array
     free: NDArray[np.bool_]
     stats: ColumnSummary
+    absolute: Array = field(default_factory=lambda: np.zeros(1))
 
     def sums(
         self, rows: Rows, coef: Array, gram: bool, engine: Engine, value: bool = False
@@ -73,7 +76,7 @@ class Objective:
 
     def penalty_at(self, coef: Array) -> float:
         """Return the penalty of a coefficient vector."""
-        return 0.5 * float(self.penalty @ coef**2)
+        return 0.5 * float(self.penalty @ coef**2) + float((self.absolute * np.abs(coef)).sum())
 
     def value(self, rows: Rows, coef: Array, engine: Engine) -> float:
         """Return the penalised loss; takes a pass."""

@@ -1,6 +1,7 @@
 """Regression for a rare class: probabilities that can be trusted, from linear scores.
 
     minimise  sum_i s_i loss(y_i, intercept + x_i' coef) + ridge / 2 |coef|^2      (001 section 3.2)
+    or with a Laplace prior, ridge * sum_j |coef_j|, in place of the square or beside it
     prob(x) = (1 - floor) link.inverse(score(x)) + floor * prevalence
 
 One estimator for every method of paper 001: logistic, probit, cloglog, log-log, GEV with the log
@@ -69,7 +70,13 @@ from scarce.linear.inference import Interval, Summary
 from scarce.linear.links import Link
 from scarce.linear.losses import LOSSES, Loss, loss_of
 from scarce.linear.newton import Objective, OptimizerResult
-from scarce.linear.regress import FittedRegression, Formulation, regress, unfitted_columns
+from scarce.linear.regress import (
+    FittedRegression,
+    Formulation,
+    regress,
+    strongest,
+    unfitted_columns,
+)
 from scarce.linear.selection import (
     COARSE_SHAPES,
     CV,
@@ -79,6 +86,8 @@ from scarce.linear.selection import (
     PAPER_SHAPES,
     RELATIVE_RIDGES,
     SCORES,
+    STRENGTHS,
+    WEAKEST,
     CrossValidation,
     Progress,
     SearchSpace,
@@ -96,6 +105,10 @@ from scarce.linear.sums import (
 from scarce.results import FitReport, short
 
 DEFERRED = ("covariance_", "covariance_at_origin_", "floored_rows_", "report_")
+FLIC = Phrase(
+    "RareClassifier('logistic', ridge=0, bias_reduction='flic')",
+    "`scarce fit --model rare --loss logistic --ridge 0 --set bias_reduction=flic`",
+)
 MOST_KEPT = 1_000_000  # values of the training rows that a model keeps for its intervals: 8 MB
 
 
@@ -112,8 +125,13 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     shape : float or "auto"
         Of the GEV link, from -1 to 1.5; chosen on held-out rows by default. Other losses ignore it.
     ridge : float or "auto"
-        Penalty ridge / 2 * |coef|^2, added to the *sum* of losses; chosen on held-out rows by
-        default. 0 is no penalty.
+        Strength of the penalty: ridge / 2 * |coef|^2, added to the *sum* of losses; chosen on
+        held-out rows by default. 0 is no penalty.
+    penalty : {"ridge", "lasso", "elastic-net"}
+        A normal prior of the coefficients; a Laplace prior, ridge * sum |coef|, which leaves most
+        of them exactly 0; or ridge * (l1_ratio * sum |coef| + (1 - l1_ratio) / 2 * |coef|^2).
+    l1_ratio : float
+        For penalty="elastic-net": above 0, at most 1.
     fit_intercept : bool
     penalize_intercept : bool
         False by default: then the mean probability of the training rows is the prevalence.
@@ -139,7 +157,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     shapes, ridges : sequence of float, optional
         What "auto" chooses from. By default seven ridges from 1e-4 to 100 times the information of
         a standardised column at the base rate, total weight * prevalence * (1 - prevalence), and
-        more where the best lies at an end. shapes="continuous" searches between the points of the
+        more where the best lies at an end; with a Laplace prior thirteen, from what leaves no
+        coefficient to a thousandth of it. shapes="continuous" searches between the points of the
         grid too, in shape and ridge.
     offset : str or int, optional
         A column whose coefficient is 1 and not fitted, such as log exposure.
@@ -226,6 +245,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "loss": [Word("auto", *LOSSES)],
         "shape": [Number(-1.0, 1.5), Word("auto")],
         "ridge": [Number(0.0), Word("auto")],
+        "penalty": [Word("ridge", "lasso", "elastic-net")],
+        "l1_ratio": [Number(0.0, 1.0, open_low=True)],
         "fit_intercept": [FLAG],
         "penalize_intercept": [FLAG],
         "standardize": [FLAG],
@@ -256,6 +277,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         shape: float | str = "auto",
         ridge: float | str = "auto",
+        penalty: str = "ridge",
+        l1_ratio: float = 0.5,
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         standardize: bool = True,
@@ -280,6 +303,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.loss = loss
         self.shape = shape
         self.ridge = ridge
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
         self.penalize_intercept = penalize_intercept
         self.standardize = standardize
@@ -395,9 +420,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warnings=tuple(remarks),
             proves=found.proves,
         )
-        objective = Objective(
-            self._loss(), problem.penalty(self.ridge_, rows.n_columns), found.free, stats
-        )
+        objective = problem.objective(self._loss(), self.ridge_, stats)
+        objective = replace(objective, free=found.free)
         self._defer(rows, objective, found, firth, report)
         return self
 
@@ -428,6 +452,19 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 loss=Argument("loss", self.loss),
                 line=Argument("domain", "line"),
                 remedy="Pass {canonical}, or {line}.",
+            )
+        if self.penalty != "ridge" and (self.loss == "gev-log" or self.domain == "paper" or firth):
+            raise UsageError(
+                "{argument} needs a loss that is convex and finite for every score, and no other "
+                "constraint: not {log}, {paper} or {firth}.",
+                code="penalty-needs-convex",
+                argument=Argument("penalty", self.penalty),
+                log=Argument("loss", "gev-log"),
+                paper=Argument("domain", "paper"),
+                firth=Argument("bias_reduction"),
+                canonical=Argument("loss", "gev-canonical"),
+                ridge=Argument("penalty", "ridge"),
+                remedy="Pass {canonical}, or {ridge}.",
             )
 
     def _with_offset(self, rows: Rows, offset: ArrayLike | None) -> tuple[Rows, int | None]:
@@ -471,6 +508,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.tol,
             self.max_passes,
             units if self.standardize else None,
+            {"ridge": 0.0, "lasso": 1.0}.get(self.penalty, self.l1_ratio),
         )
 
     def _select(
@@ -478,7 +516,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Selected | None:
         """Set loss_, shape_, ridge_ and selection_; return the choice where there was one."""
         gev = self.loss == "auto" or self.loss.startswith("gev")
-        space = self._search_space(stats, gev)
+        space = self._search_space(rows, stats, problem, gev)
         self.selection_ = None
         self.loss_, self.shape_ = self.loss, space.shapes[0]
         self.ridge_ = space.ridges[0]
@@ -505,12 +543,14 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             engine=self.engine,
             progress=self.progress,
         )
-        self.selection_ = found.selection
+        self.selection_ = replace(found.selection, penalty=self.penalty)
         self.loss_, self.shape_ = found.loss, found.selection.shape
         self.ridge_ = found.selection.ridge
         return found
 
-    def _search_space(self, stats: ColumnSummary, gev: bool) -> SearchSpace:
+    def _search_space(
+        self, rows: Rows, stats: ColumnSummary, problem: Formulation, gev: bool
+    ) -> SearchSpace:
         """Return what loss, shape and ridge are chosen from: one each where they are given."""
         shapes: tuple[float, ...] = (np.nan,)
         if gev and self.shape != "auto":
@@ -524,6 +564,11 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ridges: tuple[float, ...] = (float(self.ridge),)
         elif self.ridges is not None:
             ridges = tuple(sorted(float(ridge) for ridge in self.ridges))
+        elif problem.l1_ratio > 0:
+            loss = loss_of("logistic" if gev else self.loss)
+            unit = strongest(rows, problem, loss, stats, engine=self.engine)
+            ridges = tuple(unit * strength for strength in STRENGTHS)
+            furthest = (unit * WEAKEST, unit)
         elif not self.standardize:
             ridges = PAPER_RIDGES
         else:  # relative to the information of a standardised column at the base rate
@@ -617,7 +662,12 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 if survey
                 else firth.covariance(rows.n_columns)
             )
-        elif self.selection_ is not None or self.domain == "paper" or not self.diagnostics:
+        elif (
+            self.selection_ is not None
+            or self.domain == "paper"
+            or not self.diagnostics
+            or self._has_zeros()
+        ):
             self._set_covariance(None)
         gev = self.loss_.startswith("gev")
         if not self.diagnostics or not gev:
@@ -887,6 +937,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "no standard errors: shape or ridge was chosen on these rows, and intervals around "
                 "a tuned fit cover less than they promise"
             )
+        elif self._has_zeros():
+            notes.append("no standard errors: some coefficients are exactly 0, the others shrunk")
         elif not hasattr(self, "covariance_"):
             notes.append("no standard errors: the training rows are gone or have changed")
         elif self.covariance_ is not None:
@@ -911,7 +963,11 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.bias_reduction is not None:
             return f"logistic, bias reduction: {self.bias_reduction}"
         shape = "" if np.isnan(self.shape_) else f", shape {self.shape_:g}"
-        how = "ridge on standardised columns" if self.standardize and self.ridge_ > 0 else "ridge"
+        how = self.penalty
+        if self.penalty == "elastic-net":
+            how += f" (l1_ratio {self.l1_ratio:g})"
+        if self.standardize and self.ridge_ > 0:
+            how += " on standardised columns"
         return f"{self.loss_}{shape}, {how} {self.ridge_:.4g}"
 
     def _interval_method(
@@ -920,6 +976,15 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return level and method of an interval; refuse intervals of a tuned fit."""
         if self.selection_ is not None:
             raise self._tuned()
+        if self._has_zeros():
+            raise UsageError(
+                "{argument} leaves some coefficients exactly 0 and pulls the others towards 0: no "
+                "normal distribution surrounds them, and standard errors would be too small.",
+                code="no-covariance",
+                argument=Argument("penalty", self.penalty),
+                untuned=FLIC,
+                remedy="Fit {untuned} for intervals, on columns not chosen by these rows.",
+            )
         refuse_word("method", method, words)
         if method == "auto":
             method = "profile" if self._has_likelihood() else "wald"
@@ -938,12 +1003,13 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             code="tuned-fit",
             chosen=listed(chosen),
             were="was" if len(chosen) == 1 else "were",
-            untuned=Phrase(
-                "RareClassifier('logistic', ridge=0, bias_reduction='flic')",
-                "`scarce fit --model rare --loss logistic --ridge 0 --set bias_reduction=flic`",
-            ),
+            untuned=FLIC,
             remedy="Fit {untuned} on the same rows: its intervals keep what they promise.",
         )
+
+    def _has_zeros(self) -> bool:
+        """Whether a Laplace prior may have left coefficients exactly 0."""
+        return bool(self.penalty != "ridge" and self.ridge_ > 0)
 
     def _has_likelihood(self) -> bool:
         """Whether profile and Laplace intervals exist for this fit."""

@@ -1,6 +1,7 @@
 """One penalised linear regression: from rows and a loss to coefficients, by the solver they need.
 
     convex loss                     Newton on folds (newton.py)
+    with a Laplace prior            Newton on the columns at work (elastic_net.py)
     GEV with the log loss           downhill from several starts (descent.py)
     the paper's constraint set      a log barrier (descent.py)
     more columns than rows          the same problem in as many columns as there are rows
@@ -29,6 +30,7 @@ from scarce.linear.descent import (
     minimise_within_support,
     move_inside_support,
 )
+from scarce.linear.elastic_net import Coordinates, minimise_elastic_net
 from scarce.linear.links import Link
 from scarce.linear.losses import CanonicalLoss, Loss
 from scarce.linear.newton import (
@@ -39,6 +41,8 @@ from scarce.linear.newton import (
     minimise,
 )
 from scarce.linear.sums import ColumnSummary, summarise_columns
+
+SUBGRADIENT = "largest subgradient"  # what the certificate of a fit with exact zeros is
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Formulation:
     max_passes : int
     units : ndarray of shape (k,), optional
         The ridge applies to coef * units; 1 by default.
+    l1_ratio : float
+        Share of the ridge that is an absolute value instead of a square: 0 is ridge, 1 lasso.
     """
 
     intercept: str = "free"
@@ -64,16 +70,31 @@ class Formulation:
     tol: float = 1e-10
     max_passes: int = 200
     units: Array | None = None
+    l1_ratio: float = 0.0
 
     def penalty(self, ridge: float, k: int) -> Array:
-        """Return the penalty of each coefficient, the intercept's last."""
-        penalty = np.full(k + 1, float(ridge))
+        """Return the penalty of each squared coefficient, the intercept's last."""
+        return self._each((1.0 - self.l1_ratio) * ridge, k, 2)
+
+    def absolute(self, ridge: float, k: int) -> Array:
+        """Return the penalty of each coefficient's absolute value, the intercept's last."""
+        return self._each(self.l1_ratio * ridge, k, 1)
+
+    def _each(self, strength: float, k: int, power: int) -> Array:
+        penalty = np.full(k + 1, float(strength))
         if self.units is not None:
-            penalty[:k] *= self.units**2
-        penalty[k] = ridge if self.intercept == "penalised" else 0.0
+            penalty[:k] *= self.units**power
+        penalty[k] = strength if self.intercept == "penalised" else 0.0
         if self.offset is not None:
             penalty[self.offset] = 0.0
         return penalty
+
+    def objective(self, loss: Loss, ridge: float, stats: ColumnSummary) -> Objective:
+        """Return what is minimised, with every coefficient that the columns allow."""
+        k = len(stats.mean)
+        return Objective(
+            loss, self.penalty(ridge, k), self.free(stats), stats, self.absolute(ridge, k)
+        )
 
     def free(self, stats: ColumnSummary) -> NDArray[np.bool_]:
         """Return which coefficients are fitted: constant columns add nothing to an intercept."""
@@ -140,6 +161,8 @@ def regress(
     `thorough`, a loss that is not convex is tried from others too.
     """
     k = rows.n_columns
+    if ridge > 0 and problem.l1_ratio > 0:
+        return _with_zeros(rows, stats, loss, ridge, problem, start, engine)
     if ridge > 0 and k > len(rows) and problem.offset is None and problem.domain == "line":
         return _in_fewer_columns(rows, stats, loss, ridge, problem, engine)
     free = problem.free(stats)
@@ -184,6 +207,48 @@ def regress(
     if not solution.converged:
         remarks += (_not_converged(solution, proves, loss, problem.tol),)
     return FittedRegression(solution.coef, solution, value, proves, remarks, free)
+
+
+def _with_zeros(
+    rows: Rows,
+    stats: ColumnSummary,
+    loss: Loss,
+    ridge: float,
+    problem: Formulation,
+    start: Array | None,
+    engine: Engine,
+) -> FittedRegression:
+    """Fit with a Laplace prior, alone or beside a ridge."""
+    objective = problem.objective(loss, ridge, stats)
+    cold = problem.start(stats, loss.link)
+    begin = cold if start is None else np.where(objective.free, start, cold)
+    solution, _ = minimise_elastic_net(
+        rows,
+        objective,
+        begin,
+        tol=problem.tol,
+        max_passes=problem.max_passes,
+        engine=engine,
+    )
+    value = objective.value(rows, solution.coef, engine)
+    solution = replace(solution, passes=solution.passes + 1)
+    remarks = _constant_columns(rows, stats, problem)
+    if not solution.converged:
+        remarks += (_not_converged(solution, SUBGRADIENT, loss, problem.tol),)
+    return FittedRegression(solution.coef, solution, value, SUBGRADIENT, remarks, objective.free)
+
+
+def strongest(
+    rows: Rows, problem: Formulation, loss: Loss, stats: ColumnSummary, *, engine: Engine = None
+) -> float:
+    """Return the least strength of a Laplace prior at which every slope is 0; one pass."""
+    objective = problem.objective(loss, 1.0, stats)
+    standard = Coordinates(objective)
+    start = problem.start(stats, loss.link)
+    gradient = standard.gradient(objective.sums(rows, start, False, engine).gradient)
+    bounded = (standard.free & (standard.absolute > 0.0))[:-1]
+    size = np.abs(gradient[:-1][bounded]) / standard.absolute[:-1][bounded]
+    return float(size.max(initial=0.0)) or 1.0
 
 
 def newton_applies(loss: Loss) -> bool:

@@ -17,6 +17,9 @@ gain is far below what the data can tell:
 Large data are solved on all rows of the rarer class and a weighted share of the others; each answer
 then takes one step with the gradient of all rows.
 
+With a Laplace prior (elastic_net.py) each loss walks a path of its own, from the strength that
+leaves no coefficient to a thousandth of it.
+
 Ridges are tried from 1e-4 to 1e2 times the information that a standardised column has at the base
 rate, total weight * prevalence * (1 - prevalence), and further where the best lies at an end: units
 of columns and of weights, and rows written twice, change nothing. Assumes that rows are
@@ -40,8 +43,10 @@ from scarce.engine.folds import RowGroups, deal_folds, hold_out, row_groups
 from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows
 from scarce.errors import Argument, DataError, Problem, UsageError
+from scarce.linear.elastic_net import Coordinates, one_step, solve_path
 from scarce.linear.links import Link
 from scarce.linear.losses import Loss, loss_of
+from scarce.linear.newton import Objective
 from scarce.linear.regress import Formulation, newton_applies, regress
 from scarce.linear.sums import ColumnSummary, append_rows, labels_and_weights
 from scarce.results import Selection
@@ -54,6 +59,8 @@ PAPER_SHAPES = tuple(
 PAPER_RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 COARSE_SHAPES = (-0.5, 0.1, 0.6, 1.1)  # loss="auto": enough to see whether a GEV link pays
 RELATIVE_RIDGES = tuple(10.0**j for j in range(-4, 3))  # of the information at the base rate
+STRENGTHS = tuple(10.0 ** (-j / 4) for j in range(13))  # of what leaves no coefficient (lasso)
+WEAKEST = 1e-5  # how far those are extended
 FURTHEST = (1e-8, 1e4)  # how far they are extended, two powers of ten at a time
 TIE = 1e-6  # of the base rate's score: among scores so close the largest ridge is taken
 FLOORS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
@@ -544,6 +551,10 @@ class _Search:
         draw, repeat = self.splits.draw, self.splits.repeat
         sample = training_sample(rows, stats, *fold, self.engine, draw, repeat)
         coef = np.empty((len(losses), len(ridges), rows.n_columns + 1))
+        if problem.l1_ratio > 0:
+            for i, loss in enumerate(losses):
+                coef[i] = self._fit_path(sample, loss, ridges, fold)
+            return coef
         line = problem.domain == "line"
         convex = [i for i, loss in enumerate(losses) if newton_applies(loss) and line]
         if convex:
@@ -556,14 +567,38 @@ class _Search:
             coef[i] = self._fit_one_by_one(sample, losses[i], ridges)
         return coef
 
-    def _fit_one_by_one(self, sample: TrainingSample, loss: Loss, ridges: Sequence[float]) -> Array:
-        """Fit a loss that the grid cannot take, ridge after ridge from the largest, warm."""
+    def _fit_path(
+        self, sample: TrainingSample, loss: Loss, ridges: Sequence[float], fold: Fold
+    ) -> Array:
+        """Fit a loss with a Laplace prior, from the strongest penalty to the weakest.
+
+        Where the rows are a sample, each answer takes a step with the gradient of all of them.
+        """
+        held, stats = self._in_memory(sample)
+        order = np.argsort(ridges)[::-1]
+        objectives = [self.problem.objective(loss, ridges[r], stats) for r in order]
+        start = self.problem.start(self.stats, loss.link)
+        path = solve_path(held, objectives, start, tol=_path_tol)
+        if not sample.whole:
+            params = ([loss] * len(path), path, *fold)
+            gradient = self.rows.fold(grid_gradients, params, engine=self.engine)
+            path = np.stack(list(map(one_step, [held] * len(path), objectives, path, gradient)))
+        out = np.empty_like(path)
+        out[order] = path
+        return out
+
+    def _in_memory(self, sample: TrainingSample) -> tuple[ArrayRows, ColumnSummary]:
+        """Return a sample as rows, with the weight of its classes."""
         X, y, weight = sample.X, sample.y, sample.weight
         held = ArrayRows(X, y, weight=weight, schema=self.rows.schema, check=False)
         class_weight = np.array([weight[y == 0].sum(), weight[y == 1].sum()])
-        stats = replace(self.stats, weight=class_weight, unlabelled=0)
+        return held, replace(self.stats, weight=class_weight, unlabelled=0)
+
+    def _fit_one_by_one(self, sample: TrainingSample, loss: Loss, ridges: Sequence[float]) -> Array:
+        """Fit a loss that the grid cannot take, ridge after ridge from the largest, warm."""
+        held, stats = self._in_memory(sample)
         quick = replace(self.problem, tol=1e-6, max_passes=60)
-        out = np.empty((len(ridges), X.shape[1] + 1))
+        out = np.empty((len(ridges), held.n_columns + 1))
         start = None
         for r in np.argsort(ridges)[::-1]:
             start = regress(
@@ -582,6 +617,12 @@ class _Search:
         sums: HeldOutSums = self.rows.fold(held_out_scores, params, engine=self.engine)
         total = calibration_of(sums.bins) if by == "calibration" else sums.score
         return np.asarray(total / sums.weight)[place], float(sums.weight)
+
+
+def _path_tol(objective: Objective) -> float:
+    """Return the certificate that a fit with a Laplace prior is judged at: below its penalty."""
+    least = Coordinates(objective).absolute
+    return 1e-3 * float(least[least > 0].min(initial=np.inf)) / objective.stats.total
 
 
 def _best_place(mean: Array, tie: float) -> tuple[int, int]:
