@@ -1,0 +1,1 @@
+"""Complete tables as they are: AutoClassifier beside AutoGluon, CatBoost, boosting and a logit."""

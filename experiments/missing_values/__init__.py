@@ -1,0 +1,1 @@
+"""Missing values: regression and stack without imputing, beside imputing first and boosting."""
