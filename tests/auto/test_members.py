@@ -1,22 +1,10 @@
-"""Members of the stack: left-out probabilities, splines, ranks, fits that are shared."""
+"""Members of the stack: left-out probabilities, ranks, fits that are shared."""
 
 import numpy as np
 import pytest
-from scipy.special import expit
 
-from scarce import DataError
-from scarce.auto.members import (
-    MEMBERS,
-    RIDGES,
-    Ranks,
-    Sample,
-    fit_member,
-    fits_needed,
-    knots,
-    logit_path,
-    usable,
-)
-from tests.auto.test_classifier import curved, straight
+from scarce.auto.members import MEMBERS, Ranks, Sample, fit_member, fits_needed, usable
+from tests.auto.test_classifier import curved
 
 
 @pytest.mark.parametrize("member", MEMBERS)
@@ -60,45 +48,6 @@ def test_fits_are_shared_and_many_folds_are_judged_in_five_parts():
     assert fits_needed(many) == 12 + 5 * 12 - 12
 
 
-def test_oracle_splines_are_scikit_learn_s_and_the_ridge_is_lbfgs_s():
-    from scipy.optimize import minimize
-    from sklearn.preprocessing import SplineTransformer
-
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(size=200), rng.exponential(size=200), np.arange(200) % 3])
-    y = (rng.random(200) < expit(X[:, 0] ** 2 - 1)) * 1.0
-    new = rng.normal(size=(50, 3)) * 4
-
-    def wide(X, new):
-        bent = [
-            SplineTransformer(n_knots=5, degree=3, knots="quantile")
-            .fit(X[:, [j]])
-            .transform(new[:, [j]])
-            for j in (0, 1)
-        ]
-        return np.hstack([new, *bent])
-
-    path = logit_path((X, y, None), new, 0, bent=True)
-    at = RIDGES.index(1.0)
-    model = path.model(at)
-    assert len(model.knots_[2]) == 0
-    assert set(model.predict(X)) == {0, 1}
-    np.testing.assert_allclose(model.predict_proba(new)[:, 1], path.prob[at], rtol=1e-9)
-    Z = wide(X, X)
-    mean, scale = Z.mean(axis=0), Z.std(axis=0)
-    Z = (Z - mean) / scale
-
-    def loss(point):
-        score = Z @ point[:-1] + point[-1]
-        gap = expit(score) - y
-        value = np.logaddexp(0, score).sum() - y @ score + 0.5 * point[:-1] @ point[:-1]
-        return value, np.append(Z.T @ gap + point[:-1], gap.sum())
-
-    best = minimize(loss, np.zeros(Z.shape[1] + 1), jac=True, method="L-BFGS-B", tol=1e-14).x
-    score = (wide(X, new) - mean) / scale @ best[:-1] + best[-1]
-    np.testing.assert_allclose(path.prob[at], expit(score), atol=2e-3)
-
-
 def test_ranks_turn_into_values_between_those_of_the_fit():
     X = np.array([[1.0, 5.0], [2.0, np.nan], [4.0, 5.0], [2.0, 5.0]])
     ranks = Ranks(X)
@@ -111,28 +60,6 @@ def test_ranks_turn_into_values_between_those_of_the_fit():
     assert near.value(np.array([1.9]), np.zeros(1, dtype=int)) == 1.0
     huge = Ranks(np.array([[-1.5e308], [1.5e308]]))
     assert huge.value(np.array([1.5]), np.zeros(1, dtype=int)) == 0.0
-
-
-def test_knots_where_most_rows_share_a_value():
-    column = np.append(np.zeros(500), np.arange(1, 40.0))
-    assert (np.diff(knots(column)) > 0).all()
-    assert len(knots(column)) >= 8
-    assert len(knots(np.array([0.0, 1, 2, 3] * 9))) == 0
-    assert len(knots(np.array([1.0, 2, 3, 4, 1e308] * 9))) == 0
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"knots_": [np.zeros(9)] * 3}, {"knots_": []}, {"coef_": np.ones(2)}, {"intercept_": np.inf}],
-)
-def test_a_logit_file_whose_parts_do_not_fit_is_refused(changes):
-    X, y = straight(60)
-    model = logit_path((X, y * 1.0, None), X, 0, bent=True).model(3)
-    model._check_loaded()
-    for name, value in changes.items():
-        setattr(model, name, value)
-    with pytest.raises(DataError):
-        model._check_loaded()
 
 
 def test_members_are_known_by_name():

@@ -26,16 +26,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from scarce.auto.members import (
-    MEMBERS,
-    PACKAGES,
-    Fitted,
-    Model,
-    Sample,
-    fit_members,
-    knots,
-    usable,
-)
+from scarce.auto.logits import knots
+from scarce.auto.members import MEMBERS, PACKAGES, Fitted, Model, Sample, fit_members, usable
 from scarce.auto.own import ALL, Own, read_members
 from scarce.auto.stack import FLOORS, Combination, combine
 from scarce.checks import (

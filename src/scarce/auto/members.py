@@ -19,39 +19,28 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import accumulate
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import BSpline
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
+from scarce.auto.logits import FitRows, logit_path
 from scarce.auto.trees import LARGEST, TreeEnsemble, freeze
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine, Progress, many
-from scarce.errors import inconsistent_model, refuse_array
-from scarce.linear.losses import loss_of
-from scarce.linear.regress import Formulation
-from scarce.linear.selection import TrainingSample, solve_grid
-from scarce.linear.sums import ColumnSummary
 
 PACKAGES = {"catboost": "catboost", "lightgbm": "lightgbm"}
 MOST_PARTS = 5  # that are judged in turn, each without the folds in it
-FEW_VALUES = 5  # a column with fewer different values gets no spline
-CUTS = (0.0, 0.25, 0.5, 0.75, 1.0)
-DEGREE = 3
-RIDGES = (1e-4, 1e-3, 0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
 SMALLEST = 1e-12  # keeps a choice by log loss finite; the floor comes later
 FOREST_TREES = 60  # of each fit without a fold
-AT_ONCE, PATIENCE = 4, 8  # settings added at a time, and without improvement before stopping
+TREES_AT_ONCE, TREE_PATIENCE = 4, 8  # settings added at a time, and worse ones before stopping
 BOOST_EVERY, BOOST_MOST = 5, 200  # trees per setting, and at most
 # Rough times of a fit, in units of the logit's.
-FIT_COSTS = {"logit": 1, "spline": 4, "boosting": 4, "forest": 8, "catboost": 20, "lightgbm": 6}
+FIT_COSTS = {"logit": 1, "spline": 3, "boosting": 10, "forest": 10, "catboost": 20, "lightgbm": 6}
 
-FitRows = tuple[Array, Array, Array | None]  # features, labels, weights
 Step = Callable[[], None]
 
 
@@ -137,6 +126,8 @@ class Path(Protocol):
     """A fit with several settings: ridges, or numbers of trees."""
 
     prob: Array  # (settings so far, rows): probabilities of rows that the fit had not seen
+    at_once: int  # settings to add at a time
+    patience: int  # settings after the best one, before stopping
 
     def extend(self, length: int) -> int:
         """Continue to `length` settings, or to all; return how many there are now."""
@@ -180,7 +171,15 @@ def fit_member(
         alone = [path(frozenset([fold])) for fold in np.unique(sample.folds).tolist()]
         models = [one.model(setting) for one in alone]
         chosen = alone[0].describe(setting)
-        return Fitted(models, whole, [_trial(sample, p, path)[0] for p in sample.parts()], chosen)
+        alone.clear()
+        paths.clear()  # they hold their rows
+        parts, trials = sample.parts(), []
+        for number, part in enumerate(parts):
+            trials.append(_trial(sample, part, path)[0])
+            later = parts[number + 1 :]
+            for left_out in [key for key in paths if not any(one < key for one in later)]:
+                del paths[left_out]
+        return Fitted(models, whole, trials, chosen)
 
 
 def fits_needed(sample: Sample) -> int:
@@ -218,7 +217,7 @@ def _trial(
     places = [np.flatnonzero(sample.inside(part | {fold})) for fold in folds]
     own = [sample.folds[place] == fold for fold, place in zip(folds, places, strict=True)]
     length = best = 0
-    while (longer := min(one.extend(length + AT_ONCE) for one in paths)) > length:
+    while (longer := min(one.extend(length + one.at_once) for one in paths)) > length:
         length = longer
         losses = np.zeros(length)
         for one, place, mine in zip(paths, places, own, strict=True):
@@ -226,139 +225,13 @@ def _trial(
             happened = np.maximum(np.where(event, prob, 1.0 - prob), SMALLEST)
             losses -= np.log(happened) @ sample.weights[place[mine]]
         best = int(np.argmin(losses))
-        if best + PATIENCE < length:
+        if best + paths[0].patience < length:
             break
     left_out = np.full(len(sample.y), np.nan)
     for one, place, mine in zip(paths, places, own, strict=True):
         left_out[place[mine]] = one.prob[best, mine]
     judged = [one.prob[best, ~mine] for one, mine in zip(paths, own, strict=True)]
     return Trial(part, left_out, np.array(judged)), best
-
-
-# --- logit and splines ----------------------------------------------------------------------------
-
-
-class RidgeLogit(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A fitted logit on columns and, where it has knots, on their cubic B-splines: predicts only.
-
-    Attributes
-    ----------
-    classes_, n_features_in_
-    knots_ : list of ndarray
-        Knots of each column, empty where only the column itself counts.
-    coef_ : ndarray
-        Of the columns, then of the splines of each column in turn.
-    intercept_ : float
-
-    **Assumes** complete numeric columns. Beyond the range of the fit splines are constant and the
-    linear term continues.
-
-    Examples
-    --------
-    >>> X = np.linspace(-2, 2, 200)[:, None]
-    >>> path = logit_path((X, (np.abs(X[:, 0]) > 1) * 1.0, None), X[[0, 100, 199]], 0, bent=True)
-    >>> path.model(3).predict_proba(X[[0, 100, 199]])[:, 1].round(1)
-    array([1., 0., 1.])
-    """
-
-    def predict_proba(self, X: ArrayLike) -> Array:
-        """Return both classes' probabilities, shape (n, 2)."""
-        wide = widened(np.asarray(X, dtype=np.float64), self.knots_)
-        score = wide @ self.coef_ + self.intercept_
-        return np.column_stack([expit(-score), expit(score)])
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the more probable class of each row."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-
-    def _check_loaded(self) -> None:
-        if not hasattr(self, "knots_"):
-            return
-        k = self.n_features_in_
-        if len(self.knots_) != k:
-            raise inconsistent_model("knots_", f"must be those of {k} columns")
-        if np.shape(self.classes_) != (2,):
-            raise inconsistent_model("classes_", "must be two")
-        for knots in self.knots_:
-            if len(knots) and (len(knots) < 2 * DEGREE + 2 or not (np.diff(knots) > 0).all()):
-                raise inconsistent_model("knots_", "must increase, and be enough for a cubic")
-        wide = k + sum(len(knots) - DEGREE - 1 for knots in self.knots_ if len(knots))
-        refuse_array("coef_", self.coef_, (wide,))
-        for name in ("coef_", "intercept_"):
-            if not np.isfinite(getattr(self, name)).all():
-                raise inconsistent_model(name, "must be finite")
-
-
-class LogitPath:
-    """The same logit at every ridge."""
-
-    def __init__(self, coef: Array, knots: list[Array], new: Array) -> None:
-        self.coef, self.knots = coef, knots
-        wide = widened(new, knots)
-        self.prob = expit(coef[:, :-1] @ wide.T + coef[:, -1:])
-
-    def extend(self, length: int) -> int:
-        """Return the number of ridges."""
-        return len(RIDGES)
-
-    def model(self, setting: int) -> RidgeLogit:
-        """Return the logit at one ridge."""
-        model = RidgeLogit()
-        model.classes_ = np.array([0, 1])
-        model.n_features_in_, model.knots_ = len(self.knots), self.knots
-        model.coef_, model.intercept_ = self.coef[setting, :-1], float(self.coef[setting, -1])
-        return model
-
-    def describe(self, setting: int) -> str:
-        """Return the ridge in words."""
-        return f"ridge {RIDGES[setting]:.3g}"
-
-
-def logit_path(seen: FitRows, new: Array, seed: int, *, bent: bool = False) -> LogitPath:
-    """Fit the logit at every ridge; the ridge applies to standardised columns."""
-    X, y, weight = seen
-    places = [knots(column) if bent else np.empty(0) for column in X.T]
-    wide = widened(X, places)
-    share = np.ones(len(y)) if weight is None else weight
-    largest = np.maximum(np.abs(wide).max(axis=0), np.finfo(float).tiny)  # squares stay finite
-    mean = largest * (share @ (wide / largest)) / share.sum()
-    deviation = largest * np.sqrt(share @ ((wide - mean) / largest) ** 2 / share.sum())
-    deviation = np.where(np.ptp(wide / largest, axis=0) > 0, deviation, 0.0)
-    standard = (wide - mean) / np.where(deviation > 0, deviation, np.inf)
-    events = np.array([share[y == 0].sum(), share[y == 1].sum()])
-    count = np.array([np.sum(y == 0), np.sum(y == 1)], dtype=np.float64)
-    stats = ColumnSummary(events, count, 0, np.zeros(len(mean)), np.where(deviation > 0, 1.0, 0.0))
-    sample = TrainingSample(standard, y, share, whole=True)
-    coef = solve_grid(sample, stats, [loss_of("logistic")], RIDGES, Formulation()).coef
-    coef[..., :-1] /= np.where(deviation > 0, deviation, 1.0)
-    coef[..., -1] -= coef[..., :-1] @ mean
-    return LogitPath(coef[0], places, new)
-
-
-def widened(X: Array, knots: list[Array]) -> Array:
-    """Return the columns, and beside them the splines of those that have knots."""
-    parts = [X]
-    for column, places in zip(X.T, knots, strict=True):
-        if len(places):
-            inside = np.clip(column, places[DEGREE], places[-DEGREE - 1])
-            parts.append(BSpline.design_matrix(inside, places, DEGREE).toarray())
-    return np.ascontiguousarray(np.hstack(parts))
-
-
-def knots(column: Array) -> Array:
-    """Return knots at the quartiles, continued evenly by three on each side."""
-    values = np.unique(column)
-    if len(values) < FEW_VALUES:
-        return np.empty(0)
-    inner = np.unique(np.quantile(column, CUTS))
-    if len(inner) < 3:  # most rows share a value: cut the different values instead
-        inner = np.unique(np.quantile(values, CUTS))
-    first, last = inner[1] - inner[0], inner[-1] - inner[-2]
-    steps = np.arange(1, DEGREE + 1)
-    with np.errstate(over="ignore"):
-        whole = np.concatenate([inner[0] - first * steps[::-1], inner, inner[-1] + last * steps])
-    # Values next to each other in floating point, or near the largest ones, leave no room.
-    return whole if np.isfinite(whole).all() and (np.diff(whole) > 0).all() else np.empty(0)
 
 
 # --- trees ----------------------------------------------------------------------------------------
@@ -414,6 +287,8 @@ class Ranks:
 
 class TreePath:
     """The same trees, cut after different numbers; boosting may be grown further."""
+
+    at_once, patience = TREES_AT_ONCE, TREE_PATIENCE
 
     def __init__(
         self,

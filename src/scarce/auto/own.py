@@ -22,7 +22,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from scarce.auto.members import MEMBERS, FitRows
+from scarce.auto.logits import FitRows
+from scarce.auto.members import MEMBERS
 from scarce.engine.block import Array
 from scarce.errors import (
     Argument,
@@ -106,6 +107,8 @@ class Own:
 
 class OwnPath:
     """One fit of an estimator of the user's own: a path with one setting."""
+
+    at_once, patience = 1, 1
 
     def __init__(self, model: OwnModel, new: Array) -> None:
         self.fitted = model

@@ -61,7 +61,7 @@ REGISTRY: dict[str, str] = {
     "MaxentClassifier": "scarce.maxent.classifier",
     "RareClassifier": "scarce.linear.rare",
     "AutoClassifier": "scarce.auto.classifier",
-    "RidgeLogit": "scarce.auto.members",
+    "RidgeLogit": "scarce.auto.logits",
     "TreeEnsemble": "scarce.auto.trees",
     "OwnModel": "scarce.auto.own",
     "PriorCorrected": "scarce.prior",
