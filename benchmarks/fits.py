@@ -82,6 +82,7 @@ class FitProblem(Problem):
     """A penalised regression; an answer holds `coef`: slopes, then the intercept."""
 
     loss: str = "logistic"  # as RareClassifier names it
+    penalty: str = "ridge"
     ridge: float = 1.0
     limit: float | None = LIMIT
 
@@ -133,6 +134,33 @@ class FitProblem(Problem):
             more = self.at(np.asarray(X[part]), y[part], coef)
             value, gradient, hessian = value + more[0], gradient + more[1], hessian + more[2]
         return value, gradient, hessian, len(y)
+
+
+@dataclass(frozen=True)
+class LassoProblem(FitProblem):
+    """A regression with ridge * sum_j |coef_j| for a penalty; see FitProblem.
+
+    The certificate is the largest violation of the conditions of a minimum.
+    """
+
+    penalty: str = "lasso"
+
+    def penalised(self, coef: Array) -> tuple[float, Array, Array]:
+        """Return what the absolute values add: no curvature, and no gradient of those at 0."""
+        slopes = np.append(coef[:-1], 0.0)
+        k = len(coef)
+        return (
+            self.ridge * float(np.abs(slopes).sum()),
+            self.ridge * np.sign(slopes),
+            np.zeros((k, k)),
+        )
+
+    def judge(self, answer: Answer, data: Data) -> tuple[float, float | None]:
+        """Return penalised loss and largest violation, both per row."""
+        coef = answer["coef"]
+        value, gradient, _, rows = self._total(coef, data)
+        allowed = np.where(np.append(coef[:-1], 1.0) == 0.0, self.ridge, 0.0)
+        return value / rows, float(np.maximum(np.abs(gradient) - allowed, 0.0).max()) / rows
 
 
 def _parts(rows: int) -> Iterator[slice]:
@@ -202,6 +230,17 @@ FITS: tuple[Problem, ...] = (
         "gev-canonical",
         1.0,
     ),
+)
+LASSO = LassoProblem(
+    "lasso-logit",
+    "Logistic regression, lasso of strength 100, 4 % positives",
+    100_000,
+    100,
+    draw_logistic,
+    None,
+    tolerance=1e-6,
+    in_file=False,
+    ridge=100.0,
 )
 GRID = GridProblem(
     "grid-27x7",

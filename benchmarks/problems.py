@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.decisions import DECISIONS
-from benchmarks.fits import FITS, GRID, GROW
+from benchmarks.fits import FITS, GRID, GROW, LASSO
 from benchmarks.maxents import MAXENTS
 from benchmarks.problem import Answer, Array, Data, Problem, draw_logistic
 from benchmarks.scores import SCORES
@@ -87,6 +87,7 @@ PROBLEMS: dict[str, Problem] = {
             tolerance=1e-9,
         ),
         *FITS,
+        LASSO,
         GRID,
         *GROW,
         *MAXENTS,

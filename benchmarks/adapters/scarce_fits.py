@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.adapters.side import Side
-from benchmarks.fits import CERTIFICATE, FITS, GROW, SHAPE, FitProblem
+from benchmarks.fits import CERTIFICATE, FITS, GROW, LASSO, SHAPE, FitProblem
 from benchmarks.problem import Answer, Array, Data, Problem
 
 NAME = "scarce"
@@ -18,7 +18,7 @@ GROUP = None
 PACKAGES = ("scarce", "numpy", "pyarrow")
 WORKERS = 2
 
-_FITS = tuple(problem.name for problem in FITS)
+_FITS = (*(problem.name for problem in FITS), LASSO.name)
 _GROW = tuple(problem.name for problem in GROW)
 _GRID = ("grid-27x7",)
 SIDES = (
@@ -63,6 +63,7 @@ def fit(problem: FitProblem, source: tuple[Any, ...], engine: Any) -> Answer:
         problem.loss,
         shape=SHAPE,
         ridge=problem.ridge,
+        penalty=problem.penalty,
         standardize=False,
         tol=CERTIFICATE,
         diagnostics=False,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks import measure, run, table
-from benchmarks.adapters import plain_numpy, scarce_fits, sides_of
-from benchmarks.fits import FITS, GRID, GROW, LIMIT, LOSSES, SHAPE
+from benchmarks.adapters import plain_numpy, scarce_fits, scikit_fits, sides_of
+from benchmarks.fits import FITS, GRID, GROW, LASSO, LIMIT, LOSSES, SHAPE
 from benchmarks.problems import PROBLEMS
 from scarce.io import open as door
 
@@ -106,6 +106,21 @@ def test_every_side_reaches_the_same_coefficients(name, tmp_path):
         assert problem.solved(certificate), side.name
         assert problem.same(answer, reference), side.name
         assert found == pytest.approx(objective, rel=1e-12), side.name
+
+
+def test_both_sides_of_a_lasso_reach_the_same_coefficients_and_others_are_not_solved(tmp_path):
+    problem = replace(LASSO, ridge=5.0)
+    data = problem.make(tmp_path, 3000)
+    ours = answer_of(scarce_fits, "scarce", problem, data)
+    theirs = answer_of(scikit_fits, "scikit-learn, saga", problem, data)
+    for answer in (ours, theirs):
+        assert 0 < np.count_nonzero(answer["coef"][:-1]) < problem.columns
+        assert problem.solved(problem.judge(answer, data)[1])
+    assert problem.same(ours, theirs)
+    for change in (1e-6, -1e-6):
+        coef = ours["coef"].copy()
+        coef[int(np.flatnonzero(coef[:-1] == 0)[0])] = change  # a column that should be 0
+        assert not problem.solved(problem.judge({"coef": coef}, data)[1])
 
 
 def test_another_penalty_or_a_lazy_fit_is_not_the_same(tmp_path):
