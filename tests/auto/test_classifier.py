@@ -10,7 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from scarce import DataError, StoreError, UsageError, open_rows, save
-from scarce.auto.classifier import AutoClassifier, fold_gain, own_orders, score_line
+from scarce.auto.classifier import AutoClassifier, own_orders
+from scarce.auto.comparison import fold_gain, score_line
 from scarce.auto.members import (
     usable,
 )
@@ -507,7 +508,6 @@ def test_a_package_that_is_not_there_is_named(monkeypatch):
     ("y", "code", "fields"),
     [
         (np.zeros(60), "one-class", {"classes": "0.0"}),
-        (np.arange(60) % 3, "two-classes-needed", {"count": 3}),
     ],
 )
 def test_labels_that_cannot_work_are_refused(y, code, fields):

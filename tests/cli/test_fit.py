@@ -249,7 +249,17 @@ def test_rare_is_for_two_classes(folder):
     assert "[two-classes-needed]" in shown.stderr
 
 
-def test_auto_takes_a_gaussian_for_several_classes(folder):
+def test_auto_stacks_several_classes(folder):
+    shown = fit(
+        folder, "k.scarce", "--columns", "amount", "--columns", "hour", label="kind", drop=[]
+    )
+    assert shown.exit_code == 0, shown.stderr
+    assert isinstance(load(folder / "k.scarce"), AutoClassifier)
+    assert "stack of regressions and trees" in shown.stderr
+
+
+def test_auto_takes_a_gaussian_for_many_classes(folder, monkeypatch):
+    monkeypatch.setattr("scarce.cli.fit.MOST_CLASSES", 2)
     shown = fit(folder, "k.scarce", label="kind")
     assert shown.exit_code == 0, shown.stderr
     model = load(folder / "k.scarce")

@@ -21,14 +21,23 @@ from typing import Any, NamedTuple, NoReturn, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from scarce.auto.classes import (
+    ClassFitted,
+    fit_classes,
+    judge_classes,
+    judgeable,
+    one_vs_rest,
+)
+from scarce.auto.comparison import class_line, fold_gain, score_line, text_table
 from scarce.auto.logits import knots
 from scarce.auto.members import MEMBERS, PACKAGES, Fitted, Model, Sample, fit_members, usable
 from scarce.auto.own import ALL, Own, read_members
+from scarce.auto.softmax import ClassCombination, class_losses
 from scarce.auto.stack import FLOORS, Combination, combine
 from scarce.checks import (
     NONE,
@@ -67,7 +76,6 @@ WORSE = 1.1  # a stack has failed if its loss is this many times its best member
 NO_EDGE_ROWS = 350  # below, no advantage over a single CatBoost was measured
 WEIGHT_DIGITS = 12  # of a weight in units of the mean: the last bits depend on its unit
 NEED_COMPLETE = ("logit", "spline", "flic")
-FIGURES = ("log_loss", "brier", "total")
 PARAMETERS: dict[str, list[Constraint]] = {
     "floor": [Number(0, 0.5, open_low=True, open_high=True)],
     "fallback": [Word("loss", "noise"), NONE],
@@ -212,14 +220,13 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.choices_: dict[str, str] = {}
         self.comparison_: dict[str, dict[str, float]] = {}
         self.fallback_: str | None = None
-        self.stack_intercept_, self.stack_strength_ = 0.0, 0.0
+        self.stack_intercept_: float | Array = 0.0
+        self.stack_strength_ = 0.0
         few = self._too_few(sample)
         if few is not None:
             ended = self._fit_few(sample, few, remarks)
         else:
-            makers = self._own_makers(rows)
-            fitted = fit_members(names, sample, self.engine, self.progress, makers)
-            ended = self._weigh(dict(zip(names, fitted, strict=True)), sample, remarks)
+            ended = self._fit_stack(names, rows, sample, remarks)
         remarks += self._remarks(len(sample.y))
         self.report_ = FitReport(
             converged=ended.converged,
@@ -231,6 +238,21 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             proves=ended.proves,
         )
         return self
+
+    def _fit_stack(
+        self, names: list[str], rows: Rows, sample: Sample, remarks: list[str]
+    ) -> FitReport:
+        """Fit the members, weigh them, and decide what predicts."""
+        makers = self._own_makers(rows)
+        if len(self.classes_) == 2:
+            fitted = fit_members(names, sample, self.engine, self.progress, makers)
+            return self._weigh(dict(zip(names, fitted, strict=True)), sample, remarks)
+        modelled = judgeable(sample, len(self.classes_))
+        members = fit_classes(
+            names, sample, modelled, self._shares(), self.engine, self.progress, makers
+        )
+        remarks += self._rare_classes(sample, modelled)
+        return self._weigh_classes(dict(zip(names, members, strict=True)), sample, remarks)
 
     def _names(self) -> list[str]:
         """Return the members to fit; refuse unknown ones and those that are not installed."""
@@ -258,21 +280,13 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return {}
         table = rows.fold(used_rows, self.levels_, engine=self.engine)
         fixed = np.nan_to_num(np.fmin.reduce(table.X, axis=0))
-        return {n: Own(n, one, self.columns_, fixed, self.rarer_) for n, one in mine.items()}
+        event = self.rarer_ if len(self.classes_) == 2 else 1  # of several: the class, not the rest
+        return {n: Own(n, one, self.columns_, fixed, event) for n, one in mine.items()}
 
     def _sample(
         self, rows: Rows, groups: ArrayLike | None, names: Sequence[str]
     ) -> tuple[Sample, list[str]]:
         """Return the labelled rows in an order of their own, in folds, and remarks on them."""
-        if len(self.classes_) > 2:
-            raise DataError(
-                "Only binary classification is supported. The type of the target is multiclass: "
-                "there are {count} classes.",
-                code="two-classes-needed",
-                count=len(self.classes_),
-                remedy="Fit one AutoClassifier per class, or use a model of several classes such "
-                "as GaussianBayes.",
-            )
         self.levels_ = np.array(
             [len(c.levels) if c.kind == "category" else 0 for c in rows.schema.columns],
             dtype=np.int64,
@@ -284,14 +298,30 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._refuse_missing(table.X, names)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         table, folds, remarks = self._in_folds(rows, groups, table, given, seed)
-        counts = np.bincount(table.y.astype(np.intp))
-        self.rarer_ = int(counts[1] <= counts[0])
-        self.prevalence_ = float(table.weight @ table.y / table.weight.sum())
-        y, relative = (table.y == self.rarer_) * 1.0, relative_weights(table.weight)
+        self._note_shares(table)
+        relative = relative_weights(table.weight)
+        y = (table.y == self.rarer_) * 1.0 if len(self.classes_) == 2 else table.y
         order, self.columns_ = own_orders(table.X, y, relative)
         X = np.ascontiguousarray(table.X[order][:, self.columns_])
         relative = None if relative is None else relative[order]
         return Sample(X, y[order], relative, folds[order], seed), remarks
+
+    def _note_shares(self, table: Table) -> None:
+        """Note the rarer class, and the prevalence of the positive class or of each of several."""
+        codes, several = table.y.astype(np.intp), len(self.classes_) > 2
+        counts = np.bincount(codes, minlength=len(self.classes_))
+        self.rarer_ = int(counts.argmin()) if several else int(counts[1] <= counts[0])
+        shares = np.bincount(codes, table.weight, minlength=len(counts)) / table.weight.sum()
+        if several:  # at least half a row each: nothing is impossible
+            shares = np.maximum(shares, 0.5 / len(codes))
+            shares /= shares.sum()
+        self.prevalence_: float | Array = shares if several else float(shares[1])
+
+    def _shares(self) -> Array:
+        """Return the prevalence of each class."""
+        if len(self.classes_) > 2:
+            return np.asarray(self.prevalence_)
+        return np.array([1.0 - float(self.prevalence_), float(self.prevalence_)])
 
     def _in_folds(
         self, rows: Rows, groups: ArrayLike | None, table: Table, given: Ids | None, seed: int
@@ -305,7 +335,11 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             found = row_groups(rows, codes, weight, groups=groups, seed=seed, engine=self.engine)
         remarks: list[str] = list(copies.remarks())
         if given is None:
-            n_folds = min(int(cast(int, self.cv)), max(found.fewest(codes), 1))
+            # The rarest of several classes may be in fewer groups than there are folds.
+            groups_of = [
+                len(np.unique(found.group[codes == k])) for k in np.unique(codes[codes >= 0])
+            ]
+            n_folds = min(int(cast(int, self.cv)), max(sorted(groups_of)[-2], 1))
             folds = deal_folds(found, codes, weight, n_folds)
         else:
             folds = given
@@ -341,12 +375,19 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _too_few(self, sample: Sample) -> Problem | None:
         """Return why no model can be chosen on left-out rows; None where one can."""
-        events, total = int(sample.y.sum()), len(sample.y)
+        total = len(sample.y)
+        several = len(self.classes_) > 2
+        events = (
+            total - int(np.bincount(sample.y.astype(np.intp)).max())
+            if several
+            else int(sample.y.sum())
+        )
         if events < FEWEST_EVENTS or total < FEWEST_ROWS:
             return Problem(
-                "{rows:,} rows with {events:,} of the rarer class are too few to choose between "
+                "{rows:,} rows with {events:,} of the rarer {what} are too few to choose between "
                 "models (needed: {least_rows} and {least_events}).",
                 code="few-events",
+                what="classes together" if several else "class",
                 rows=total,
                 events=events,
                 least_rows=FEWEST_ROWS,
@@ -358,22 +399,49 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "All columns are constant: there is nothing to learn from.",
                 code="constant-columns",
             )
-        folds = np.unique(sample.folds)
-        for part in sample.parts():
-            for fold in folds.tolist():
-                kept = sample.y[~sample.inside(part | {fold})]
-                if len(folds) < FEWEST_FOLDS or len(np.unique(kept)) < 2:
-                    return Problem(
-                        "The rows of one class are in too few groups to choose between models: "
-                        "{folds} folds are needed, and both classes without any two of them.",
-                        code="few-groups",
-                        folds=FEWEST_FOLDS,
-                        remedy="Label rows of other groups.",
-                    )
+        enough = len(np.unique(sample.folds)) >= FEWEST_FOLDS
+        if not enough or len(judgeable(sample, len(self.classes_))) < 2:
+            return Problem(
+                "The rows of one class are in too few groups to choose between models: "
+                "{folds} folds are needed, and two classes without any two of them.",
+                code="few-groups",
+                folds=FEWEST_FOLDS,
+                remedy="Label rows of other groups.",
+            )
         return None
 
+    def _rare_classes(self, sample: Sample, modelled: Ids) -> list[str]:
+        """Return remarks on classes with few rows."""
+        remarks: list[str] = []
+        counts = np.bincount(sample.y.astype(np.intp), minlength=len(self.classes_))
+        for k, count in enumerate(counts.tolist()):
+            if k not in modelled:
+                remarks.append(
+                    Problem(
+                        "Class {name} has {rows:,} rows, in too few folds to be judged: every row "
+                        "gets its prevalence for it, before probabilities are made to sum to 1.",
+                        code="class-not-modelled",
+                        name=str(self.classes_[k]),
+                        rows=count,
+                        remedy="Label more rows of it, or join it with another class.",
+                    )
+                )
+            elif count < FEWEST_EVENTS:
+                remarks.append(
+                    Problem(
+                        "Class {name} has {rows:,} rows, fewer than {least}: its probabilities are "
+                        "rough.",
+                        code="few-of-a-class",
+                        name=str(self.classes_[k]),
+                        rows=count,
+                        least=FEWEST_EVENTS,
+                        remedy="Label more rows of it.",
+                    )
+                )
+        return remarks
+
     def _remarks(self, total: int) -> list[str]:
-        remarks = list(positive_remark(self.classes_, [1.0 - self.prevalence_, self.prevalence_]))
+        remarks = list(positive_remark(self.classes_, self._shares()))
         if total < NO_EDGE_ROWS:
             remarks.append(
                 Problem(
@@ -388,10 +456,15 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_few(self, sample: Sample, why: Problem, remarks: list[str]) -> FitReport:
         """With few labels: Firth's logistic with a refitted intercept, or the prevalence alone."""
+        several = len(self.classes_) > 2
         columns = 0 if np.isnan(sample.X).any() else sample.X.shape[1]
-        if not 0 < 2 * columns <= int(sample.y.sum()):
+        counts = np.bincount(sample.y.astype(np.intp), minlength=len(self.classes_))
+        rows = np.minimum(counts, len(sample.y) - counts)  # of each class, or of all others
+        able = np.flatnonzero(2 * columns <= rows) if columns else np.empty(0, dtype=np.intp)
+        if not len(able):
             self.chosen_ = "constant"
-            self.stack_intercept_ = float(logit(np.average(sample.y, weights=sample.weight)))
+            share = float(np.average(sample.y == 1, weights=sample.weight))
+            self.stack_intercept_ = np.log(self._shares()) if several else logit(share)
             remarks[:0] = [
                 why,
                 Problem(
@@ -409,11 +482,57 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 code="predicts-flic",
             ),
         ]
-        model = RareClassifier("logistic", ridge=0, bias_reduction="flic", keep_rows=False)
-        self.members_["flic"] = [model.fit(sample.X, sample.y, sample_weight=sample.weight)]
+        models: list[RareClassifier] = []
+        for k in able.tolist() if several else [1]:
+            model = RareClassifier("logistic", ridge=0, bias_reduction="flic", keep_rows=False)
+            y = (sample.y == k) * 1.0
+            models.append(model.fit(sample.X, y, sample_weight=sample.weight))
         self.floors_["flic"], self.weights_["flic"] = float(self.floor), 1.0
-        report: FitReport = model.report_
+        self.members_["flic"] = [models[0]]
+        if several:
+            joined = one_vs_rest([*models], able, self._shares())
+            self.members_["flic"] = [joined]
+            self.stack_intercept_ = np.zeros(len(self.classes_))
+        report: FitReport = max((one.report_ for one in models), key=lambda one: one.certificate)
         return report
+
+    def _weigh_classes(
+        self, fitted: Mapping[str, ClassFitted], sample: Sample, remarks: list[str]
+    ) -> FitReport:
+        """Combine members of several classes, score every way on rows it had not seen, choose."""
+        names = list(fitted)
+        floors = sorted({max(float(self.floor), e) for e in FLOORS})
+        plain = names.index("logit") if "logit" in names else None
+        ways, best, scores = judge_classes([*fitted.values()], sample, floors, plain)
+        codes, single = sample.y.astype(np.intp), names[best]
+        self.comparison_ = {
+            f"best single ({single})" if way == "best single" else way: class_line(
+                codes, score, sample.weights, sample.folds
+            )
+            for way, score in scores.items()
+        }
+        losses = {way: class_losses(codes, score) for way, score in scores.items()}
+        way = self._decide(single, len(names) > 1, losses, sample.weights, sample.folds, remarks)
+        used = ways[way]
+        self.chosen_, self.stack_intercept_ = (
+            single if way == "best single" else way,
+            used.intercepts,
+        )
+        self._keep(fitted, used)
+        assert ways["auto"].report is not None
+        return ways["auto"].report
+
+    def _keep(
+        self,
+        fitted: Mapping[str, Fitted] | Mapping[str, ClassFitted],
+        used: Combination | ClassCombination,
+    ) -> None:
+        """Keep the members that predict, and what was chosen for each."""
+        self.weights_ = dict(zip(fitted, used.weights.tolist(), strict=True))
+        self.floors_ = dict(zip(fitted, used.floors.tolist(), strict=True))
+        self.choices_ = {name: member.chosen for name, member in fitted.items()}
+        self.members_ = {n: [*fitted[n].models] for n, w in self.weights_.items() if w > 0}
+        self.stack_strength_ = float(used.strength)
 
     def _weigh(self, fitted: Mapping[str, Fitted], sample: Sample, remarks: list[str]) -> FitReport:
         """Combine the members, score every way on rows that it had not seen, and choose one."""
@@ -451,11 +570,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         way = self._decide(single, len(names) > 1, losses, weight, sample.folds, remarks)
         used = ways[way]
         self.chosen_ = single if way == "best single" else way
-        self.stack_intercept_, self.stack_strength_ = used.intercept, float(used.strength)
-        self.weights_ = dict(zip(names, used.weights.tolist(), strict=True))
-        self.floors_ = dict(zip(names, used.floors.tolist(), strict=True))
-        self.choices_ = {name: member.chosen for name, member in fitted.items()}
-        self.members_ = {n: [*fitted[n].models] for n, w in self.weights_.items() if w > 0}
+        self.stack_intercept_ = used.intercept
+        self._keep(fitted, used)
         assert ways["auto"].report is not None
         return ways["auto"].report
 
@@ -514,20 +630,23 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # --- predicting -------------------------------------------------------------------------------
 
     def decision_function(self, X: ArrayLike | Rows) -> Array:
-        """Return the log-odds of the positive class, shape (n,)."""
+        """Return the log-odds of the positive class, shape (n,); of several, log probabilities."""
         check_is_fitted(self)
         rows = rows_to_predict(self, X, engine=self.engine)
         return rows.map(self._score_block, engine=self.engine)
 
     def predict_proba(self, X: ArrayLike | Rows) -> Array:
-        """Return both classes' probabilities, shape (n, 2)."""
+        """Return the classes' probabilities, shape (n, n_classes)."""
         score = self.decision_function(X)
+        if score.ndim == 2:
+            return np.asarray(softmax(score, axis=1))
         return np.column_stack([expit(-score), expit(score)])
 
     def predict(self, X: ArrayLike | Rows) -> NDArray[Any]:
-        """Return the more probable class of each row."""
-        positive = self.decision_function(X) > 0
-        return np.asarray(self.classes_[positive.astype(np.intp)])
+        """Return the most probable class of each row."""
+        score = self.decision_function(X)
+        place = score.argmax(axis=1) if score.ndim == 2 else (score > 0).astype(np.intp)
+        return np.asarray(self.classes_[place])
 
     def predict_interval(self, X: ArrayLike | Rows, *, level: float = 0.9) -> NoReturn:
         """Refuse: intervals of tuned and stacked fits have too low a coverage."""
@@ -553,7 +672,6 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         given = ["auto"] if isinstance(self.members, str) else list(self.members)
         tags.input_tags.allow_nan = not {*NEED_COMPLETE, *ALL} & {
             one for one in given if isinstance(one, str)
@@ -561,22 +679,23 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _score_block(self, block: Block, _: None) -> Array:
-        """Kernel of the map: log-odds of a block of rows."""
+        """Kernel of the map: log-odds of a block of rows, or log probabilities of classes."""
         X, names = one_hot(block.X, self.levels_), list(self.members_)
         self._refuse_missing(X, list(self.weights_) or self._names())
         X = np.ascontiguousarray(X[:, self.columns_])
-        fits = len(self.members_[names[0]]) if names else 1
-        prob = np.empty((len(names), fits, len(X)))
+        fits, count = len(self.members_[names[0]]) if names else 1, len(self.classes_)
+        prob = np.empty((len(names), fits, len(X), count))
         for place, name in enumerate(names):
             for fit, model in enumerate(self.members_[name]):
-                prob[place, fit] = np.asarray(model.predict_proba(X))[:, 1]
-        combination = Combination(
-            np.array([self.floors_[name] for name in names]),
-            np.array([self.weights_[name] for name in names]),
-            self.stack_intercept_,
-            self.prevalence_ if self.rarer_ else 1.0 - self.prevalence_,
-        )
-        return combination.score(prob) * (1.0 if self.rarer_ else -1.0)
+                prob[place, fit] = np.asarray(model.predict_proba(X))
+        floors = np.array([self.floors_[name] for name in names])
+        weights, shares = np.array([self.weights_[name] for name in names]), self._shares()
+        if count > 2:
+            stack = ClassCombination(floors, weights, np.asarray(self.stack_intercept_), shares)
+            return stack.log_prob(prob)
+        share, intercept = float(shares[self.rarer_]), float(self.stack_intercept_)
+        score = Combination(floors, weights, intercept, share).score(prob[..., 1])
+        return score * (1.0 if self.rarer_ else -1.0)
 
     def _check_loaded(self) -> None:
         """Refuse a model file whose parts do not belong together."""
@@ -588,11 +707,17 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 code="old-model-file",
             )
         names, wide = list(self.members_), int(np.maximum(self.levels_, 1).sum())
-        numbers = [self.stack_intercept_, *(self.weights_[name] for name in names)]
+        count, shares = len(self.classes_), np.ravel(self.prevalence_)
+        numbers = [*np.ravel(self.stack_intercept_), *(self.weights_[name] for name in names)]
+        first = 1 if count == 2 else count  # of the weights among these numbers
         known = ["constant", "auto", *names] if names else ["constant"]
         for right, name, expected in (
             (self.chosen_ in known, "chosen_", f"must be one of {known}, got {self.chosen_!r}"),
-            (len(self.classes_) == 2, "classes_", "must be two"),
+            (
+                count >= 2 and len(shares) == len(numbers) - len(names) == first,
+                "classes_",
+                f"must be those of {len(shares)} shares and of the intercepts",
+            ),
             (
                 self.levels_.shape == (self.n_features_in_,),
                 "levels_",
@@ -603,10 +728,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "columns_",
                 f"must be among {wide} columns",
             ),
-            (self.rarer_ in (0, 1), "rarer_", "must be 0 or 1"),
-            (0 < self.prevalence_ < 1, "prevalence_", "must be between 0 and 1"),
+            (self.rarer_ in range(count), "rarer_", "must be the position of a class"),
+            (bool(((shares > 0) & (shares < 1)).all()), "prevalence_", "must be between 0 and 1"),
             (
-                bool(np.isfinite(numbers).all()) and min([0.0, *numbers[1:]]) >= 0,
+                bool(np.isfinite(numbers).all()) and min([0.0, *numbers[first:]]) >= 0,
                 "weights_",
                 "must be finite and not negative, and stack_intercept_ finite",
             ),
@@ -623,6 +748,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise inconsistent_model(
                     "members_", f"must have {len(self.columns_)} columns each ({name})"
                 )
+            if count > 2 and {len(getattr(one, "prevalence_", ())) for one in models} != {count}:
+                raise inconsistent_model("members_", f"must be of {count} classes ({name})")
             if not 0 < self.floors_[name] < 1:
                 raise inconsistent_model("floors_", f"must be between 0 and 1 ({name})")
 
@@ -767,7 +894,7 @@ def own_orders(X: Array, y: Array, weight: Array | None) -> tuple[Ids, Ids]:
     vary = np.fmax.reduce(X, axis=0) > np.fmin.reduce(X, axis=0)
     columns: list[int] = np.flatnonzero(vary).tolist()
     cells = {j: mix_bits(ranks[j].astype(np.uint64) + np.uint64(1)) for j in columns}
-    event = np.where(y == 1, np.uint64(0x9E3779B97F4A7C15), np.uint64(0))
+    event = y.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # of classes: 0, 1, ...
     rows = mix_bits(event)
     words: dict[int, Words] = {}
     for _ in range(2):
@@ -832,74 +959,3 @@ def _few_folds(count: int) -> UsageError:
         least=FEWEST_FOLDS,
         count=count,
     )
-
-
-# --- the comparison -------------------------------------------------------------------------------
-#
-# Log loss, Brier score and total predicted over total observed, from predictions of left-out rows.
-# Standard error = standard deviation of the fold means / sqrt(folds). Folds share training rows, so
-# it is somewhat too small: a yardstick, not a test.
-
-
-def score_line(y: Array, score: Array, weight: Array, folds: Ids) -> dict[str, float]:
-    """Return log loss, Brier and predicted over observed with their fold standard errors.
-
-    Examples
-    --------
-    >>> y, folds = np.array([0.0, 1, 0, 1]), np.array([0, 0, 1, 1])
-    >>> line = score_line(y, np.zeros(4), np.ones(4), folds)
-    >>> line["brier"], line["total"], round(line["log_loss"], 3)
-    (0.25, 1.0, 0.693)
-    """
-    prob = expit(score)
-    loss, brier = score_log_losses(y, score), (prob - y) ** 2
-    line = {}
-    for name, value in (("log_loss", loss), ("brier", brier)):
-        line[name] = float(weight @ value / weight.sum())
-        line[f"{name}_error"] = _error(value, weight, folds)
-    line["total"] = float(weight @ prob / (weight @ y))
-    # Errors of each fold relative to the whole total: the ratio of one fold may not exist.
-    numbers = np.unique(folds)
-    gaps = [float((weight * (prob - y))[folds == fold].sum()) for fold in numbers]
-    deviation = float(np.std(gaps, ddof=1)) if len(gaps) > 1 else np.nan
-    line["total_error"] = float(np.sqrt(len(gaps)) * deviation / (weight @ y))
-    return line
-
-
-def fold_gain(reference: Array, candidate: Array, weight: Array, folds: Ids) -> tuple[float, float]:
-    """Return how much smaller the candidate's loss is, and the standard error over folds.
-
-    Examples
-    --------
-    >>> folds = np.array([0, 0, 1, 1])
-    >>> fold_gain(np.array([1.0, 1, 2, 2]), np.ones(4), np.ones(4), folds)
-    (0.5, 0.5)
-    """
-    gain = reference - candidate
-    return float(weight @ gain / weight.sum()), _error(gain, weight, folds)
-
-
-def text_table(
-    comparison: Mapping[str, Mapping[str, float]],
-    weights: Mapping[str, float],
-    floors: Mapping[str, float],
-    choices: Mapping[str, str],
-) -> list[str]:
-    """Return the comparison and the members as lines of text."""
-    lines = [f"{'left-out rows':<26}{'log loss':>18}{'Brier':>20}{'predicted/observed':>24}"]
-    for name, line in comparison.items():
-        cells = [f"{line[f]:.4f} +- {line[f + '_error']:.4f}" for f in FIGURES[:2]]
-        total = f"{line['total']:.3f} +- {line['total_error']:.3f}"
-        lines.append(f"{name:<26}{cells[0]:>18}{cells[1]:>20}{total:>24}")
-    if weights:
-        lines += ["", f"{'member':<26}{'weight':>18}{'floor':>20}{'chosen':>24}"]
-        for name, weight in weights.items():
-            lines.append(f"{name:<26}{weight:>18.3f}{floors[name]:>20.3f}{choices[name]:>24}")
-    return lines
-
-
-def _error(value: Array, weight: Array, folds: Ids) -> float:
-    means = [np.average(value[folds == f], weights=weight[folds == f]) for f in np.unique(folds)]
-    if len(means) < 2:
-        return float("nan")
-    return float(np.std(means, ddof=1) / np.sqrt(len(means)))

@@ -94,7 +94,7 @@ def fit_stack(
         prob = expit(design @ point)
         curvature = (design.T * (weight * prob * expit(-(design @ point)))) @ design
         curvature += np.diag(penalty)
-        step = _step_inside(point, slope, curvature, held, bounded)
+        step = step_inside(point, slope, curvature, held, bounded)
         length = 1.0
         while True:
             trial = np.where(bounded, np.maximum(point + length * step, 0.0), point + length * step)
@@ -251,7 +251,7 @@ def combine(
     return ways, single
 
 
-def _step_inside(
+def step_inside(
     point: Array,
     slope: Array,
     curvature: Array,

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 LEANS = "the fits are fixed: their variation over training samples is not in the intervals"
 COMPARED = ("logistic", "rare", "maxent", "bayes", "auto")
-SEVERAL = ("bayes", "maxent")  # take more than two classes
+SEVERAL = ("bayes", "maxent", "auto")  # take more than two classes
 WIDENED = ("logistic", "rare", "bayes")  # take categories as columns of 0 and 1
 FEATURE_FLAGS = ("--columns", "--drop", "--id", "--categories")
 CONSTANT = "constant"
@@ -600,7 +600,7 @@ def read_model(name: str) -> tuple[str, dict[str, Any]]:
 def suitable_models(judged: OutcomeTable, rows: Rows, json: bool) -> list[str]:
     """The models that can be fitted to these rows, and why not the others."""
     if len(judged.classes) > 2:
-        chosen, why = ["bayes", "maxent"], f"{len(judged.classes)} classes"
+        chosen, why = ["bayes", "maxent", "auto"], f"{len(judged.classes)} classes"
     elif has_missing(rows):
         chosen, why = ["bayes", "maxent", "auto"], "values are missing"
     else:

@@ -51,6 +51,7 @@ OWNERS = {  # options that only one model has
     "covariance": "bayes",
 }
 MOST_NUMBERS = 50  # different numbers in a label column; more are a measurement
+MOST_CLASSES = 12  # more are not stacked unless somebody asks in Python
 FEWEST_OF_A_CLASS = 10  # below, folds cannot choose anything
 FEW_NAMES = 20  # different values of a column named like an identifier that may be a category
 ID_NAME = re.compile(r"(?:^|[_ .-])(?:id|uuid|guid|key|index|row|rowid|rownames)$|^$", re.I)
@@ -585,18 +586,20 @@ def choose_model(rows: Rows, counts: dict[str, Any]) -> Choice:
             "compares the labelled rows with all rows."
         )
         return Choice("maxent", {}, why)
-    if len(rows.classes) > 2:
+    if len(rows.classes) > MOST_CLASSES:
         why = (
             f"{len(rows.classes)} classes, so a Gaussian for each (bayes, shrunk covariances): the "
-            "stack is for two classes."
+            "stack fits each class by itself, which takes long."
         )
         return Choice("bayes", {"covariance": "shrunk"}, why)
+    every = "both classes" if len(rows.classes) == 2 else f"{len(rows.classes)} classes"
     if not rows.fold(_count_missing).any():
         why = (
-            "both classes are labelled, so a stack of regressions and trees is weighted on "
-            "held-out rows; the table below shows each beside the constant forecast. For "
-            "interpretable coefficients use --model rare."
+            f"{every} are labelled, so a stack of regressions and trees is weighted on "
+            "held-out rows; the table below shows each beside the constant forecast."
         )
+        if len(rows.classes) == 2:
+            why += " For interpretable coefficients use --model rare."
         return Choice("auto", {}, why)
     if min(counts["labelled"].values()) < FEWEST_OF_A_CLASS:
         why = (
@@ -605,7 +608,7 @@ def choose_model(rows: Rows, counts: dict[str, Any]) -> Choice:
         )
         return Choice("bayes", {"covariance": "shrunk"}, why)
     why = (
-        "both classes are labelled and values are missing, so a stack of trees, which accept "
+        f"{every} are labelled and values are missing, so a stack of trees, which accept "
         "missing values, is weighted on held-out rows; regressions need every value."
     )
     return Choice("auto", {"members": ["boosting", "forest"]}, why)

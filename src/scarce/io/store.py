@@ -64,6 +64,7 @@ REGISTRY: dict[str, str] = {
     "RidgeLogit": "scarce.auto.logits",
     "TreeEnsemble": "scarce.auto.trees",
     "OwnModel": "scarce.auto.own",
+    "OneVsRest": "scarce.auto.classes",
     "PriorCorrected": "scarce.prior",
     "ScoreMixture": "scarce.missed.mixture.estimator",
     "CostSensitiveClassifier": "scarce.decisions.classifier",
