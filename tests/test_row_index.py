@@ -55,7 +55,18 @@ FURTHER = (
 )
 ROW_WISE = {
     *("by", "dates", "label_dates"),
-    *("X", "y", "X_held_out", "y_held_out", "y_true", "prob", "probs", "other", "score"),
+    *(
+        "X",
+        "y",
+        "X_held_out",
+        "y_held_out",
+        "y_true",
+        "prob",
+        "prob_now",
+        "probs",
+        "other",
+        "score",
+    ),
     *("scores", "labels", "label", "probability", "actions", "against", "costs", "confidence"),
     *("sample_weight", "weight", "inclusion", "groups", "offset", "batch", "label_source"),
     *("threshold_at_time", "low", "high", "price", "uses", "amounts", "background_weight"),
@@ -188,6 +199,10 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "find_base_rates": (
         on("find_base_rates", estimator=LogisticRegression()),
         {"y": Y, "sample_weight": WEIGHT},
+    ),
+    "estimate_share": (
+        on("estimate_share", validation=(Y, PROB), resamples=100),
+        {"prob_now": PROB, "sample_weight": WEIGHT, "groups": GROUP},
     ),
     "savings": (
         on("savings", costs=COSTS, **FEW),

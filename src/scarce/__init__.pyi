@@ -52,6 +52,7 @@ from scarce.missed.performance import Performance as Performance
 from scarce.missed.performance import estimate_performance as estimate_performance
 from scarce.missed.plan import plan_audit as plan_audit
 from scarce.prior.corrected import PriorCorrected as PriorCorrected
+from scarce.prior.label_shift import estimate_share as estimate_share
 from scarce.prior.mix import find_base_rates as find_base_rates
 from scarce.prior.shift import correct_prior as correct_prior
 from scarce.results import Estimate as Estimate

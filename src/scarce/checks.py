@@ -602,7 +602,7 @@ def read_shares(
 
     Parameters
     ----------
-    given : float, array-like of shape (n_classes,), dict, Series or table
+    given : float, array-like of shape (n_classes,), dict, Series, table or ShareEstimate
         A number is the base rate of the last of two classes. Arrays are in the order of the
         classes; dicts and pandas Series are aligned by the name of the class (see `by_name`), and
         one class that they leave out gets the rest.
@@ -623,6 +623,8 @@ def read_shares(
     scarce.errors.UsageError: Base rates must be strictly between 0 and 1 and sum to 1, got ...
     """
     count = classes if isinstance(classes, int) else len(classes)
+    if hasattr(given, "as_base_rates"):  # an estimate of them
+        given = given.as_base_rates()
     if by_name(given) is None:
         rates = _positional_shares(given, count, name)
     else:

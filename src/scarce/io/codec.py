@@ -106,6 +106,8 @@ class Encoder:
                 f"is nested more than {DEEPEST} levels deep, or contains itself",
                 "Keep a flatter value there.",
             )
+        if hasattr(value, "as_base_rates") and not isinstance(value, type):
+            value = value.as_base_rates()  # what an estimate of base rates is used for
         kind = type(value)
         if value is None or kind is bool:
             return value

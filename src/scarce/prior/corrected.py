@@ -77,11 +77,11 @@ REPAIRED = 1e-6  # base rates of an inner model that differ by more were not loo
 
 
 class ByClass:
-    """Numbers by the name of the class: a dict, or a pandas Series."""
+    """Numbers by the name of the class: a dict, a pandas Series, or an estimate of base rates."""
 
     def allows(self, value: object) -> bool:
         """Whether the value is one."""
-        return by_name(value) is not None
+        return by_name(value) is not None or hasattr(value, "as_base_rates")
 
     def __str__(self) -> str:
         return "a dict {class: number}"
@@ -112,10 +112,11 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         `class_weights`) and stated base rates (`priors`, `class_prior`, `fit_prior`, another
         `PriorCorrected`) are found and undone, in pipelines, searches, calibration and ensembles
         too.
-    prior : float, dict {class: base rate}, pandas Series or "entropy", optional
+    prior : float, dict {class: base rate}, pandas Series, "entropy" or estimate, optional
         Base rates to predict for. A number is that of the positive (greater) class; one class may
-        be left out of the dict and gets the rest. "entropy": the base rates that `density` finds,
-        for labels that were revealed at unknown rates, or for one class only.
+        be left out of the dict and gets the rest. What `estimate_share` returns is taken as it is.
+        "entropy": the base rates that `density` finds, for labels that were revealed at unknown
+        rates, or for one class only.
     undersample : float, optional
         Fit on all rows of the rarest class and on this many rows of each other class per rare row,
         drawn at random without replacement. 1.0 makes two classes balanced.

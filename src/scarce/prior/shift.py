@@ -19,6 +19,8 @@ from scarce.checks import Shares, read_shares
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError
 
+SUM_TOLERANCE = 1e-4  # probabilities in single precision still sum to 1
+
 
 def correct_prior(
     prob: ArrayLike, trained_at: Shares, now_at: Shares, *, classes: ArrayLike | None = None
@@ -56,23 +58,7 @@ def correct_prior(
     >>> correct_prior([[0.2, 0.8]], 0.5, {"spam": 0.1}, classes=["ham", "spam"]).round(4)
     array([[0.6923, 0.3077]])
     """
-    given = np.asarray(prob, dtype=np.float64)
-    if given.ndim not in (1, 2) or (given.ndim == 2 and given.shape[1] < 2):
-        raise DataError(
-            "prob must have one probability per row, or one column per class, got shape {shape}.",
-            code="shape-mismatch",
-            shape=given.shape,
-        )
-    outside = ~((given >= 0) & (given <= 1))
-    if outside.any():
-        first = int(np.flatnonzero(outside.reshape(len(given), -1).any(axis=1))[0])
-        raise DataError(
-            "prob must be between 0 and 1, got {value} at row {row:,}.",
-            code="prob-range",
-            value=given[first].tolist(),
-            row=first,
-            remedy="Pass predict_proba(X), not scores.",
-        )
+    given = _probabilities(prob, "prob")
     n_classes = 2 if given.ndim == 1 else given.shape[1]
     order = _class_order(prob, classes, n_classes)
     before = read_shares(trained_at, order, "trained_at")
@@ -87,6 +73,66 @@ def correct_prior(
         return corrected if given.ndim == 1 else np.column_stack([expit(-moved), corrected])
     weighted = given * np.exp(shift - shift.max())
     return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
+
+
+def read_class_prob(prob: Any, name: str) -> Array:
+    """Return probabilities of all classes, shape (n, n_classes), that sum to 1.
+
+    Parameters
+    ----------
+    prob : array-like of shape (n,) or (n, n_classes)
+        Probability of the last of two classes, or of every class.
+    name : str
+        The argument, for messages.
+
+    Examples
+    --------
+    >>> read_class_prob([0.25], "prob")
+    array([[0.75, 0.25]])
+    """
+    given = _probabilities(prob, name)
+    if len(given) == 0:
+        raise DataError("{argument} is empty.", code="no-rows", argument=Argument(name))
+    if given.ndim == 1:
+        return np.column_stack([1.0 - given, given])
+    total = given.sum(axis=1)
+    off = np.abs(total - 1.0) > SUM_TOLERANCE
+    if off.any():
+        row = int(np.argmax(off))
+        raise DataError(
+            "{argument} must sum to 1 over the classes, got {total:.6g} at row {row:,}.",
+            code="prob-sum",
+            argument=Argument(name),
+            total=float(total[row]),
+            row=row,
+            remedy="Pass predict_proba(X).",
+        )
+    return np.asarray(given / total[:, None])
+
+
+def _probabilities(prob: Any, name: str) -> Array:
+    """Return probabilities as given, one column or one for each class, each in [0, 1]."""
+    given = np.asarray(prob, dtype=np.float64)
+    if given.ndim not in (1, 2) or (given.ndim == 2 and given.shape[1] < 2):
+        raise DataError(
+            "{argument} must have one probability per row, or one column per class, got shape "
+            "{shape}.",
+            code="shape-mismatch",
+            argument=Argument(name),
+            shape=given.shape,
+        )
+    outside = ~((given >= 0) & (given <= 1))
+    if outside.any():
+        first = int(np.flatnonzero(outside.reshape(len(given), -1).any(axis=1))[0])
+        raise DataError(
+            "{argument} must be between 0 and 1, got {value} at row {row:,}.",
+            code="prob-range",
+            argument=Argument(name),
+            value=given[first].tolist(),
+            row=first,
+            remedy="Pass predict_proba(X), not scores.",
+        )
+    return given
 
 
 def _class_order(prob: Any, classes: ArrayLike | None, n_classes: int) -> list[Any] | int:

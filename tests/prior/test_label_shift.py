@@ -1,0 +1,286 @@
+"""estimate_share: today's base rate, its interval, and whether it is label shift."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize_scalar
+
+from scarce import (
+    DataError,
+    PriorCorrected,
+    UsageError,
+    correct_prior,
+    decide,
+    estimate_share,
+)
+from scarce.prior.label_shift import ShareEstimate
+from scarce.prior.mixture_test import mixture_p_value
+from tests.problems import codes, refused
+
+
+def world(rng, n, share, apart=2.0, at=0.1, slope=1.0):
+    """Labels and probabilities; with slope 1 these are calibrated at `at`."""
+    y = (rng.random(n) < share).astype(int)
+    score = rng.normal(size=n) + apart * y
+    odds = np.log(at / (1 - at)) + apart * score - apart**2 / 2
+    return y, 1 / (1 + np.exp(-slope * odds))
+
+
+def three(rng, n, shares):
+    y = rng.choice(3, n, p=shares)
+    score = rng.normal(size=(n, 3)) + 1.8 * np.eye(3)[y]
+    odds = np.exp(1.2 * score)
+    return y, odds / odds.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("slope", [1.0, 0.5, 2.0])
+def test_the_truth_is_found_whether_the_probabilities_are_calibrated_or_not(rng, slope):
+    y, prob = world(rng, 6000, 0.1, slope=slope)
+    _, now = world(rng, 6000, 0.3, slope=slope)
+    found = estimate_share(now, validation=(y, prob))
+    assert abs(found.share.value - 0.3) < 0.04
+    assert 0.3 in found.share
+    assert found.is_label_shift
+    assert found.counts == (len(y) - y.sum(), y.sum())
+    assert found.shares[0].value == pytest.approx(1 - found.share.value, abs=1e-12)
+    alone = estimate_share(now, trained_at=0.1)
+    assert (0.3 in alone.share) == (slope == 1.0)
+    assert codes(alone.remarks) == ["no-validation"]
+    assert alone.is_label_shift is None
+
+
+def test_oracle_em_is_the_greatest_likelihood(rng):
+    _, now = world(rng, 4000, 0.3)
+    found = estimate_share(now, trained_at=0.1)
+
+    def loss(share):
+        odds = np.log(share / (1 - share)) - np.log(0.1 / 0.9)
+        return -np.log(share * now / 0.1 + (1 - share) * (1 - now) / 0.9).sum() + odds**2 / 4.5
+
+    best = minimize_scalar(loss, bounds=(1e-6, 1 - 1e-6), method="bounded", options={"xatol": 1e-9})
+    assert found.share.value == pytest.approx(best.x, abs=1e-4)
+
+
+def test_oracle_the_interval_is_that_of_the_adjusted_count(rng):
+    """Against the delta method of (mean now - mean 0) / (mean 1 - mean 0), with the same h."""
+    y, prob = world(rng, 4000, 0.2, apart=1.5)
+    _, now = world(rng, 4000, 0.4, apart=1.5)
+    found = estimate_share(now, validation=(y, prob), trained_at=0.2, resamples=4000).share
+    h, of_y = (correct_prior(one, 0.2, found.value) for one in (now, prob))
+    one, other = of_y[y == 1], of_y[y == 0]
+    apart = one.mean() - other.mean()
+    assert found.value == pytest.approx((h.mean() - other.mean()) / apart, abs=0.005)
+    parts = (h.var() / len(h), found.value**2 * one.var() / len(one),
+             (1 - found.value) ** 2 * other.var() / len(other))  # fmt: skip
+    error = np.sqrt(sum(parts)) / apart
+    assert found.width == pytest.approx(2 * 1.645 * error, rel=0.06)
+
+
+def test_coverage_and_false_alarms_in_small_samples():
+    rng = np.random.default_rng(3)
+    hits, alarms = [], []
+    for _ in range(60):
+        y, prob = world(rng, 500, 0.1)
+        _, now = world(rng, 300, 0.25)
+        found = estimate_share(now, validation=(y, prob), resamples=300)
+        hits.append(0.25 in found.share)
+        alarms.append(found.p_value <= 0.05)
+    assert 0.8 <= np.mean(hits) <= 0.98
+    assert np.mean(alarms) <= 0.11
+
+
+def test_several_classes(rng):
+    y, prob = three(rng, 3000, [0.6, 0.3, 0.1])
+    shares = [0.2, 0.3, 0.5]
+    _, now = three(rng, 3000, shares)
+    found = estimate_share(now, validation=(y, prob))
+    assert sum(one.value for one in found.shares) == pytest.approx(1)
+    for one, truth in zip(found.shares, shares, strict=True):
+        assert abs(one.value - truth) < 0.05
+        assert truth in one
+    assert found.is_label_shift
+    swapped = estimate_share(
+        now[:, [2, 0, 1]], validation=(y, prob[:, [2, 0, 1]]), classes=[2, 0, 1]
+    )
+    for k, at in enumerate([2, 0, 1]):
+        assert swapped.shares[k].value == pytest.approx(found.shares[at].value, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["moved", "wide", "new cluster"])
+def test_the_test_speaks_where_it_is_not_label_shift(rng, kind):
+    y, prob = world(rng, 3000, 0.2)
+    _, now = world(rng, 3000, 0.2)
+    odds = np.log(now / (1 - now))
+    changed = {"moved": odds + 1, "wide": 1.5 * odds, "new cluster": np.where(odds > 1, odds, 0.3)}
+    found = estimate_share(1 / (1 + np.exp(-changed[kind])), validation=(y, prob))
+    assert found.p_value <= 0.05
+    assert "not-label-shift" in codes(found.remarks)
+
+
+def test_classes_that_cannot_be_told_apart_give_no_interval(rng):
+    y = (rng.random(1000) < 0.2).astype(int)
+    found = estimate_share(rng.random(500), validation=(y, rng.random(1000)))
+    assert found.share.width > 0.9
+    assert "classes-not-told-apart" in codes(found.remarks)
+
+
+def test_invariants(rng):
+    y, prob = world(rng, 800, 0.2)
+    _, now = world(rng, 600, 0.1)
+    found = estimate_share(now, validation=(y, prob))
+    order, back = rng.permutation(800), rng.permutation(600)
+    shuffled = estimate_share(now[back], validation=(y[order], prob[order]))
+    assert shuffled.share.value == pytest.approx(found.share.value, abs=1e-6)
+    assert shuffled.p_value == found.p_value
+    weighted = estimate_share(
+        now, validation={"y": y, "prob": prob, "sample_weight": np.full(800, 7.0)},
+        sample_weight=np.full(600, 0.2),
+    )  # fmt: skip
+    assert weighted.share.value == pytest.approx(found.share.value, abs=1e-6)
+    assert weighted.share.low == pytest.approx(found.share.low, abs=1e-9)
+    names = np.array(["ham", "spam"])[y]
+    named = estimate_share(now, validation=(names, prob))
+    assert named.classes == ("ham", "spam")
+    assert named.share == found.share
+    flipped = estimate_share(1 - now, validation=(1 - y, 1 - prob))
+    assert flipped.shares[0].value == pytest.approx(found.share.value, abs=1e-4)
+    assert estimate_share(now, validation=(y, prob)).to_json() == found.to_json()
+
+
+def test_groups_widen_the_interval_and_copies_in_groups_do_not_narrow_it(rng):
+    y, prob = world(rng, 800, 0.2)
+    _, now = world(rng, 600, 0.1)
+    found = estimate_share(now, validation=(y, prob))
+    held = {
+        "y": np.tile(y, 4),
+        "prob": np.tile(prob, 4),
+        "groups": np.tile(np.arange(800), 4),
+    }
+    copied = estimate_share(np.tile(now, 4), validation=held, groups=np.tile(np.arange(600), 4))
+    assert copied.share.width == pytest.approx(found.share.width, rel=0.15)
+    assert copied.share.value == pytest.approx(found.share.value, abs=0.002)
+    careless = estimate_share(np.tile(now, 4), validation=(held["y"], held["prob"]))
+    assert careless.share.width < 0.65 * found.share.width
+
+
+def test_drawn_labels_stand_for_the_others(rng):
+    y, prob = world(rng, 6000, 0.1)
+    chance = np.where(prob > 0.3, 1.0, 0.1)
+    seen = rng.random(6000) < chance
+    _, now = world(rng, 4000, 0.3)
+    held = {"y": np.where(seen, y, np.nan), "prob": prob, "inclusion": chance}
+    held["inclusion"] = np.where(seen | (chance < 1), chance, 1.0)
+    found = estimate_share(now, validation=held)
+    assert 0.3 in found.share
+    assert found.trained_at[1] == pytest.approx(y.mean(), abs=0.02)
+    careless = estimate_share(now, validation=(y[seen], prob[seen]))
+    assert 0.3 not in careless.share
+
+
+def test_the_estimate_goes_on_as_it_is(rng):
+    y, prob = world(rng, 2000, 0.2)
+    _, now = world(rng, 2000, 0.05)
+    found = estimate_share(now, validation=(y, prob))
+    value = found.share.value
+    moved = correct_prior(now, found.trained_at, value)
+    np.testing.assert_allclose(correct_prior(now, found.trained_at, found), moved, rtol=1e-12)
+    costs = [[0, 9], [1, 0]]
+    np.testing.assert_array_equal(
+        decide(now, costs, trained_at=0.2, now_at=found),
+        decide(now, costs, trained_at=0.2, now_at=value),
+    )
+    from sklearn.linear_model import LogisticRegression
+
+    X = np.log(prob / (1 - prob))[:, None]
+    model = PriorCorrected(LogisticRegression(), prior=found).fit(X, y)
+    assert model.now_at_[1] == pytest.approx(value, rel=1e-12)
+
+
+def test_by_position_where_nobody_said_names(rng):
+    _, now = world(rng, 500, 0.3)
+    found = estimate_share(now, trained_at=0.1)
+    assert not found.named
+    moved = correct_prior(now, {"no": 0.9, "yes": 0.1}, found, classes=["no", "yes"])
+    np.testing.assert_allclose(moved, correct_prior(now, 0.1, found.share.value), rtol=1e-12)
+
+
+def test_many_rows_take_little_time_and_few_events_a_wide_interval(rng):
+    y, prob = world(rng, 2000, 0.1)
+    _, now = world(rng, 60_000, 0.3)
+    found = estimate_share(now, validation=(y, prob))
+    some = estimate_share(now[:15_000], validation=(y, prob))
+    assert found.share.value == pytest.approx(some.share.value, abs=0.02)
+    few = np.flatnonzero(y == 1)[6:]
+    less = np.delete(np.arange(2000), few)
+    short = estimate_share(now, validation=(y[less], prob[less]))
+    assert short.share.width > 1.5 * found.share.width
+    assert "few-rows" in codes(short.remarks)
+
+
+def test_certain_probabilities_and_constant_ones():
+    y = np.repeat([0, 1], 50)
+    prob = y.astype(float)
+    found = estimate_share(np.repeat([0.0, 1.0], [80, 20]), validation=(y, prob))
+    assert found.share.value == pytest.approx(0.2, abs=0.03)
+    assert 0.2 in found.share
+    none = estimate_share(np.zeros(200), validation=(y, prob))
+    assert none.share.low == 0
+    assert 0.005 < none.share.high < 0.05
+    flat = estimate_share(np.full(50, 0.3), validation=(y, np.full(100, 0.3)))
+    assert flat.share.width == 1
+    assert np.isnan(flat.p_value)
+    for value in (0.0, 1.0, 0.5):
+        assert 0 < estimate_share(np.full(50, value), trained_at=0.1).share.value < 1
+
+
+def test_refusals(rng):
+    y, prob = world(rng, 200, 0.3)
+    with refused("no-base-rate", UsageError):
+        estimate_share(prob)
+    with refused("too-few-labels", DataError, count=4):
+        few = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:4]]
+        estimate_share(prob, validation=(y[few], prob[few]))
+    with refused("prob-range", DataError):
+        estimate_share([0.2, 1.3], trained_at=0.1)
+    with refused("prob-sum", DataError):
+        estimate_share([[0.2, 0.3]], trained_at=0.1)
+    with refused("class-count", DataError):
+        estimate_share([[0.2, 0.3, 0.5]], validation=(y, prob))
+    with refused("class-mismatch", UsageError):
+        estimate_share(prob, validation=(np.zeros(200), prob))
+    with refused("validation-type", UsageError):
+        estimate_share(prob, validation={"y": y, "probs": prob})
+    with refused("validation-type", UsageError):
+        estimate_share(prob, validation=np.ones(5))
+    with refused("unknown-class", DataError):
+        estimate_share(prob, validation=(y, prob), classes=["a", "b"])
+    with refused("unlabelled-rows", DataError):
+        estimate_share(prob, validation=(np.where(y == 1, 1.0, np.nan), prob))
+    with refused("no-rows", DataError):
+        estimate_share([], trained_at=0.1)
+    with refused("index-mismatch"):
+        estimate_share(pd.Series(prob), trained_at=0.1,
+                       sample_weight=pd.Series(np.ones(200), index=range(1, 201)))  # fmt: skip
+    with refused("index-mismatch"):
+        estimate_share(prob, validation=(pd.Series(y), pd.Series(prob, index=range(1, 201))))
+
+
+def test_the_record_prints_and_stores(rng):
+    y, prob = world(rng, 500, 0.2)
+    found = estimate_share(prob, validation=(y, prob))
+    assert isinstance(found, ShareEstimate)
+    assert "p = " in str(found)
+    assert found.to_dict()["shares"][1]["value"] == found.share.value
+    assert "<table" in found._repr_html_()
+
+
+def test_a_mixture_of_the_classes_is_not_refused_and_the_p_value_is_uniform():
+    rng = np.random.default_rng(11)
+    found = []
+    for _ in range(60):
+        low, high, now = rng.beta(2, 6, 80), rng.beta(6, 2, 20), rng.beta(2, 6, 100)
+        now[:60] = rng.beta(6, 2, 60)
+        table = [(np.column_stack([1 - p, p]), np.ones(len(p))) for p in (now, low, high)]
+        found.append(mixture_p_value(table[0], table[1:], np.array([100.0, 80.0, 20.0]), 0))
+    assert np.mean(np.array(found) <= 0.05) <= 0.1
+    assert 0.35 < np.mean(np.array(found) <= 0.5) < 0.65
