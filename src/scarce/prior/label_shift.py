@@ -214,7 +214,7 @@ def estimate_share(
     >>> _, prob_now = draw(2000, 0.03)
     >>> found = estimate_share(prob_now, validation=(y, prob))
     >>> print(found)
-    base rate of 1 today: 0.0299 [0.0112, 0.0439], 0.105 in training
+    base rate of 1 today: 0.0299 [0.0133, 0.0437], 0.105 in training
     90 %, adjusted count of recalibrated probabilities; 2,000 rows
     test of label shift: p = 0.542, nothing against it
     >>> from scarce import correct_prior
