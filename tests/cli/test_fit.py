@@ -24,6 +24,7 @@ from scarce import (
     open_rows,
 )
 from scarce.cli.main import scarce
+from scarce.io.inputs import names_of
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,7 @@ def test_the_file_holds_the_model_that_python_fits(folder, data):
     ours = RareClassifier(random_state=0).fit(rows)
     theirs = load(folder / "m.scarce")
     np.testing.assert_array_equal(theirs.coef_, ours.coef_)
-    assert theirs.feature_names_in_.tolist() == ["amount", "hour", "city=Bonn", "city=Ulm"]
+    assert names_of(theirs) == ["amount", "hour", "city=Bonn", "city=Ulm"]
     assert "RareClassifier" in shown.stdout
     assert "converged: gradient norm" in shown.stdout
 
@@ -155,7 +156,7 @@ def test_namibia_is_no_hole_when_it_is_said(folder):
     assert "[missing-values]" in shown.stderr
     shown = run(folder, "fit", "na.csv", *args, "--only-empty")
     assert shown.exit_code == 0, shown.stderr
-    assert load(folder / "na.scarce").feature_names_in_.tolist() == ["land=FR", "land=NA", "x"]
+    assert names_of(load(folder / "na.scarce")) == ["land=FR", "land=NA", "x"]
     shown = run(folder, "predict", "na.scarce", "na.csv", "--only-empty")
     assert shown.exit_code == 0, shown.stderr
     assert shown.stdout.splitlines()[1].startswith("NA,0,0,0.")
@@ -265,7 +266,7 @@ def test_auto_takes_a_gaussian_for_many_classes(folder, monkeypatch):
     model = load(folder / "k.scarce")
     assert isinstance(model, GaussianBayes)
     assert model.covariance == "shrunk"
-    assert "city=Ulm" in model.feature_names_in_
+    assert "city=Ulm" in names_of(model)
 
 
 def test_auto_stacks_for_two_classes_and_shows_the_constant_beside(folder):

@@ -244,12 +244,6 @@ def test_predicting_rows_finds_columns_by_name(tmp_path):
     np.testing.assert_array_equal(model.predict_proba(open_rows(new)), model.predict_proba(rows))
 
 
-def test_codes_of_categories_are_not_taken_for_measurements():
-    table = pa.table({"a": [1.0, 2, 3, 4], "city": ["u", "v", "w", "v"], "y": [0, 0, 1, 1]})
-    with pytest.raises(DataError, match=r"'city'.*3"):
-        GaussianBayes().fit(open_rows(table, label="y"))
-
-
 @pytest.mark.parametrize("covariance", ["diag", "shared-diag"])
 def test_model_file_round_trip(data, covariance):
     X, y = data

@@ -629,9 +629,6 @@ def test_refusals_of_data(rng):
         model.predict_proba(ArrayRows(bad, names=["x0", "x1", "x2"]))
     with refused("length-mismatch", DataError, argument="offset"):
         model.predict_proba(X, offset=[1.0])
-    table = pa.table({"city": ["Ulm", "Bonn"] * 30, "y": y})
-    with pytest.raises(DataError, match="city"):
-        model.fit(open_rows(table, label="y"))
 
 
 def test_a_damaged_model_is_refused(tmp_path):

@@ -288,8 +288,10 @@ def load_model(path: Path) -> LoadedModel:
         if names is None:
             names = [f"x{place}" for place in range(model.n_features_in_)]
         schema = Schema(tuple(Column(str(name)) for name in names))
-    if len(schema.columns) != model.n_features_in_ or (
-        (named := _found(model, "feature_names_in_")) is not None
+    named = _found(model, "feature_names_in_")
+    if (fields is None and len(schema.columns) != model.n_features_in_) or (
+        named is not None  # expanded ones in files of earlier versions
+        and not {*map(str, named)} >= {*schema.sources}
         and list(schema.names) != [str(name) for name in named]
     ):
         raise _no_valid_model(

@@ -126,6 +126,11 @@ class ArrayRows(Rows):
             self._fingerprint = _fingerprint(self._X, self._y, self._weight)
         return self._fingerprint
 
+    @property
+    def matrix(self) -> NDArray[Any]:
+        """The features, as they are held."""
+        return self._X
+
     def ticket(self, index: int) -> Ticket:
         """Return the block itself where it is a view, else what turns it into row-major float64."""
         first, last = self.starts[index], self.starts[index + 1]

@@ -53,7 +53,7 @@ from scarce.gaussian.moments import (
     typical_values,
     value_moments,
 )
-from scarce.io.inputs import refuse_categories, rows_to_fit, rows_to_predict
+from scarce.io.inputs import names_of, rows_to_fit, rows_to_predict
 from scarce.results import FitReport
 
 SHARED = ("shared", "shared-diag")
@@ -255,8 +255,9 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         begin = time.perf_counter()
         for name in OF_SOME_FITS:  # what an earlier fit of another kind left
             self.__dict__.pop(name, None)
-        rows, self.classes_ = rows_to_fit(self, X, y, sample_weight, engine=self.engine)
-        refuse_categories(rows, type(self).__name__)
+        rows, self.classes_ = rows_to_fit(
+            self, X, y, sample_weight, engine=self.engine, categories="one-hot"
+        )
         learned = learn(self._settings(), rows, groups)
         return self._take(learned, begin, self.column_profile_.remarks)
 
@@ -289,11 +290,10 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         first = not hasattr(self, "classes_")
         if not first:
             self._check_continues()
-            same = rows_to_predict(self, X)  # the same columns as before
-            X = same if isinstance(X, Rows) else X
-        rows, found = rows_to_fit(self, X, y, sample_weight, engine=self.engine)
+        rows, found = rows_to_fit(
+            self, X, y, sample_weight, engine=self.engine, categories="one-hot", reset=first
+        )
         del self.column_profile_  # that of one batch would not speak for all
-        refuse_categories(rows, type(self).__name__)
         if first:
             self.classes_ = found if classes is None else np.unique(np.asarray(classes))
         try:
@@ -308,11 +308,10 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._take(learn_from_moments(self._settings(), moments, origin), begin)
 
     def _settings(self) -> Settings:
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         return Settings(
             **self.get_params(deep=False),
             classes=self.classes_,
-            names=tuple(str(name) for name in names),
+            names=tuple(names_of(self)),
         )
 
     def _take(self, learned: Learned, begin: float, remarks: tuple[str, ...] = ()) -> Self:
@@ -558,7 +557,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Refuse a model file whose arrays do not belong together."""
         if not hasattr(self, "classes_"):
             return
-        shape = (len(self.classes_), self.n_features_in_)
+        shape = (len(self.classes_), len(names_of(self)))
         matrices = (*shape, shape[1])
         wanted: dict[str, tuple[int, ...]] = {}
         if hasattr(self, "mean_") or not hasattr(self, "moments_"):

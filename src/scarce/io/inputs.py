@@ -22,7 +22,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    column_or_1d,
+    validate_data,
+)
 
 from scarce.checks import is_number, refuse_other_index
 from scarce.engine.block import Array, Block, ColumnLike, TableLike
@@ -40,11 +45,21 @@ from scarce.errors import (
     refuse_word,
     suggest,
 )
+from scarce.io.frames import column_names, is_frame, is_plain
 from scarce.io.labels import label_array, missing_labels
 from scarce.io.locate import cell_error
-from scarce.io.open import open_rows
-from scarce.io.profile import profile_rows
-from scarce.io.schema import Column, Schema, refuse_level, unmasked_weights
+from scarce.io.open import frame_rows, open_rows, warn_of_strangers
+from scarce.io.profile import columns_of, profile_rows
+from scarce.io.schema import (
+    MOST_INDICATORS,
+    Column,
+    Schema,
+    code_book,
+    indicator_columns,
+    refuse_crowds,
+    refuse_level,
+    unmasked_weights,
+)
 from scarce.io.values import brief
 
 if TYPE_CHECKING:
@@ -64,34 +79,48 @@ def rows_to_fit(
     engine: Engine = None,
     allow_missing: bool = True,
     dtype: DTypeLike | Sequence[type] = np.float64,
+    categories: str = "codes",
+    reset: bool = True,
 ) -> tuple[Rows, NDArray[Any]]:
     """Return the rows to learn from and the classes, and note columns and data on the estimator.
 
-    With allow_missing=False an array with missing values is refused; for `Rows` the estimator looks
-    itself. A list of types as `dtype` keeps an array that has one of them as it is.
+    The one door of every `fit`: arrays and pandas frames of plain numbers are checked as
+    scikit-learn does; every other pandas, polars or Arrow frame (text, categories, true/false,
+    nullable columns) is read by the names of its columns and levels, and the schema that this gives
+    is the estimator's `schema_`, from which `rows_to_predict` reads new tables.
+
+    Parameters
+    ----------
+    categories : {"codes", "one-hot"}
+        What the estimator can learn from. "codes": a category is one column of positions in its
+        `levels`; ask ``rows.schema.columns[j].kind == "category"``. "one-hot": it becomes a column
+        of 0 and 1 for each level but the most frequent one (`kind == "indicator"`, its category in
+        `source`), all of them NaN where the category is missing; rows that were opened with codes
+        are spread too.
+    allow_missing : bool
+        Without, an array with missing values is refused, and so is an unknown level at prediction
+        (it is read as missing otherwise, with a warning). For `Rows` and frames the estimator looks
+        for missing values itself.
+    dtype : type or list of types
+        A list keeps an array that has one of them as it is.
+    reset : bool
+        False for a further batch: it is read as the earlier ones were.
+
+    Notes
+    -----
+    Sets `n_features_in_` and `feature_names_in_` (columns as given), `schema_`,
+    `data_fingerprint_` and `column_profile_`. Learnt arrays are by column of the rows
+    (`rows.names`, afterwards `names_of(estimator)`), which are more than were given where
+    categories became one-hot columns.
     """
     refuse_other_index(X=X, y=y, sample_weight=sample_weight)
+    refuse_word("categories", categories, ("codes", "one-hot"))
     if isinstance(X, Rows):
-        if y is not None or sample_weight is not None:
-            raise UsageError(
-                "Rows carry their own labels and weights.",
-                code="argument-conflict",
-                label=Argument("label", ..., call="open_rows"),
-                remedy="Name them in {label}, not in fit.",
-            )
-        if X.schema.label is None and not X.schema.classes:
-            raise DataError(
-                "These rows have no labels.",
-                code="no-labels",
-                label=Argument("label", "column", call="open_rows"),
-                remedy="Name them: {label}.",
-            )
-        estimator.n_features_in_ = X.n_columns
-        estimator.feature_names_in_ = np.array(X.names, dtype=object)
-        estimator.schema_ = X.schema.to_dict()
-        estimator.data_fingerprint_ = X.fingerprint
-        estimator.column_profile_ = profile_rows(X, engine=engine)
-        return X, np.array(X.classes)
+        _refuse_labels_beside(X, y, sample_weight)
+        given = list(X.schema.sources)
+        rows = _read_again(estimator, X) if not reset else X
+        rows = _spread(rows, engine) if categories == "one-hot" else rows
+        return _noted(estimator, rows, rows.schema, given, engine), np.array(rows.classes)
     if y is None:
         raise DataError(
             "{estimator} requires y to be passed, but the target y is None.",
@@ -99,32 +128,139 @@ def rows_to_fit(
             estimator=type(estimator).__name__,
             remedy="Pass labels; rows that are not labelled are NaN or None in it.",
         )
-    features = validate_data(
-        estimator,
-        _masked_as_nan(X),
-        dtype=dtype,
-        ensure_all_finite="allow-nan" if allow_missing else True,
-        ensure_min_samples=1,
-    )
-    estimator.__dict__.pop("schema_", None)  # of an earlier fit, on rows
+    schema = None
+    if not reset and hasattr(estimator, "schema_"):
+        rows = rows_to_predict(estimator, X, engine=engine)
+        features, schema = np.concatenate([block.X for block in rows.blocks()]), rows.schema
+    elif is_frame(X) and not is_plain(X):
+        unknown = "missing" if allow_missing else "error"
+        held = frame_rows(X, indicators=categories == "one-hot", unknown=unknown, engine=engine)
+        features, schema = held.matrix, held.schema
+    else:
+        features = validate_data(
+            estimator,
+            _masked_as_nan(X),
+            dtype=dtype,
+            ensure_all_finite="allow-nan" if allow_missing else True,
+            ensure_min_samples=1,
+            reset=reset,
+        )
     codes, classes = label_codes(y, len(features))
     weight = None
     if sample_weight is not None:
         weight = _check_sample_weight(
-            unmasked_weights(sample_weight), features, dtype=np.float64, ensure_non_negative=True
+            unmasked_weights(sample_weight), codes, dtype=np.float64, ensure_non_negative=True
         )
+    names = None
+    if schema is None:
+        names = [str(name) for name in getattr(estimator, "feature_names_in_", [])] or None
     rows = ArrayRows(
         features,
         codes,
         weight=weight,
-        names=[str(name) for name in getattr(estimator, "feature_names_in_", [])] or None,
+        names=names,
         classes=classes.tolist(),
+        schema=None if schema is None else replace(schema, classes=tuple(classes.tolist())),
         engine=engine,
         check=False,
     )
+    return _noted(
+        estimator, rows, schema, column_names(X) if is_frame(X) else None, engine
+    ), classes
+
+
+def _refuse_labels_beside(X: Rows, y: ColumnLike | None, sample_weight: ColumnLike | None) -> None:
+    """Refuse labels and weights beside rows that carry their own, and rows that carry none."""
+    if y is not None or sample_weight is not None:
+        raise UsageError(
+            "Rows carry their own labels and weights.",
+            code="argument-conflict",
+            label=Argument("label", ..., call="open_rows"),
+            remedy="Name them in {label}, not in fit.",
+        )
+    if X.schema.label is None and not X.schema.classes:
+        raise DataError(
+            "These rows have no labels.",
+            code="no-labels",
+            label=Argument("label", "column", call="open_rows"),
+            remedy="Name them: {label}.",
+        )
+
+
+def _noted(
+    estimator: BaseEstimator,
+    rows: Rows,
+    schema: Schema | None,
+    given: list[str] | None,
+    engine: Engine,
+) -> Rows:
+    """Note on the estimator what the rows are and how new ones are read; return the rows."""
+    if schema is None:
+        estimator.__dict__.pop("schema_", None)  # of an earlier fit, on rows
+    else:
+        names = list(schema.sources) if given is None else given
+        estimator.n_features_in_ = len(names)
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+        estimator.schema_ = schema.to_dict()
     estimator.data_fingerprint_ = rows.fingerprint
     estimator.column_profile_ = profile_rows(rows, engine=engine)
-    return rows, classes
+    return rows
+
+
+def _read_again(estimator: BaseEstimator, rows: Rows) -> Rows:
+    """Return the rows of a further batch with the columns and codes of the earlier ones."""
+    fields = getattr(estimator, "schema_", None)
+    like = _numbers_like(estimator, rows.names) if fields is None else Schema.from_dict(fields)
+    return recoded(rows, like)
+
+
+def _spread(rows: Rows, engine: Engine = None) -> Rows:
+    """Return rows with one-hot columns in place of codes, as `open_rows(indicators=True)` does."""
+    at = [j for j, column in enumerate(rows.schema.columns) if column.kind == "category"]
+    if not at:
+        return rows
+    sizes = [len(rows.schema.columns[j].levels) for j in at]
+    counts = rows.fold(_level_counts, (at, sizes), engine=engine)
+    columns: list[Column] = []
+    for j, column in enumerate(rows.schema.columns):
+        if column.kind != "category":
+            columns.append(column)
+            continue
+        own = dict(zip(column.levels, counts[at.index(j)], strict=False))
+        levels = [level for level in column.levels if own[level]]
+        n_rows = int(sum(own.values()))
+        code_book(column.name, levels, MOST_INDICATORS, indicators=True, rows=n_rows)
+        columns.extend(indicator_columns(column.name, column.levels, own))
+    refuse_crowds(columns)
+    return recoded(rows, replace(rows.schema, columns=tuple(columns)))
+
+
+def _level_counts(block: Block, params: tuple[list[int], list[int]]) -> NDArray[np.int64]:
+    """Kernel: how many rows have each level of some categories, one row per category."""
+    at, sizes = params
+    found = np.zeros((len(at), max(sizes)), dtype=np.int64)
+    for place, (j, size) in enumerate(zip(at, sizes, strict=True)):
+        codes = block.X[:, j]
+        found[place, :size] = np.bincount(codes[codes == codes].astype(np.intp), minlength=size)
+    return found
+
+
+def names_of(estimator: BaseEstimator) -> list[str]:
+    """Return the names of the columns that a fitted model has coefficients for.
+
+    One for each column of `coef_` and the like: those of one-hot columns where it learnt from
+    categories, the names it was given otherwise, x0, x1, ... where there were none.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from scarce import RareClassifier
+    >>> table = pa.table({"age": [44, 50, 31, 20], "city": ["Ulm", "Bonn", "Ulm", "Ulm"]})
+    >>> model = RareClassifier("logistic", ridge=1.0).fit(table, [0, 1, 0, 1])
+    >>> model.feature_names_in_.tolist(), names_of(model)
+    (['age', 'city'], ['age', 'city=Bonn'])
+    """
+    return [column.name for column in columns_of(estimator)]
 
 
 def weight_factor(total: float, n_rows: int, kind: str) -> tuple[float, list[str]]:
@@ -246,26 +382,6 @@ def positive_remark(
     ]
 
 
-def refuse_categories(rows: Rows, model: str) -> None:
-    """Refuse rows with categories for a model of measurements: their codes are mere positions."""
-    for column in rows.schema.columns:
-        if column.kind == "category":
-            raise DataError(
-                "Column {column!r} is a category of {count} levels, and {model} models "
-                "measurements.",
-                code="category-column",
-                column=column.name,
-                count=len(column.levels),
-                model=model,
-                indicators=Argument("indicators", True, call="open_rows"),
-                drop=Argument("drop", [column.name], call="open_rows"),
-                remedy=[
-                    "Turn it into one-hot columns with {indicators}.",
-                    "Leave it out with {drop}.",
-                ],
-            )
-
-
 def rows_to_predict(
     estimator: BaseEstimator,
     X: TableLike,
@@ -277,52 +393,86 @@ def rows_to_predict(
 ) -> Rows:
     """Return rows with the columns and the code books that the estimator was fitted on.
 
-    `Rows` and tables are read by the names of columns and levels, whatever their order. `unknown`
-    is what becomes of a level that was not there to learn from, "error" or "missing"; by default
-    what the schemas say.
+    `Rows` and tables are read by the names of columns and levels, whatever their order; columns
+    that the fit did not have are left aside. (Between pandas frames of plain numbers scikit-learn's
+    rule holds: the same names in the same order.) An array gives the model's own columns, one-hot
+    ones where it has them.
+
+    `unknown` is what becomes of a level that was not there to learn from, "error" or "missing"; by
+    default what the schema says: "missing" after a fit on a frame, unless the model needs complete
+    rows. A level of a frame that is read as missing gives a warning.
     """
     like = Schema.from_dict(estimator.schema_) if hasattr(estimator, "schema_") else None
     if isinstance(X, Rows):
-        return recoded(X, _numbers_like(estimator, X) if like is None else like, unknown=unknown)
-    if like is None or not (
-        like.missing
+        return recoded(
+            X, _numbers_like(estimator, X.names) if like is None else like, unknown=unknown
+        )
+    if is_frame(X) and not (like is None and is_plain(X)):
+        if like is None:
+            like = _numbers_like(estimator, column_names(X))
+        return _read_frame(X, replace(like, label=None, weight=None), unknown, engine)
+    coded = like is not None and (
+        bool(like.missing)
         or like.infinite_is_missing
         or any(column.kind != "number" for column in like.columns)
-    ):
+    )
+    finite = "allow-nan" if allow_missing or coded else True
+    if like is None or len(like.columns) == estimator.n_features_in_:
         features = validate_data(
-            estimator,
-            _masked_as_nan(X),
-            dtype=dtype,
-            ensure_all_finite="allow-nan" if allow_missing else True,
-            reset=False,
+            estimator, _masked_as_nan(X), dtype=dtype, ensure_all_finite=finite, reset=False
         )
+    else:
+        features = check_array(_masked_as_nan(X), dtype=dtype, ensure_all_finite=finite)
+        _refuse_other_width(features, like)
+    if like is None or not coded:
         return ArrayRows(features, engine=engine, check=False)
     like = replace(like, label=None, weight=None)
-    if hasattr(X, "columns"):
-        with warnings.catch_warnings():  # a batch may well have a column without values
-            warnings.simplefilter("ignore", DataWarning)
-            return open_rows(X, like=like, unknown=unknown or like.unknown, engine=engine)
-    features = validate_data(
-        estimator, _masked_as_nan(X), dtype=dtype, ensure_all_finite="allow-nan", reset=False
-    )
     return ArrayRows(_as_coded(features, like), schema=like, engine=engine, check=False)
 
 
-def _numbers_like(estimator: BaseEstimator, rows: Rows) -> Schema:
+def _read_frame(X: TableLike, like: Schema, unknown: str | None, engine: Engine) -> Rows:
+    """Read a table as a model's schema says; say which of its levels the model has not seen."""
+    names = column_names(X)
+    absent = [name for name in like.sources if name not in names]
+    if absent:
+        raise _absent(absent[0], names, absent)
+    unknown = unknown or like.unknown
+    with warnings.catch_warnings():  # a batch may well have a column without values
+        warnings.simplefilter("ignore", DataWarning)
+        rows = open_rows(X, like=like, unknown=unknown, engine=engine)
+    if unknown == "missing":
+        warn_of_strangers(X, like)
+    return rows
+
+
+def _refuse_other_width(features: NDArray[Any], like: Schema) -> None:
+    if features.shape[1] != len(like.columns):
+        raise DataError(
+            "X has {count} columns, and this model, which was fitted on categories, has "
+            "{expected} of its own ({names}).",
+            code="column-mismatch",
+            count=features.shape[1],
+            expected=len(like.columns),
+            names=listed(like.names, most=8),
+            remedy="Pass a table with named columns, as the one that it was fitted on.",
+        )
+
+
+def _numbers_like(estimator: BaseEstimator, given: Sequence[str]) -> Schema:
     """Return the schema of an estimator that was fitted on an array or a table of numbers."""
     fitted = getattr(estimator, "feature_names_in_", None)
-    if fitted is None and rows.n_columns != estimator.n_features_in_:
+    if fitted is None and len(given) != estimator.n_features_in_:
         raise DataError(
             "These rows have {count} columns ({names}), but the model was fitted on an array of "
             "{expected} columns.",
             code="column-mismatch",
-            count=rows.n_columns,
-            names=listed(rows.names, most=8),
+            count=len(given),
+            names=listed(given, most=8),
             expected=estimator.n_features_in_,
             columns=Argument("columns", ..., call="open_rows"),
             remedy="Open them with the same columns: {columns}.",
         )
-    names = rows.names if fitted is None else fitted
+    names = given if fitted is None else fitted
     return Schema(tuple(Column(str(name)) for name in names))
 
 
@@ -606,7 +756,7 @@ def _plan(given: Schema, like: Schema, unknown: str) -> _Plan:
 def _as_numbers(column: Column, here: Column | None, given: Schema) -> Array | None:
     """Return the numbers that codes stand for, None for a column of numbers; or refuse."""
     if here is None:
-        raise _absent(column.name, given)
+        raise _absent(column.name, given.sources)
     if here.kind != "category":
         return None
     if not all(isinstance(level, (int, float)) for level in here.levels):
@@ -636,21 +786,24 @@ def _book(
         kind, held = "indicator", hot[name]
         places = tuple(j for j, column in enumerate(given.columns) if column.source == name)
     else:
-        raise _absent(name, given)
+        raise _absent(name, given.sources)
     code = {level: float(at) for at, level in enumerate(levels)}
     code |= {value: np.nan for value in like.missing if value not in code}
     codes = np.array([code.get(level, UNKNOWN) for level in held])
     return _Book(name, kind, places, tuple(held), codes, levels)
 
 
-def _absent(name: str, given: Schema) -> DataError:
+def _absent(name: str, given: Sequence[str], absent: Sequence[str] = ()) -> DataError:
+    names = list(absent) or [name]
     return DataError(
-        "These rows have no column {column!r}, which the model was fitted on.{hint} They have "
+        "These rows have no column {missing}, which the model was fitted on.{hint} They have "
         "{names}.",
         code="unknown-column",
         column=name,
-        hint=suggest(name, given.sources),
-        names=listed([repr(one) for one in given.sources], most=8),
+        columns=tuple(names),
+        missing=listed([repr(one) for one in names], most=8),
+        hint=suggest(name, given),
+        names=listed([repr(one) for one in given], most=8),
         like=LIKE,
         remedy=REMEDY,
     )

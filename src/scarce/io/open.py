@@ -13,7 +13,6 @@ so results have the same bits.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -38,6 +37,7 @@ from scarce.io.cache import (
     warn_made_anew,
     write_cache,
 )
+from scarce.io.frames import as_table, column_names, is_frame
 from scarce.io.labels import read_labels
 from scarce.io.locate import Locator, located
 from scarce.io.parts import PartedRows, PartedSource, open_files
@@ -46,12 +46,12 @@ from scarce.io.schema import (
     Reading,
     Schema,
     check_label_type,
-    column_kind,
+    column_kinds,
     distinct,
-    pick_columns,
 )
 from scarce.io.source import TableSource, last_change
 from scarce.io.text import TextForm, delimiter_of, no_rows, padded_columns
+from scarce.io.values import brief
 
 IN_MEMORY_BYTES = 256 * 2**20
 HELD_ROWS = 262_144  # up to here a table is held: estimates keep as many rows one by one
@@ -216,7 +216,8 @@ def open_rows(
             cache=Argument("cache"),
             remedy="Leave it out.",
         )
-    table = _as_table(source)
+    needed = asked.needed(column_names(source)) if is_frame(source) else None
+    table = as_table(source, needed=needed)
     if table is None:
         return _open_array(source, asked, engine)
     return _open_table(table, asked, engine)
@@ -480,6 +481,57 @@ def _open_table(table: pa.Table, asked: Reading, engine: Engine) -> Rows:
     return rows
 
 
+def frame_rows(
+    frame: TableLike, *, indicators: bool = False, unknown: str = "error", engine: Engine = None
+) -> ArrayRows:
+    """Read a whole pandas, polars or Arrow frame of features into memory, for a fit.
+
+    As `open_rows` reads it, with one walk over its columns less.
+
+    Examples
+    --------
+    >>> frame_rows(pa.table({"age": [44, None], "city": ["Ulm", "Bonn"]})).matrix
+    array([[44.,  1.],
+           [nan,  0.]])
+    """
+    table = as_table(frame)
+    assert table is not None
+    if table.num_rows == 0 or table.num_columns == 0:
+        raise no_rows("The table")
+    asked = Reading(indicators=indicators, unknown=unknown)
+    schema = asked.schema_of(table.schema, lambda names: [table.select(names)])
+    return decode(TableRows(table, schema, engine=engine))
+
+
+def warn_of_strangers(frame: TableLike, like: Schema) -> None:
+    """Say which levels of a frame a model's code books do not have; they are read as missing."""
+    books = {one.name: one.levels for one in like.columns if one.kind == "category"}
+    books |= like.indicators
+    if not books:
+        return
+    table = as_table(frame, needed=books)
+    assert table is not None
+    said: dict[str, str] = {}
+    count = 0
+    for name, counts in distinct([table], list(books)).items():
+        known = {*books[name], "", *like.missing}
+        words = any(isinstance(level, str) for level in books[name])
+        new = {v: n for v, n in counts.items() if (str(v) if words else v) not in known}
+        if new:
+            rows = sum(new.values())
+            count += rows
+            shown = listed([brief(one) for one in sorted(new, key=str)], most=3)
+            said[name] = f"{shown} in column {name!r} ({rows:,} rows)"
+    if said:
+        warn_user(
+            "Levels that the model was not fitted on are read as missing: {what}.",
+            code="unknown-levels",
+            what=listed(list(said.values()), most=5),
+            columns=tuple(said),
+            count=count,
+        )
+
+
 def _open_array(source: TableLike, asked: Reading, engine: Engine) -> Rows:
     for name in ("columns", "drop", "categories", "indicators"):
         if getattr(asked, name) not in (None, (), True, False):
@@ -554,34 +606,6 @@ def _arrow_vector(values: ColumnLike, n_rows: int, name: str) -> pa.Array:
         vector = pa.concat_arrays(vector.chunks)
     refuse_length(vector, n_rows, name)
     return vector
-
-
-def _as_table(source: TableLike) -> pa.Table | None:
-    """Turn any table into an Arrow table, without copying columns; None for arrays."""
-    if isinstance(source, pa.Table):
-        return source
-    if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source])
-    if type(source).__module__.partition(".")[0] == "pandas":
-        names = [str(name) for name in source.columns] if hasattr(source, "columns") else []
-        if len(set(names)) < len(names):
-            pick_columns(names, label=None, weight=None, columns=None, drop=None)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                return pa.Table.from_pandas(source, preserve_index=False)
-            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-                raise DataError(
-                    "The table mixes types within a column ({reason}).",
-                    code="mixed-types",
-                    reason=str(error.args[-1]),
-                    remedy="Give each column one kind of value, or leave it out before.",
-                ) from error
-    if hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source)
-    if isinstance(source, dict):
-        return pa.table(source)
-    return None
 
 
 def _listed(value: object) -> tuple[Any, ...]:
@@ -685,11 +709,10 @@ def streamed_rows(
     if categories and again_wanted is not None:
         values = distinct(again_wanted(), categories)
         books = {name: _book(name, values[name]) for name in categories}
+    kinds = column_kinds({name: first.field(name).type for name in columns})
     schema = Schema(
         tuple(
-            Column(name, "category", books[name])
-            if name in books
-            else Column(name, column_kind(name, first.field(name).type, as_category=False))
+            Column(name, "category", books[name]) if name in books else Column(name, kinds[name])
             for name in columns
         ),
         label=label,

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 
 from scarce.engine.block import PIECE_ROWS, Array, ColumnLike
 from scarce.errors import Argument, DataError, Phrase, listed, suggest, warn_user
+from scarce.io.frames import BYTES, kind_of, unreadable, unreadable_types
 from scarce.io.labels import read_labels
 from scarce.io.locate import Locator, cell_error
 from scarce.io.values import (
@@ -331,35 +332,39 @@ def refuse_absent(name: str, names: Sequence[str], what: str) -> None:
         )
 
 
-def column_kind(name: str, kind: pa.DataType, *, as_category: bool) -> str:
-    """Return "number" or "category" for an Arrow type, or refuse it in one sentence."""
-    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
-    text = pa.types.is_string(inner) or pa.types.is_large_string(inner)
-    text = text or pa.types.is_string_view(inner)
-    number = pa.types.is_integer(inner) or pa.types.is_floating(inner) or pa.types.is_decimal(inner)
-    if text or (as_category and (number or pa.types.is_boolean(inner))):
-        return "category"
-    if number or pa.types.is_boolean(inner) or pa.types.is_null(inner):
-        return "number"
-    drop = Argument("drop", [name])
-    if pa.types.is_binary(inner) or pa.types.is_large_binary(inner):
+def column_kinds(
+    types: Mapping[str, pa.DataType], categories: Collection[str] = ()
+) -> dict[str, str]:
+    """Return "number" or "category" for each column, or name all those that are neither.
+
+    Text and dictionaries (categories of pandas and polars) are categories, and so are numbers and
+    true/false among `categories`.
+
+    Examples
+    --------
+    >>> column_kinds({"age": pa.int8(), "city": pa.string(), "zip": pa.int32()}, ["zip"])
+    {'age': 'number', 'city': 'category', 'zip': 'category'}
+    """
+    bad = unreadable_types(types)
+    if list(bad.values()) == [BYTES]:
+        name = next(iter(bad))
         raise DataError(
             "Column {column!r} holds bytes that are not UTF-8 text.",
             code="wrong-encoding",
             column=name,
             encoding=Argument("encoding", "latin-1"),
-            drop=drop,
+            drop=Argument("drop", [name]),
             remedy="Pass the file's encoding, such as {encoding}, or leave the column out with "
             "{drop}.",
         )
-    raise DataError(
-        "Column {column!r} is of type {kind}: features are numbers, true/false or categories.",
-        code="column-type",
-        column=name,
-        kind=str(kind),
-        drop=drop,
-        remedy="Leave it out with {drop}, or turn it into a number first.",
-    )
+    if bad:
+        raise unreadable(bad)
+    found = {}
+    for name, kind in types.items():
+        coded = pa.types.is_dictionary(kind) or kind_of(kind) == "text"
+        coded = coded or (name in categories and not pa.types.is_null(kind))
+        found[name] = "category" if coded else "number"
+    return found
 
 
 def check_label_type(name: str, kind: pa.DataType) -> None:
@@ -605,18 +610,18 @@ Walk = Callable[[Sequence[str]], Iterable[pa.Table]]
 class Reading:
     """What `open_rows` was asked for."""
 
-    label: Any
-    meanings: dict[str, Any]
-    weight: Any
-    columns: Sequence[str] | None
-    drop: Sequence[str] | None
-    categories: tuple[str, ...]
-    missing: tuple[Any, ...]
-    infinite_is_missing: bool
-    unknown: str
-    max_levels: int | None
-    indicators: bool | tuple[str, ...]
-    like: Schema | None
+    label: Any = None
+    meanings: dict[str, Any] = field(default_factory=dict)
+    weight: Any = None
+    columns: Sequence[str] | None = None
+    drop: Sequence[str] | None = None
+    categories: tuple[str, ...] = ()
+    missing: tuple[Any, ...] = ()
+    infinite_is_missing: bool = False
+    unknown: str = "error"
+    max_levels: int | None = None
+    indicators: bool | tuple[str, ...] = False
+    like: Schema | None = None
     decimal: str = "."
     find: Locator | None = None
     padded: Mapping[str, str] = field(default_factory=dict)
@@ -635,10 +640,7 @@ class Reading:
             for name in names:
                 refuse_absent(name, arrow.names, what)
         by_hand = {*self.categories, *hot}
-        kinds = {
-            name: column_kind(name, arrow.field(name).type, as_category=name in by_hand)
-            for name in chosen
-        }
+        kinds = column_kinds({name: arrow.field(name).type for name in chosen}, by_hand)
         coded = [name for name, kind in kinds.items() if kind == "category"]
         one_hot = set(coded if self.indicators is True else hot)
         wanted = [*coded, *([self.label] if self.label is not None else [])]
@@ -685,6 +687,12 @@ class Reading:
             unknown=self.unknown,
         )
 
+    def needed(self, names: Iterable[str]) -> set[str]:
+        """Return the columns of a table that are read."""
+        named = self.columns if self.like is None else self.like.sources
+        apart = {one for one in (self.label, self.weight) if isinstance(one, str)}
+        return ({*(names if named is None else named)} - {*(self.drop or ())}) | apart
+
     def _say_if_padded(self, name: str) -> None:
         """Warn that a column of codes, such as 00501, is read as numbers."""
         if name in self.padded:
@@ -702,8 +710,7 @@ class Reading:
 
     def _schema_like(self, arrow: pa.Schema, like: Schema) -> Schema:
         pick_columns(arrow.names, label=None, weight=None, columns=like.sources, drop=None)
-        for name in like.sources:
-            column_kind(name, arrow.field(name).type, as_category=False)
+        column_kinds({name: arrow.field(name).type for name in like.sources})
         label = self.label if self.label is not None else like.label
         return replace(
             like,

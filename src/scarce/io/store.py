@@ -379,7 +379,11 @@ def _try_out(model: BaseEstimator, parts: Sequence[foreign.Part] = ()) -> None:
     of the file. Estimators of other packages may need a frame or text: only what they return is
     looked at.
     """
-    width = getattr(model, "n_features_in_", None)
+    width, held = getattr(model, "n_features_in_", None), model
+    while held is not None and not hasattr(held, "schema_"):
+        held = getattr(held, "estimator_", None)
+    if held is not None:  # the model's own columns may be more than it was given
+        width = len(held.schema_["columns"])
     if width is None or not hasattr(model, "predict_proba"):
         return
     kind = type(model).__name__
@@ -424,14 +428,16 @@ def _check_columns(state: dict[str, Any]) -> None:
     """Check what every estimator says about its columns in the same way."""
     count, names = state.get("n_features_in_"), state.get("feature_names_in_")
     profile, wrong = state.get("column_profile_"), ""
+    schema = state.get("schema_")
+    own = len(schema["columns"]) if isinstance(schema, dict) and "columns" in schema else count
     if not isinstance(state.get("report_"), (FitReport, type(None))):
         wrong = "report_ is not the report of a fit"
     elif count is not None and (not isinstance(count, (int, np.integer)) or count < 0):
         wrong = f"n_features_in_ is {count!r:.40}, not a number of columns"
     elif profile is not None and (
-        type(profile).__name__ != "ColumnProfile" or (count is not None and len(profile) != count)
+        type(profile).__name__ != "ColumnProfile" or (own is not None and len(profile) != own)
     ):
-        wrong = f"column_profile_ does not describe {count} columns"
+        wrong = f"column_profile_ does not describe {own} columns"
     elif names is not None:
         text = isinstance(names, np.ndarray) and all(isinstance(n, str) for n in names.flat)
         if not text or names.ndim != 1 or (count is not None and len(names) != count):

@@ -57,8 +57,8 @@ from scarce.errors import (
 )
 from scarce.io.inputs import (
     WEIGHT_KINDS,
+    names_of,
     positive_remark,
-    refuse_categories,
     rows_to_fit,
     rows_to_predict,
     scaled_weights,
@@ -371,9 +371,14 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         # The rows: two classes, numbers only, with weights and offset as asked for.
         rows, self.classes_ = rows_to_fit(
-            self, X, y, sample_weight, engine=self.engine, allow_missing=False
+            self,
+            X,
+            y,
+            sample_weight,
+            engine=self.engine,
+            allow_missing=False,
+            categories="one-hot",
         )
-        refuse_categories(rows, type(self).__name__)
         _refuse_many_classes(self.classes_)
         rows, self.offset_column_ = self._with_offset(rows, offset)
         rows, weight_remarks = scaled_weights(rows, self.weight_kind, engine=self.engine)
@@ -400,7 +405,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         else:
             firth, found = self._fit_firth(rows)
-        self.coef_ = found.coef[None, : self.n_features_in_].copy()
+        self.coef_ = found.coef[None, : self._width].copy()
         self.intercept_ = found.coef[-1:].copy()
 
         # What else is known, and what is computed from the rows once somebody asks.
@@ -469,7 +474,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _with_offset(self, rows: Rows, offset: ArrayLike | None) -> tuple[Rows, int | None]:
         """Return rows and the position of the column whose coefficient is 1."""
-        names = list(getattr(self, "feature_names_in_", range(rows.n_columns)))
+        names = names_of(self)
         position = None
         if self.offset in names:
             position = names.index(self.offset)
@@ -803,6 +808,11 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positive = self.decision_function(X, offset) > 0
         return np.asarray(self.classes_[positive.astype(int)])
 
+    @property
+    def _width(self) -> int:
+        """How many columns have a coefficient: more than were given where categories are."""
+        return len(names_of(self))
+
     def _loss(self) -> Loss:
         return loss_of(self.loss_, self.shape_ if self.loss_.startswith("gev") else None)
 
@@ -810,7 +820,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._loss().link
 
     def _require_offset(self, offset: ArrayLike | None) -> None:
-        if offset is None and self.offset_column_ == self.n_features_in_:
+        if offset is None and self.offset_column_ == self._width:
             raise UsageError(
                 "This model was fitted with an offset for each row, and these rows have none.",
                 code="offset-needed",
@@ -856,7 +866,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             value = np.append(self.coef_[0], self.intercept_)
             return inference.wald_coefficients(value, self._standard_errors(), level)
         fit, rows = self._likelihood_fit(method), self._training_rows()
-        found = inference.profile_coefficients(rows, fit, self.n_features_in_, level, self.engine)
+        found = inference.profile_coefficients(rows, fit, self._width, level, self.engine)
         if self.bias_reduction == "flic":  # the ends are those of Firth's intercept
             np.asarray(found.value)[-1] = self.intercept_[0]
         return found
@@ -915,8 +925,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def summary(self, *, level: float = 0.9, method: str = "auto") -> Summary:
         """Return a table of coefficients with errors and intervals; print it to read."""
         check_is_fitted(self)
-        k = self.n_features_in_
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(k)])
+        names = names_of(self)
         value = np.append(self.coef_[0], self.intercept_)
         columns: dict[str, list[str] | list[float]] = {
             "term": [*map(str, names), "intercept"],
@@ -1071,7 +1080,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.covariance_
 
     def _standard_errors(self) -> Array:
-        own = np.append(np.arange(self.n_features_in_), -1)
+        own = np.append(np.arange(self._width), -1)
         return np.asarray(np.sqrt(np.diag(self._covariance()))[own])
 
     def _wald_ends(
@@ -1079,7 +1088,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> list[Array]:
         """Return both ends of each row's probability, before the floor."""
         rows = rows_to_predict(self, X, engine=self.engine, allow_missing=False)
-        k = self.n_features_in_
+        k = self._width
         own = np.append(np.arange(k), len(self._covariance()) - 1)
         assert self.covariance_at_origin_ is not None
         matrix = self.covariance_at_origin_[np.ix_(own, own)]
@@ -1115,7 +1124,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 code="old-model",
                 remedy="Fit the model again.",
             )
-        k = self.n_features_in_
+        k = self._width
         refuse_array("coef_", getattr(self, "coef_", None), (1, k))
         refuse_array("intercept_", getattr(self, "intercept_", None), (1,))
         refuse_word("loss_", self.loss_, LOSSES)

@@ -57,8 +57,7 @@ from scarce.io.inputs import (
     rows_to_predict,
     weight_factor,
 )
-from scarce.io.open import open_rows
-from scarce.io.profile import doubtful_columns, profile_rows
+from scarce.io.profile import doubtful_columns
 from scarce.io.schema import Column, unmasked_weights
 from scarce.maxent.axes import MOST_KNOTS, Axis
 from scarce.maxent.feature_map import FeatureMap, Lines
@@ -677,26 +676,10 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 columns=listed([repr(str(one)) for one in X.columns], most=8),
                 remedy="Give each column its own name.",
             )
-        if isinstance(X, Rows) or not _has_text(X):
-            rows, classes = rows_to_fit(self, X, y, sample_weight, engine=self.engine, dtype=FLOATS)
-            label, weight = rows.labels(engine=self.engine), rows.weights(engine=self.engine)
-            dtype = getattr(getattr(rows, "_X", None), "dtype", None)  # of arrays in memory
-            return rows, classes, label, weight, dtype if dtype in FLOATS else np.float64
-        if y is None:
-            raise DataError(
-                "{estimator} requires y to be passed, but the target y is None.",
-                code="no-labels",
-                estimator=type(self).__name__,
-                remedy="Pass labels; rows that are not labelled are NaN or None in it.",
-            )
-        rows = open_rows(X, categories=_category_columns(X), engine=self.engine)
-        self.n_features_in_ = rows.n_columns
-        self.feature_names_in_ = np.array(rows.names, dtype=object)
-        self.schema_ = rows.schema.to_dict()
-        self.data_fingerprint_ = rows.fingerprint
-        self.column_profile_ = profile_rows(rows, engine=self.engine)
-        codes, classes = label_codes(y, len(rows))
-        return rows, classes, codes, _weights(sample_weight, codes), np.float64
+        rows, classes = rows_to_fit(self, X, y, sample_weight, engine=self.engine, dtype=FLOATS)
+        label, weight = rows.labels(engine=self.engine), rows.weights(engine=self.engine)
+        dtype = getattr(getattr(rows, "matrix", None), "dtype", None)  # of arrays in memory
+        return rows, classes, label, weight, dtype if dtype in FLOATS else np.float64
 
     def _settle_defaults(self, labelled: LabelledRows) -> Array | None:
         """Set the default shares of the classes; return bounds on the shares, if any."""
@@ -1062,39 +1045,6 @@ def _mean_place(data: FitData) -> Array:
 
 
 # --- columns --------------------------------------------------------------------------------------
-
-
-def _has_text(X: Features) -> bool:
-    """Whether a table has columns that are not numbers.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> _has_text(np.zeros((2, 1))), _has_text(pa.table({"soil": ["clay", "sand"]}))
-    (False, True)
-    """
-    if hasattr(X, "schema") and hasattr(X, "column_names"):  # Arrow
-        return True
-    kinds = getattr(X, "dtypes", None)
-    if kinds is None or not hasattr(X, "columns"):
-        return False
-    for kind in list(kinds.values()) if isinstance(kinds, dict) else list(kinds):
-        if hasattr(kind, "is_numeric"):  # polars
-            if not kind.is_numeric():
-                return True
-        elif getattr(kind, "kind", "O") not in "biuf":
-            return True
-    return False
-
-
-def _category_columns(X: Features) -> list[str]:
-    """Return the columns of a table that are categories by type, whatever their levels are."""
-    kinds = getattr(X, "dtypes", ())
-    names = getattr(X, "columns", ())
-    if len(kinds) != len(names):
-        return []
-    pairs = kinds.items() if isinstance(kinds, dict) else zip(names, kinds, strict=True)
-    return [str(name) for name, kind in pairs if type(kind).__name__ == "CategoricalDtype"]
 
 
 def _categorical_columns(

@@ -349,7 +349,6 @@ def _labelled_classes(model: Model) -> list[Hashable]:
 
 def column_names(model: Model) -> list[str]:
     """Return the names of the model's columns."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return [f"x{place}" for place in range(model.n_features_in_)]
-    return [str(name) for name in names]
+    from scarce.io.inputs import names_of
+
+    return names_of(model)

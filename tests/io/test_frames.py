@@ -1,0 +1,221 @@
+"""Frames as they are: every estimator reads pandas, polars and Arrow tables as the same model."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+
+from scarce import (
+    AutoClassifier,
+    DataError,
+    GaussianBayes,
+    MaxentClassifier,
+    RareClassifier,
+    UsageError,
+    load,
+    open_rows,
+    save,
+)
+from scarce.io.frames import as_table, is_frame, is_plain
+from scarce.io.inputs import names_of
+from scarce.io.schema import Schema
+from tests.problems import refused, warned
+
+MODELS = {
+    "rare": RareClassifier("logistic", ridge=1.0),
+    "bayes": GaussianBayes(),
+    "maxent": MaxentClassifier(features="lq"),
+    "auto": AutoClassifier(members=["logit"], cv=3),
+}
+
+
+def tickets(n=240, seed=0):
+    """Numbers, text, a category, true/false and a nullable column; complete."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "amount": rng.lognormal(3, 1, n),
+            "city": rng.choice(["Ulm", "Bonn", "Jena"], n, p=[0.5, 0.3, 0.2]),
+            "kind": pd.Categorical(rng.choice(["old", "new"], n)),
+            "zip": pd.Categorical(rng.choice([7, 30, 100], n)),
+            "online": rng.random(n) < 0.5,
+            "visits": pd.array(rng.integers(0, 9, n), dtype="Int64"),
+        }
+    )
+    score = -1.5 + 1.5 * (frame["city"] == "Bonn") + 0.8 * frame["online"]
+    return frame, (rng.random(n) < 1 / (1 + np.exp(-score))).astype(int).to_numpy()
+
+
+@pytest.fixture(params=list(MODELS))
+def model(request):
+    return clone(MODELS[request.param])
+
+
+def as_words(frame):
+    return frame.assign(kind=frame["kind"].astype(object))
+
+
+FORMS = {
+    "text": as_words,
+    "string": lambda t: t.assign(city=t["city"].astype("string[pyarrow]")),
+    "category": lambda t: t.assign(city=t["city"].astype("category")),
+    "levels reordered": lambda t: t.assign(
+        kind=t["kind"].cat.reorder_categories(["old", "new"], ordered=True),
+        zip=t["zip"].cat.set_categories([100, 55, 30, 7]),
+    ),
+    "object": lambda t: t.astype({"amount": object, "online": object}),
+    "nullable": lambda t: t.astype({"amount": "Float64", "online": "boolean"}),
+    "0/1": lambda t: t.assign(online=t["online"].astype(int)),
+    "no nullable": lambda t: t.assign(visits=t["visits"].astype(float)),
+    "column order": lambda t: t[t.columns[::-1]],
+    "Arrow": lambda t: pa.Table.from_pandas(t, preserve_index=False),
+    "batch": lambda t: pa.RecordBatch.from_pandas(t, preserve_index=False),
+    "Arrow chunks": lambda t: pa.concat_tables(
+        [pa.Table.from_pandas(t[:100]), pa.Table.from_pandas(t[100:])]
+    ),
+    "dictionary": lambda t: as_table(t).set_column(
+        1, "city", as_table(t).column("city").dictionary_encode()
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_table_is_read_alike(model, form):
+    frame, y = tickets()
+    wanted = model.fit(frame, y).predict_proba(frame)
+    other = FORMS[form](frame)
+    np.testing.assert_array_equal(model.predict_proba(other), wanted)
+    if form != "column order":
+        np.testing.assert_array_equal(model.fit(other, y).predict_proba(frame), wanted)
+
+
+def test_polars_frames(model):
+    frame, y = tickets()
+    frame = frame.drop(columns="zip")  # polars has categories of words alone
+    wanted = model.fit(frame, y).predict_proba(frame)
+    polars = pl.from_pandas(frame)
+    enum = polars.with_columns(pl.col("city").cast(pl.Enum(["Jena", "Ulm", "Bonn"])))
+    for other in (polars, enum, polars.with_columns(pl.col("city").cast(pl.Categorical))):
+        np.testing.assert_array_equal(model.fit(other, y).predict_proba(frame), wanted)
+    np.testing.assert_array_equal(model.fit(polars, pl.Series(y)).predict_proba(polars), wanted)
+
+
+def test_tables_of_numbers_from_any_library(model):
+    frame = tickets()[0][["amount", "visits"]].astype(float)
+    y = tickets()[1]
+    wanted = model.fit(frame, y).predict_proba(frame)
+    assert not hasattr(model, "schema_")
+    for other in (pl.from_pandas(frame), pa.Table.from_pandas(frame), frame.astype("Float64")):
+        np.testing.assert_array_equal(model.predict_proba(other), wanted)
+        model.fit(other, y)
+        assert list(model.feature_names_in_) == ["amount", "visits"]
+        np.testing.assert_array_equal(model.predict_proba(frame), wanted)
+        np.testing.assert_array_equal(model.predict_proba(frame[["visits", "amount"]]), wanted)
+        model.fit(frame, y)
+
+
+def test_columns_are_those_given_and_those_learnt(model, tmp_path):
+    frame, y = tickets()
+    model.fit(frame, y)
+    assert model.n_features_in_ == 6
+    assert list(model.feature_names_in_) == list(frame.columns)
+    spread = ["amount", "city=Bonn", "city=Jena", "kind=new", "zip=30", "zip=7", "online", "visits"]
+    hot = any(column[1] == "indicator" for column in model.schema_["columns"])
+    assert sorted(names_of(model))[0] == "amount"
+    assert {one.partition("=")[0] for one in names_of(model)} == set(frame.columns)
+    assert len(names_of(model)) == (len(spread) if hot else 6)
+    save(model, tmp_path / "m.scarce")
+    back = load(tmp_path / "m.scarce")
+    wanted = model.predict_proba(frame)
+    for other in (frame, frame.assign(more="x")[[*frame.columns[::-1], "more"]]):
+        np.testing.assert_array_equal(back.predict_proba(other), wanted)
+    with refused("unknown-column", DataError, column="city", columns=("city", "visits")):
+        back.predict_proba(frame.drop(columns=["visits", "city"]))
+
+
+def test_rows_opened_with_codes_or_one_hot_columns_are_the_same_model(model):
+    frame, y = tickets()
+    wanted = model.fit(frame, y).predict_proba(frame)
+    rows = open_rows(frame, label=y, indicators=model.__class__ in (RareClassifier, GaussianBayes))
+    np.testing.assert_array_equal(model.fit(rows).predict_proba(frame), wanted)
+    np.testing.assert_array_equal(model.fit(open_rows(frame, label=y)).predict_proba(frame), wanted)
+
+
+def test_all_columns_that_cannot_be_read_are_named(model):
+    frame, y = tickets()
+    frame = frame.assign(
+        day=pd.Timestamp("2026-11-18"), note=[1, "a"] * 120, tags=[["x"]] * 240, raw=[b"x"] * 240
+    )
+    with refused("mixed-types", DataError, columns=("day", "note", "tags", "raw")):
+        model.fit(frame, y)
+    with refused("column-type", DataError, columns=("day", "tags")):
+        model.fit(pl.from_pandas(frame.drop(columns=["note", "raw", "zip"])), y)
+    good = frame.drop(columns=["day", "note", "tags", "raw"])
+    opened = open_rows(frame, label=y, drop=["day", "note", "tags", "raw"])
+    np.testing.assert_array_equal(
+        model.fit(opened).predict_proba(frame), model.fit(good, y).predict_proba(good)
+    )
+
+
+def test_what_is_a_frame():
+    frame = pd.DataFrame({"a": [1.0, 2.0]})
+    assert is_plain(frame)
+    assert is_plain(pd.DataFrame({"a": [True, False]}))
+    for other in (
+        frame.assign(b=True),
+        frame.assign(b="x"),
+        frame.astype("Float64"),
+        frame.astype("category"),
+        pl.DataFrame({"a": [1]}),
+        pa.table({"a": [1]}),
+    ):
+        assert is_frame(other)
+        assert not is_plain(other)
+    for other in (frame.to_numpy(), [[1.0]], {"a": [1]}, frame["a"]):
+        assert not is_frame(other)
+    with refused("lazy-frame", UsageError):
+        as_table(pl.DataFrame({"a": [1]}).lazy())
+
+
+def test_levels_that_are_no_words_become_words():
+    frame = pd.DataFrame({"band": pd.cut([1.0, 5.0, 9.0], [0, 4, 10])})
+    table = as_table(frame)
+    assert table.column("band").to_pylist() == ["(0, 4]", "(4, 10]", "(4, 10]"]
+
+
+def test_unknown_levels_are_missing_with_a_warning():
+    frame, y = tickets()
+    model = MaxentClassifier(features="l").fit(frame, y)
+    new = frame.head(5).copy()
+    new.loc[[0, 3], "city"] = ["Aachen", "Kiel"]
+    gone = frame.head(5).copy()
+    gone.loc[[0, 3], "city"] = None
+    with warned("unknown-levels", columns=("city",), count=2):
+        found = model.predict_proba(new)
+    np.testing.assert_array_equal(found, model.predict_proba(gone))
+
+
+def test_a_missing_category_is_missing_in_all_its_columns():
+    frame, y = tickets()
+    frame.loc[::7, "city"] = None
+    rows = open_rows(frame, indicators=True)
+    hot = [j for j, column in enumerate(rows.schema.columns) if column.source == "city"]
+    X = rows.map(lambda block, _: block.X)[:, hot]
+    assert X.shape[1] == 2
+    np.testing.assert_array_equal(np.isnan(X), np.tile(frame["city"].isna(), (2, 1)).T)
+    model = GaussianBayes().fit(frame, y)
+    assert np.isfinite(model.predict_proba(frame)).all()
+
+
+def test_batches_of_frames_are_read_as_the_first():
+    frame, y = tickets()
+    parts = GaussianBayes("diag").partial_fit(frame[:150], y[:150])
+    parts.partial_fit(frame[150:][frame.columns[::-1]], y[150:])
+    like = replace(Schema.from_dict(parts.schema_), classes=(0, 1), coded_as=((0,), (1,)))
+    rows = open_rows(frame.assign(y=y), label="y", like=like)
+    whole = GaussianBayes("diag").fit(rows)
+    np.testing.assert_allclose(parts.predict_proba(frame), whole.predict_proba(frame), rtol=1e-9)
