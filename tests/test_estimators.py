@@ -32,6 +32,8 @@ ESTIMATORS = [
     scarce.AutoClassifier(),
     scarce.PriorCorrected(scarce.RareClassifier("logistic", ridge=1.0)),
     scarce.PriorCorrected(scarce.GaussianBayes(), prior="entropy"),
+    scarce.Calibrated(scarce.RareClassifier("logistic", ridge=1.0)),
+    scarce.Calibrated(scarce.GaussianBayes("shared"), "isotonic"),
     scarce.MaxentClassifier(),
     scarce.MaxentClassifier("robust", features="lh", knots=10),
     scarce.MaxentClassifier(width_scale="auto", width_scales=(2.0, 1.0), features="l"),

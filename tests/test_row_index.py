@@ -27,6 +27,7 @@ import scarce.amounts
 import scarce.plots
 from scarce import (
     AutoClassifier,
+    Calibrated,
     CostMatrix,
     CostSensitiveClassifier,
     DataError,
@@ -152,6 +153,7 @@ LINE = LinearRegression().fit(X, PROB)
 FEW = {"resamples": 100}
 CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "evaluate": (on("evaluate", **FEW), {"y_true": Y, "prob": PROB, **JUDGED}),
+    "calibrate": (on("calibrate"), {"y_true": Y, "prob": PROB, **JUDGED}),
     "brier_score": (on("brier_score", **FEW), {"y_true": Y, "prob": PROB, **JUDGED}),
     "log_loss": (on("log_loss", **FEW), {"y_true": Y, "prob": PROB, **JUDGED}),
     "calibration_loss": (on("calibration_loss"), {"y_true": Y, "prob": PROB, **JUDGED}),
@@ -285,6 +287,10 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "PriorCorrected.fit": (
         lambda **columns: PriorCorrected(LogisticRegression(), prior=0.1).fit(**columns),
         {"X": X, "y": Y, "sample_weight": WEIGHT},
+    ),
+    "Calibrated.fit": (
+        lambda **columns: Calibrated(LogisticRegression(), "platt").fit(**columns),
+        {"X": X, "y": Y, **JUDGED},
     ),
     "CostSensitiveClassifier.fit": (
         lambda **columns: CostSensitiveClassifier(LogisticRegression(), COSTS).fit(**columns),

@@ -51,6 +51,8 @@ from scarce.missed.mixture.estimator import ScoreMixture as ScoreMixture
 from scarce.missed.performance import Performance as Performance
 from scarce.missed.performance import estimate_performance as estimate_performance
 from scarce.missed.plan import plan_audit as plan_audit
+from scarce.prior.calibrate import calibrate as calibrate
+from scarce.prior.calibrated import Calibrated as Calibrated
 from scarce.prior.corrected import PriorCorrected as PriorCorrected
 from scarce.prior.label_shift import estimate_share as estimate_share
 from scarce.prior.mix import find_base_rates as find_base_rates

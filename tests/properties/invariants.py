@@ -154,6 +154,9 @@ CASES = (
         scarce.PriorCorrected(scarce.RareClassifier("logistic", ridge=0), prior=0.05),
     ),
     Case(
+        "Calibrated: platt", scarce.Calibrated(scarce.RareClassifier("logistic", ridge=0), "platt")
+    ),
+    Case(
         "CostSensitiveClassifier: GaussianBayes",
         scarce.CostSensitiveClassifier(scarce.GaussianBayes()),
         missing=True,
@@ -401,6 +404,7 @@ OTHERWISE: dict[tuple[str, str], float | str] = {
     ("MaxentClassifier: width chosen", "every row twice"): NARROWER,
     ("GaussianBayes: shrunk", "every row twice"): MORE,
     ("PriorCorrected: logistic", "label order"): "prior= is the share of the second class",
+    ("Calibrated: platt", "every row twice"): MORE,
     ("ScoreMixture()", "every row twice"): MORE,
 }
 # EM stops at a small gradient, on another way where columns or rows stand in another order.

@@ -30,7 +30,7 @@ from scarce.checks import is_missing
 from scarce.engine.block import Array, Block, ColumnLike
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
-from scarce.errors import Argument, DataError, Problem
+from scarce.errors import Argument, DataError, Problem, UsageError
 
 Ids = NDArray[np.intp]
 Words = NDArray[np.uint64]
@@ -211,6 +211,39 @@ def hold_out(found: RowGroups, codes: Ids, weight: Array | None, share: float) -
         number = min(max(round(share * len(part)), 1), max(len(part) - 1, 0))
         held[part[np.linspace(0, len(part), number, endpoint=False).astype(np.intp)]] = True
     return np.where(found.group >= 0, held[found.group], False)
+
+
+def read_splits(cv: Any, n_rows: int) -> Ids:
+    """Return each row's fold from (train, test) positions, whose test parts hold every row once.
+
+    Examples
+    --------
+    >>> read_splits([([1, 2], [0]), ([0, 2], [1]), ([0, 1], [2])], 3)
+    array([0, 1, 2])
+    """
+    folds, tested = np.zeros(n_rows, dtype=np.intp), np.zeros(n_rows, dtype=np.intp)
+    try:
+        for number, (_, test) in enumerate(cv):
+            folds[test] = number
+            tested[test] += 1
+    except (TypeError, ValueError, IndexError):
+        raise UsageError(
+            "cv must be a number of folds or (train, test) positions of {rows:,} rows, got {cv}.",
+            code="cv-folds",
+            rows=n_rows,
+            cv=f"{cv!r:.60}",
+            remedy="Pass 5, or list(splitter.split(X, y)).",
+        ) from None
+    if (tested != 1).any():
+        first = int(np.flatnonzero(tested != 1)[0])
+        raise UsageError(
+            "cv must have each row in one test part; row {row:,} is in {count}.",
+            code="cv-folds",
+            row=first,
+            count=int(tested[first]),
+            remedy="Use a splitter without repeats, such as GroupKFold.",
+        )
+    return folds
 
 
 def given_groups(groups: ColumnLike | None, n_rows: int) -> Ids | None:

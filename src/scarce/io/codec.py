@@ -61,6 +61,7 @@ RECORD_HOMES = {
     "Amount": "scarce.decisions.cost_entries",
     "ColumnProfile": "scarce.io.profile",
     "Front": "scarce.missing.front",
+    "Calibration": "scarce.prior.calibrate",
 }
 
 DEEPEST = 32  # levels of lists, tuples, dicts, records and models inside each other

@@ -66,6 +66,7 @@ REGISTRY: dict[str, str] = {
     "OwnModel": "scarce.auto.own",
     "OneVsRest": "scarce.auto.classes",
     "PriorCorrected": "scarce.prior",
+    "Calibrated": "scarce.prior.calibrated",
     "ScoreMixture": "scarce.missed.mixture.estimator",
     "CostSensitiveClassifier": "scarce.decisions.classifier",
 }

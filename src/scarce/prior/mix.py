@@ -223,6 +223,9 @@ def class_sums(labels: NDArray[Any], weight: Array | None, classes: NDArray[Any]
 
 def mix_of(estimator: HasParams, rows: TrainingRows) -> BaseRates:
     """Return the base rates of an estimator that was fitted to these rows."""
+    told = getattr(estimator, "_base_rates_of", None)  # of `Calibrated`
+    if told is not None:
+        return told(rows)  # type: ignore[no-any-return]
     own = getattr(estimator, "classes_", None)
     if own is not None and not isinstance(own, list):
         rows = rows.of(np.asarray(own))
@@ -286,7 +289,7 @@ def _wrapped(estimator: Any, rows: TrainingRows) -> BaseRates | None:
 def _calibrated(estimator: Any, rows: TrainingRows) -> BaseRates:
     """Calibration is a fit to the rows, and undoes all that is inside; a temperature is not."""
     if estimator.method != "temperature":
-        return _as_rows(rows, "CalibratedClassifierCV")
+        return of_rows(rows, "CalibratedClassifierCV")
     inner = mix_of(estimator.estimator, rows)
     if inner.origin == "rows":
         return inner
@@ -309,7 +312,7 @@ def _of_ensemble(estimator: Any, rows: TrainingRows) -> BaseRates | None:
     places = rows.of(None if rows.classes is None else np.arange(len(rows.classes)))
     if isinstance(estimator, StackingClassifier):
         final = getattr(estimator, "final_estimator_", estimator.final_estimator)
-        return _as_rows(rows, "StackingClassifier") if final is None else mix_of(final, places)
+        return of_rows(rows, "StackingClassifier") if final is None else mix_of(final, places)
     if isinstance(estimator, VotingClassifier):
         members = getattr(estimator, "estimators_", None)
         if members is None:
@@ -319,7 +322,7 @@ def _of_ensemble(estimator: Any, rows: TrainingRows) -> BaseRates | None:
         members = getattr(estimator, "estimators_", None)
         members = [estimator.estimator] if members is None else members
         if members[0] is None:
-            return _as_rows(rows, "BaggingClassifier")
+            return of_rows(rows, "BaggingClassifier")
         return _mean_of([mix_of(one, places) for one in members], rows, _kind(estimator), near=0.1)
     if isinstance(estimator, OneVsRestClassifier):
         return _one_versus_rest(estimator, rows)
@@ -331,7 +334,7 @@ def _mean_of(
 ) -> BaseRates:
     """A mean of probabilities is for base rates only where all members are for the same."""
     if all(one.origin == "rows" for one in found):
-        return _as_rows(rows, kind)
+        return of_rows(rows, kind)
     for one in found:
         if one.origin == "unknown":
             return one
@@ -363,7 +366,7 @@ def _one_versus_rest(estimator: Any, rows: TrainingRows) -> BaseRates:
     each = [mix_of(one, TrainingRows(np.arange(2))) for one in members]
     odd = [one for one in each if one.origin != "rows"]
     if not odd:
-        return _as_rows(rows, "OneVsRestClassifier")
+        return of_rows(rows, "OneVsRestClassifier")
     return _unknown(
         rows,
         Problem(
@@ -401,7 +404,7 @@ def _stated(estimator: Any, rows: TrainingRows) -> BaseRates | None:
 def _of_maxent(estimator: Any, rows: TrainingRows) -> BaseRates | None:
     """Return the shares that `MaxentClassifier` was told or assumed; None: those of the rows."""
     if not hasattr(estimator, "class_prior_"):
-        return _not_fitted(estimator, rows)
+        return not_fitted(estimator, rows)
     if getattr(estimator, "class_prior_from_", "assumed") == "observed":
         return None
     rates = np.asarray(estimator.class_prior_, dtype=np.float64)
@@ -441,10 +444,10 @@ def _recalibrated(
         return _told(read_shares(given, _order(rows, given), name), rows, Argument(name, given))
     if "costs" in params:  # undoes weights, and keeps what was stated
         inner = mix_of(params["estimator"], rows)
-        return _as_rows(rows, _kind(estimator)) if inner.origin == "weights" else inner
+        return of_rows(rows, _kind(estimator)) if inner.origin == "weights" else inner
     if given is None and params.get("kept") is None:
-        return _as_rows(rows, _kind(estimator))
-    return _not_fitted(estimator, rows)
+        return of_rows(rows, _kind(estimator))
+    return not_fitted(estimator, rows)
 
 
 def _resampled(estimator: Any, rows: TrainingRows) -> BaseRates | None:
@@ -484,8 +487,8 @@ def _plain(estimator: Any, rows: TrainingRows) -> BaseRates:
     if stored is None or (
         counted is not None and (not _is_ours(estimator) or np.abs(stored - counted).max() <= SAME)
     ):
-        return _as_rows(rows, _kind(estimator))
-    return _as_rows(TrainingRows(rows.classes, stored, stored), _kind(estimator))
+        return of_rows(rows, _kind(estimator))
+    return of_rows(TrainingRows(rows.classes, stored, stored), _kind(estimator))
 
 
 # --- class weights --------------------------------------------------------------------------------
@@ -638,7 +641,8 @@ def unclear_base_rates(found: BaseRates, *others: str) -> UsageError:
 # --- answers --------------------------------------------------------------------------------------
 
 
-def _as_rows(rows: TrainingRows, kind: str) -> BaseRates:
+def of_rows(rows: TrainingRows, kind: str) -> BaseRates:
+    """Return that the base rates are those of the training rows."""
     if rows.weight is None:
         why = Problem(
             "The base rates are those of the training rows, which {kind} does not store.",
@@ -659,7 +663,8 @@ def _unknown(rows: TrainingRows, why: Problem) -> BaseRates:
     return BaseRates(None, rows.rates, "unknown", why, _names(rows))
 
 
-def _not_fitted(estimator: object, rows: TrainingRows) -> BaseRates:
+def not_fitted(estimator: object, rows: TrainingRows) -> BaseRates:
+    """Return that nothing is known yet."""
     why = Problem("{kind} is not fitted.", code="unclear-base-rate", kind=_kind(estimator))
     return _unknown(rows, why)
 
