@@ -489,6 +489,26 @@ def test_several_classes_have_a_column_each(folder):
     assert sum(float(rows[0][f"prob_{name}"]) for name in "abc") == pytest.approx(1)
 
 
+def test_bands_of_scores_are_columns(folder, model):
+    fit(folder, "b.scarce", "--columns", "amount", "--columns", "hour", drop=[])
+    shown = run(folder, "predict", "b.scarce", "data.csv", "--id", "id", "--band")
+    assert shown.exit_code == 0, shown.stderr
+    rows = list(csv.DictReader(shown.stdout.splitlines()))
+    assert list(rows[0]) == ["id", "prob", "band_rate", "band_low", "band_high"]
+    bands = load(folder / "b.scarce").bands_
+    prob = np.array([float(row["prob"]) for row in rows])
+    place = np.searchsorted(bands.edges, np.log(prob / (1 - prob)), side="right")
+    np.testing.assert_allclose([float(row["band_rate"]) for row in rows], bands.rate[place])
+    for row in rows:
+        assert float(row["band_low"]) <= float(row["band_rate"]) <= float(row["band_high"])
+    without = run(folder, "predict", "model.scarce", "data.csv", "--band")
+    assert without.exit_code == 2
+    assert "[no-bands]" in without.stderr
+    run(folder, "correct", "b.scarce", "--now-at", "0.01", "--out", "moved.scarce")
+    moved = run(folder, "predict", "moved.scarce", "data.csv", "--band")
+    assert "[no-bands]" in moved.stderr
+
+
 def test_values_that_the_model_cannot_read_are_named(folder, model):
     def predict(text):
         return run(folder, "predict", "model.scarce", "-", input=text.encode())

@@ -332,6 +332,8 @@ ROLES: dict[str, tuple[Option, ...]] = {
                Integer(min=2), default=5),
         Option("unknown", "What to do with a category that the model has not seen.",
                ("error", "missing"), default="error"),
+        Option("band", "Add how often the event happened among training rows scored alike, with "
+               "its 90 % interval: band_rate, band_low, band_high (models from fit auto).", bool),
         Option("trust", "Type of another package that a model file may build, as its refusal lists "
                "it (repeatable).", metavar="TYPE", repeatable=True, feeds="load(trust)",
                ambient=True),

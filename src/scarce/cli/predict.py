@@ -8,7 +8,7 @@ Rows are read, scored and written part by part: memory does not grow with the fi
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from scarce.cli.model_file import LoadedModel
     from scarce.io.text import TextForm
 
+BANDS = ("band_rate", "band_low", "band_high")
+LEVEL = 0.9  # of their interval
+
 
 @click.command()
 @click.argument("model", type=FILE)
 @click.argument("data", type=INPUT, default="-")
 @takes(
-    *("id", "unknown", "trust"),
+    *("id", "unknown", "band", "trust"),
     TEXT,
     *("out", "to", "formula-safe", "force", "threads", "dry-run", "json"),
 )
@@ -35,6 +38,7 @@ def predict(
     data: Path,
     keep: tuple[str, ...],
     unknown: str,
+    band: bool,
     form: TextForm,
     out: Path | None,
     to: str | None,
@@ -48,7 +52,8 @@ def predict(
 
     MODEL is a file from scarce fit, DATA a table with the model's features (- or nothing: standard
     input). Adds the column prob (several classes: prob_CLASS) to the columns of DATA. Memory use
-    does not grow with DATA.
+    does not grow with DATA. With --band the columns say how often the event happened among training
+    rows scored alike: a rate of many rows, not an interval of this one's probability.
 
     \b
     scarce predict m.scarce new.parquet --out p2.csv
@@ -71,7 +76,8 @@ def predict(
     loaded = replace(loaded, schema=replace(loaded.schema, unknown=unknown))
     source = open_table(data, form)
     kept = [source.column(name, "--id") for name in dict.fromkeys(keep)] or list(source.names)
-    names = loaded.prob_names
+    bands = _bands(loaded) if band else None
+    names = [*loaded.prob_names, *(BANDS if band else ())]
     for name in names:
         if name in kept:
             raise DataError(
@@ -98,7 +104,9 @@ def predict(
     with progress("Predicting") as tick, sink as write:
         for part, prob in loaded.stream(source, kept, progress=tick):
             part = shape(part)
-            columns = [prob[:, -1]] if len(names) == 1 else list(prob.T)
+            columns = [prob[:, -1]] if len(loaded.prob_names) == 1 else list(prob.T)
+            if bands is not None:
+                columns += _band_columns(bands, prob)
             for name, column in zip(names, columns, strict=True):
                 part = part.append_column(name, [column])
             write(part)
@@ -106,6 +114,31 @@ def predict(
             total += float(prob[:, -1].sum())
     loaded.say_columns()
     _tell(loaded, [*kept, *names], count, total, out, json)
+
+
+def _bands(loaded: LoadedModel) -> Any:
+    """Return the model's bands of scores, or refuse a model that has none."""
+    bands = getattr(loaded.model, "bands_", None)
+    if bands is None:
+        moved = hasattr(loaded.model, "now_at_")
+        raise UsageError(
+            "--band needs bands of scores, and {model} ({kind}) has none{why}.",
+            code="no-bands",
+            model=loaded.path,
+            kind=loaded.kind,
+            why=": those of the model inside are of its training base rate" if moved else "",
+            remedy="Leave --band out, or use a model of two classes from scarce fit --model auto.",
+        )
+    return bands
+
+
+def _band_columns(bands: Any, prob: Any) -> list[Any]:
+    """Return rate, low and high of each row's band, from the probabilities of the classes."""
+    import numpy as np
+
+    with np.errstate(divide="ignore"):
+        found = bands.of(np.log(prob[:, 1]) - np.log(prob[:, 0]), LEVEL)
+    return [found.rate, found.low, found.high]
 
 
 def _refuse_files(model: Path, data: Path, out: Path | None) -> None:

@@ -62,6 +62,7 @@ RECORD_HOMES = {
     "ColumnProfile": "scarce.io.profile",
     "Front": "scarce.missing.front",
     "Calibration": "scarce.prior.calibrate",
+    "ScoreBands": "scarce.auto.bands",
 }
 
 DEEPEST = 32  # levels of lists, tuples, dicts, records and models inside each other
