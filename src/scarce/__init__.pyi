@@ -31,6 +31,7 @@ from scarce.evaluation.curves import cost_curve as cost_curve
 from scarce.evaluation.curves import decision_curve as decision_curve
 from scarce.evaluation.evaluate import evaluate as evaluate
 from scarce.evaluation.expected import expected_figures as expected_figures
+from scarce.evaluation.missing_share import share_of_missing as share_of_missing
 from scarce.evaluation.periods import usual_delay as usual_delay
 from scarce.evaluation.scores import brier_score as brier_score
 from scarce.evaluation.scores import log_loss as log_loss

@@ -11,7 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from scarce import evaluate, evaluate_by, usual_delay
+from scarce import (
+    GaussianBayes,
+    evaluate,
+    evaluate_by,
+    open_rows,
+    save,
+    share_of_missing,
+    usual_delay,
+)
 from scarce.cli.main import scarce
 from scarce.cli.options import PERIODS
 from scarce.evaluation import periods
@@ -204,3 +212,27 @@ def test_report_on_scores_has_no_segments(file, tmp_path):
                "--by", "country", "--out", tmp_path / "x.html")  # fmt: skip
     assert done.exit_code == 2
     assert "[argument-conflict]" in done.stderr
+
+
+def test_missing_values_of_a_model_s_columns_have_a_table_of_their_own(tmp_path, rng):
+    X = rng.normal(size=(900, 4))
+    y = (rng.random(900) < 1 / (1 + np.exp(1.5 - X[:, 0]))).astype(int)
+    X[rng.random(X.shape) < 0.15] = np.nan
+    table = pa.table({name: pa.array(X[:, j], from_pandas=True) for j, name in enumerate("abcd")})
+    table = table.append_column("fraud", pa.array(y))
+    pq.write_table(table, tmp_path / "test.parquet")
+    model = GaussianBayes().fit(open_rows(table.slice(0, 400), label="fraud"))
+    save(model, tmp_path / "m.scarce")
+    prob = model.predict_proba(open_rows(table.drop_columns(["fraud"])))[:, 1]
+    expected = evaluate_by(y, prob, share_of_missing(X, y))
+    words = ("evaluate", tmp_path / "m.scarce", tmp_path / "test.parquet", "--label", "fraud")
+    found = result(*words)["by_missing"]["segments"]
+    assert [one["name"] for one in found] == [one.name for one in expected.segments]
+    assert [one["z"] for one in found] == pytest.approx([one.z for one in expected.segments])
+    assert "By share of missing values" in run(*words).stdout
+    page = tmp_path / "r.html"
+    told = result("report", *words[1:], "--out", page)["report"]
+    assert "By share of missing values" in [part["title"] for part in told["sections"]]
+    complete = table.filter(pa.array(~np.isnan(X).any(axis=1)))
+    pq.write_table(complete, tmp_path / "test.parquet")
+    assert "by_missing" not in result(*words)

@@ -218,6 +218,15 @@ def show_by(found: EvaluationBy) -> None:
         write_line("\n" + "\n".join(lines))
 
 
+def show_missing(found: EvaluationBy) -> None:
+    """Write the table of calibration by share of missing values."""
+    from scarce.evaluation.missing_share import missing_table
+
+    words = missing_table(found)
+    write_line()
+    table(words.lines, columns=words.columns, title="By share of missing values")
+
+
 def _values(judged: OutcomeTable, name: str) -> Any:
     """Return a column as dates or as Python values; a blank is missing."""
     import numpy as np

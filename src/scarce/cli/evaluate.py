@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from scarce.cli.by_columns import BY, ByFlags, show_by
+from scarce.cli.by_columns import BY, ByFlags, show_by, show_missing
 from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.flags import in_flags, with_code
 from scarce.cli.next_command import path_word, shell_command
@@ -83,7 +83,8 @@ def evaluate(
     forecast, which gives every row the base rate; with --threshold also recall and precision, with
     costs the cost and savings of the cheapest decisions. Rows without a label are left out, and
     their number is shown. With --by the same for each segment or period, which of them differ from
-    the rest, and what changed over time.
+    the rest, and what changed over time. Where a model's columns have missing values, a table shows
+    calibration by their share.
 
     \b
     scarce evaluate p.csv --prob prob --label fraud
@@ -91,6 +92,8 @@ def evaluate(
     scarce evaluate p.csv --label fraud --threshold 0.2 --costs costs.toml --json
     scarce evaluate m.scarce test.csv --label fraud --by device --threshold 0.2
     """
+    from scarce.evaluation.missing_share import missing_table
+
     costs.check()
     by.check()
     if threshold is not None and not 0 <= threshold <= 1:
@@ -123,6 +126,10 @@ def evaluate(
         result = _result(judged, found, money)
         parts = split.evaluate(level, seed, threshold)
         result["remarks"] += [*split.remarks(), *(() if parts is None else parts.remarks)]
+        by_missing = judged.by_missing(level, seed)
+        if by_missing is not None:
+            result["by_missing"] = by_missing
+            result["remarks"] += missing_table(by_missing).remarks
         if parts is not None:
             result["by"] = parts
             result["assumes"] = list(dict.fromkeys([*result["assumes"], *parts.assumes]))
@@ -131,6 +138,8 @@ def evaluate(
         _show(judged, found, money, result)
         if parts is not None:
             show_by(parts)
+        if by_missing is not None:
+            show_missing(by_missing)
         write_line("\n" + folded("Assumes that " + "; and that ".join(result["assumes"]) + "."))
 
     emit(result, json=json, show=show)

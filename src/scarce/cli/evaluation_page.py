@@ -168,6 +168,7 @@ class EvaluationPage:
             self._numbers(page)
             self._reliability(page)
             self._by(page)
+            self._by_missing(page)
             if self.money:
                 self._decisions(page)
         self._leans(page)
@@ -337,6 +338,18 @@ class EvaluationPage:
         if self.parts is not None:
             page.data("by", self.parts)
             show_by(page.section("Over time" if self.parts.period else "By segment"), self.parts)
+
+    def _by_missing(self, page: Report) -> None:
+        from scarce.evaluation.missing_share import missing_table
+        from scarce.report import show_missing
+
+        found = self.judged.by_missing(self.level, self.seed)
+        if found is None:
+            return
+        page.data("by_missing", found)
+        show_missing(page.section("By share of missing values"), found)
+        for remark in missing_table(found).remarks:
+            page.warn(remark)
 
     def _reliability(self, page: Report) -> None:
         from scarce.report import show_reliability

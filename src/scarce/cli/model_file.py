@@ -38,6 +38,8 @@ class LoadedModel:
         In the order of the probabilities; of two, the event last.
     watch : ColumnWatch, or None
         Takes note of the rows that are scored, where the model knows how its columns looked.
+    missing_shares : list of arrays, or None
+        Where it is a list, the share of missing source columns of each row is put there.
     """
 
     path: Path
@@ -45,6 +47,7 @@ class LoadedModel:
     schema: Any
     classes: tuple[Any, ...]
     watch: Any = None
+    missing_shares: list[Any] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -108,12 +111,22 @@ class LoadedModel:
                 self._refuse_missing(X, start)
                 if self.watch is not None:
                     self.watch.add(X)
+                self._note_missing(X)
                 if not self.takes_rows:
                     return self._prob_of_another(X)
                 rows = ArrayRows(X, schema=self.schema, engine=engine, check=False)
                 return self.model.predict_proba(rows)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise _no_valid_model(self.path, self.model, error) from error
+
+    def _note_missing(self, X: Any) -> None:
+        """Put down the share of missing source columns of each row, where that is asked for."""
+        if self.missing_shares is None:
+            return
+        from scarce.engine.memory import ArrayRows
+        from scarce.evaluation.missing_share import missing_shares
+
+        self.missing_shares.append(missing_shares(ArrayRows(X, schema=self.schema, check=False)))
 
     def _prob_of_another(self, X: Any) -> Any:
         """Return the probabilities of a model around another package's estimator.

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from scarce.cli.costs import CostFlags
     from scarce.cli.model_file import LoadedModel
     from scarce.evaluation.evaluate import Evaluation
+    from scarce.evaluation.segments import EvaluationBy
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
 
@@ -84,6 +85,8 @@ class OutcomeTable:
         Whether the table has the columns of a list that `scarce label` wrote.
     weight_kind : str
         "survey" or "frequency".
+    missing : float64 array of shape (n,), or None
+        Share of the model's columns that are missing in each row; None without a model.
     """
 
     where: str
@@ -104,6 +107,7 @@ class OutcomeTable:
     form: TextForm | None = None
     listed: bool = False
     weight_kind: str = "survey"
+    missing: Any = None
 
     @property
     def known(self) -> Any:
@@ -137,7 +141,7 @@ class OutcomeTable:
         import pyarrow as pa
 
         rows = np.flatnonzero(inside)
-        named = ("y", "prob", "sample_weight", "inclusion", "groups")
+        named = ("y", "prob", "sample_weight", "inclusion", "groups", "missing")
         kept = {name: getattr(self, name) for name in named}
         kept = {name: None if held is None else held[rows] for name, held in kept.items()}
         if kept["groups"] is not None:
@@ -169,6 +173,22 @@ class OutcomeTable:
             threshold=threshold,
             **kept.drawn(level, seed),
         )
+
+    def by_missing(self, level: float, seed: int) -> EvaluationBy | None:
+        """Return the figures by share of missing values; None where all rows are about alike."""
+        import numpy as np
+
+        from scarce import evaluate_by
+        from scarce.evaluation.missing_share import bins_of_missing
+
+        kept = self.labelled()
+        if self.missing is None or len(self.classes) != 2 or not (kept.missing > 0).any():
+            return None
+        bins = bins_of_missing(kept.missing, np.asarray(kept.y, dtype=np.float64))
+        if len(np.unique(bins)) < 2:
+            return None
+        how = kept.drawn(level, seed)
+        return evaluate_by(kept.names(), kept.prob, bins, classes=kept.classes, **how)
 
     def worse_than(self, other: OutcomeTable, level: float, seed: int) -> Estimate:
         """Return how much more log loss this has than another on the same rows."""
@@ -316,7 +336,7 @@ def read_outcomes(
 
     model, data = _model_and_table(files, verb, is_model)
     wanted = _refuse_flags(model, prob, labels)
-    loaded = None if model is None else load_model(model)
+    loaded = None if model is None else replace(load_model(model), missing_shares=[])
     source = open_table(table_or_stdin(data, verb), form)
     label = source.column(wanted, option="--label")
     pairs = [*sampling.given.items(), *extra]
@@ -373,7 +393,15 @@ def read_outcomes(
         form=form,
         listed={CHANCE, POLICY} <= set(source.names),
         weight_kind=sampling.weight_kind,
+        missing=None if loaded is None else _joined(loaded.missing_shares),
     )
+
+
+def _joined(parts: list[Any] | None) -> Any:
+    """Return the parts of a column as one, None where there is none."""
+    import numpy as np
+
+    return np.concatenate(parts) if parts else None
 
 
 def _refuse_flags(model: Path | None, prob: Sequence[str], labels: LabelFlags) -> str:

@@ -94,6 +94,9 @@ class Segment(Record):
     expected : Expected, or None
         Of the rows without a known label, if their probabilities are calibrated.
     at_threshold : AtThreshold, or None without `threshold=`
+    z : float
+        Events less the sum of probabilities, in standard deviations that this has where the
+        probabilities are calibrated: beyond +-2 they are off by more than chance.
     """
 
     name: str
@@ -112,6 +115,7 @@ class Segment(Record):
     verdict: str
     expected: Expected | None = None
     at_threshold: AtThreshold | None = None
+    z: float = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,6 +346,7 @@ def evaluate_by(
                 pooled=pooled[s],
                 p_value=float(p_values[s]),
                 verdict=verdict,
+                z=_z(table.part(s)),
                 expected=_expected(table, s, cut, asked, between, rows),
                 **_figures(table.part(s), cut, asked),
             )
@@ -627,6 +632,16 @@ def _figures(part: Forecasts | None, cut: float | None, asked: Resampling) -> di
     elif cut is not None:
         found["at_threshold"] = threshold_figures(event, part.given(1), cut, part.sample, asked)
     return found
+
+
+def _z(part: Forecasts | None) -> float:
+    """Return events less the sum of probabilities, in standard deviations if calibrated."""
+    if part is None:
+        return float("nan")
+    p, weight = part.given(1), part.sample.weight
+    spread = float((weight**2 * p * (1 - p)).sum()) * part.sample.together()
+    off = float(weight @ ((part.place == 1) - p))
+    return off / spread**0.5 if spread > 0 else float("nan")
 
 
 def _expected(

@@ -106,6 +106,9 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
     comparison_ : dict of dict
         Of each method: log loss, Brier score and gain over "none" on left-out rows, with standard
         errors; "auto" is the choice itself, made again without the rows that are judged.
+    scale_ : float
+        Standard deviation of left-out scores, in units of which they are mapped, of a classifier
+        without probabilities; else 1.
     remarks_ : tuple of str
         What the reader should know, as that there were too few events to calibrate.
 
@@ -217,6 +220,10 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         else:
             models, scores = self._left_out(rows, folds, used)
         weight = rows.weight[used]
+        self.scale_ = 1.0
+        if not gives_probabilities(models[0]):
+            self.scale_ = _deviation(scores, weight)
+            scores = scores / self.scale_
         factor = weight_factor(float(weight.sum()), len(used), rows.kind)[0]
         self.calibration_ = choose(
             scores,
@@ -316,7 +323,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         if self.chosen_ == "none" and len(self.estimators_) == 1:
             return _in_order(self.estimator_.predict_proba(X), self.estimator_, self.classes_)
         each = [
-            self.calibration_.from_log(_scores(model, X, self.classes_))
+            self.calibration_.from_log(_scores(model, X, self.classes_) / self.scale_)
             for model in self.estimators_
         ]
         return np.asarray(np.mean(each, axis=0))
@@ -542,6 +549,14 @@ def _scores(model: Any, X: Any, classes: NDArray[Any]) -> Array:
                 remedy="Use a classifier that has one of them.",
             )
     return _in_order(found, model, classes)
+
+
+def _deviation(scores: Array, weight: Array) -> float:
+    """Return the standard deviation of scores, within rows of several classes; 1 where it is 0."""
+    away = scores[:, 1:] - scores[:, :1]
+    away = away - np.average(away, axis=0, weights=weight)
+    found = float(np.sqrt(np.average((away**2).mean(axis=1), weights=weight)))
+    return found if found > 0 else 1.0
 
 
 def _in_order(found: Any, model: Any, classes: NDArray[Any]) -> Array:

@@ -228,6 +228,36 @@ def show_by(page: Report, found: EvaluationBy) -> Report:
     return page
 
 
+def show_missing(page: Report, found: EvaluationBy) -> Report:
+    """Add calibration by share of missing values.
+
+    Parameters
+    ----------
+    page : Report
+    found : EvaluationBy
+        Of the bins of `share_of_missing`.
+
+    Examples
+    --------
+    >>> from scarce import evaluate_by
+    >>> found = evaluate_by([0, 1] * 40, [0.2, 0.7] * 40, ["0 %"] * 40 + ["0-10 %"] * 40)
+    >>> page = show_missing(Report("May"), found)
+    >>> page.to_dict()["sections"][0]["parts"][0]["kind"]
+    'table'
+    """
+    return page.table(
+        ["missing", "rows", "events", "mean predicted", "observed", "z"],
+        [
+            (one.name, one.rows, one.events, one.given.value, one.happened, round(one.z, 1))
+            for one in found.segments
+        ],
+        caption="Rows by the share of the model's columns that are missing. z: events less the sum "
+        "of probabilities, in standard deviations; beyond 2 either way is more than chance.",
+        align="lrrrrr",
+        percent=("mean predicted", "observed"),
+    )
+
+
 def _by_table(page: Report, found: EvaluationBy) -> None:
     """Add the table of segments; cells without a known label are empty."""
     due = any(one.expected is not None for one in found.segments)

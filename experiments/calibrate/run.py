@@ -1,0 +1,124 @@
+"""Does calibration help with 6, 12, 25 or 100 events, and does it harm a model that needs none?
+
+    logit p = b + 1.3 x1 - .7 x2 + .6 [x3 > .5] + .4 x4 x5, b for 3 % events; eight columns, of
+    which three repeat x1, x2, x3 with noise
+
+Log loss under the true probabilities of 10,000 new rows, over that of the classifier as it is, the
+mean of the ratio over repeats; of the support vector machine, which gives no probabilities, over
+that of scikit-learn's sigmoid. `Calibrated` with its defaults, and scikit-learn's
+CalibratedClassifierCV (sigmoid, isotonic, temperature) on the same five stratified folds or as
+many as there are events. Probabilities beyond 1e-6 are taken as 1e-6 for all sides: isotonic and
+uncalibrated forests say 0, and their log loss would be infinite.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from experiments.frame import Comparison, Progress, over_repeats
+from scarce import Calibrated
+
+Array = NDArray[np.float64]
+
+TITLE = "Calibration with few events: Calibrated against none and scikit-learn's"
+SEED = 4117
+EVENTS = (6, 12, 25, 100)
+SHARE = 0.03
+REPEATS, QUICK = 20, 3
+NEW_ROWS = 10_000
+LEAST = 1e-6
+METHODS = ("sigmoid", "isotonic", "temperature")
+FOLDS = 5
+MODELS: dict[str, Callable[[], Any]] = {
+    "naive Bayes": GaussianNB,
+    "balanced logit": lambda: LogisticRegression(class_weight="balanced"),
+    "logit": LogisticRegression,
+    "forest": lambda: RandomForestClassifier(100, random_state=0),
+    "boosting": lambda: HistGradientBoostingClassifier(max_iter=50, random_state=0),
+    "support vectors": LinearSVC,
+}
+
+
+def draw(rows: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw features, and log-odds without their intercept."""
+    Z = rng.normal(size=(rows, 5))
+    X = np.column_stack([Z, Z[:, :3] + 0.5 * rng.normal(size=(rows, 3))])
+    score = 1.3 * Z[:, 0] - 0.7 * Z[:, 1] + 0.6 * (Z[:, 2] > 0.5) + 0.4 * Z[:, 3] * Z[:, 4]
+    return X, score
+
+
+def losses(events: int, repeat: int) -> dict[str, dict[str, float]]:
+    """Return the log loss of each classifier under each calibration, in one simulated world."""
+    rng = np.random.default_rng([SEED, events, repeat])
+    _, whole = draw(50_000, rng)
+    shift = float(brentq(lambda b: expit(whole + b).mean() - SHARE, -15, 5))
+    rows, happened = round(events / SHARE), 0
+    while happened < FOLDS:
+        X, score = draw(rows, rng)
+        y = (rng.random(rows) < expit(score + shift)).astype(int)
+        happened = int(y.sum())
+    new, score = draw(NEW_ROWS, rng)
+    truth = expit(score + shift)
+
+    def loss(prob: Array) -> float:
+        p = np.clip(prob[:, 1], LEAST, 1 - LEAST)
+        return float(-np.mean(truth * np.log(p) + (1 - truth) * np.log1p(-p)))
+
+    found: dict[str, dict[str, float]] = {}
+    for name, make in MODELS.items():
+        line = found[name] = {}
+        if hasattr(make(), "predict_proba"):
+            line["none"] = loss(make().fit(X, y).predict_proba(new))
+        model = Calibrated(make()).fit(X, y)
+        line["Calibrated"] = loss(model.predict_proba(new))
+        line["changed"] = float(model.chosen_ != "none")
+        for method in METHODS:
+            folds = StratifiedKFold(FOLDS, shuffle=True, random_state=repeat)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                rival = CalibratedClassifierCV(clone(make()), method=method, cv=folds).fit(X, y)
+            line[method] = loss(rival.predict_proba(new))
+    return found
+
+
+def run(quick: bool, progress: Progress) -> list[Comparison]:
+    """Simulate, and return the table."""
+    table = []
+    for events in EVENTS:
+        found = []
+        for repeat in range(QUICK if quick else REPEATS):
+            progress(f"{events} events, repeat {repeat + 1}")
+            found.append(losses(events, repeat))
+        table += [line for name in MODELS for line in lines(events, name, found)]
+    return table
+
+
+def lines(events: int, name: str, found: list[dict[str, dict[str, float]]]) -> list[Comparison]:
+    """Return the rows of one classifier at one number of events."""
+    base = "none" if "none" in found[0][name] else "sigmoid"
+    changed = np.mean([one[name]["changed"] for one in found])
+    rows = []
+    for way in ("Calibrated", *METHODS):
+        if way == base:
+            continue
+        ratio = [one[name][way] / one[name][base] for one in found]
+        why = "Below 1 is better."
+        if way == "Calibrated":
+            why += f" Calibrated in {100 * changed:.0f} % of the worlds."
+        what = f"{events} events, {name}: {way} / {'as it is' if base == 'none' else base}"
+        rows.append(over_repeats(what, None, ratio, why))
+    return rows
