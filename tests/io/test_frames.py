@@ -1,5 +1,6 @@
 """Frames as they are: every estimator reads pandas, polars and Arrow tables as the same model."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -8,18 +9,29 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from scarce import (
     AutoClassifier,
+    CostSensitiveClassifier,
     DataError,
     GaussianBayes,
     MaxentClassifier,
+    PriorCorrected,
     RareClassifier,
     UsageError,
+    compare,
+    correct_prior,
+    left_out_prob,
     load,
     open_rows,
     save,
 )
+from scarce.evaluation.compare import deal_rows
 from scarce.io.frames import as_table, is_frame, is_plain
 from scarce.io.inputs import names_of
 from scarce.io.schema import Schema
@@ -219,3 +231,116 @@ def test_batches_of_frames_are_read_as_the_first():
     rows = open_rows(frame.assign(y=y), label="y", like=like)
     whole = GaussianBayes("diag").fit(rows)
     np.testing.assert_allclose(parts.predict_proba(frame), whole.predict_proba(frame), rtol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["text beside", "numbers", "polars"])
+def test_columns_that_name_rows_are_left_out_as_on_the_command_line(model, form):
+    frame, y = tickets()
+    frame = frame if form == "text beside" else frame[["amount", "visits"]].astype(float)
+    wanted = model.fit(frame, y).predict_proba(frame)
+    other = frame.assign(ticket_id=np.arange(240)[::-1])
+    other = pl.from_pandas(other) if form == "polars" else other
+    with warned("identifier-column", column="ticket_id"):
+        model.fit(other, y)
+    assert model.n_features_in_ == frame.shape[1] + 1
+    assert "ticket_id" not in names_of(model)
+    np.testing.assert_array_equal(model.predict_proba(other), wanted)
+    np.testing.assert_array_equal(model.predict_proba(frame), wanted)
+
+
+def test_columns_that_name_units_of_several_rows_stay_with_a_warning():
+    frame, y = tickets()
+    frame["patient_no"] = np.arange(240) // 2
+    with warned("unit-column", column="patient_no"):
+        model = MaxentClassifier(features="l").fit(frame, y)
+    assert "patient_no" in names_of(model)
+    only = pd.DataFrame({"id": np.arange(240)})
+    assert names_of(MaxentClassifier(features="l").fit(only, y)) == ["id"]
+
+
+def test_text_of_another_value_in_every_row_is_refused_not_spread(model):
+    frame, y = tickets(n=1300)
+    with refused("too-many-levels", DataError, column="note", count=1300):
+        model.fit(frame.assign(note=[f"note {n}" for n in range(1300)]), y)
+
+
+@pytest.mark.parametrize("name", ["maxent", "bayes", "auto"])
+def test_folds_that_lack_a_level_do_no_harm(name):
+    frame, y = tickets()
+    frame["city"] = frame["city"].astype(object)
+    frame.loc[[3, 200], "city"] = ["Aachen", "Kiel"]
+    model = clone(MODELS[name])
+    with warned("unknown-levels", columns=("city",)):
+        found = cross_val_predict(model, frame, y, cv=3, method="predict_proba")
+    assert np.isfinite(found).all()
+    search = GridSearchCV(PriorCorrected(model, prior=0.1), {"prior": [0.1, 0.2]}, cv=3)
+    with warned("unknown-levels"):
+        assert np.isfinite(search.fit(frame, y).best_score_)
+    with warned("unknown-levels"):
+        again = cross_val_predict(
+            model, pl.from_pandas(frame.drop(columns="zip")), y, cv=3, method="predict_proba"
+        )
+    assert np.isfinite(again).all()
+
+
+def test_wrappers_hand_frames_on(model):
+    frame, y = tickets()
+    prob = model.fit(frame, y).predict_proba(frame)
+    for other in (frame, pl.from_pandas(frame.drop(columns="zip")), as_table(frame)):
+        corrected = PriorCorrected(model, prior=0.02).fit(other, y)
+        assert corrected.n_features_in_ == len(corrected.feature_names_in_)
+        actions = CostSensitiveClassifier(model, [[0, 9], [1, 0]]).fit(other, y).predict(other)
+        inner = clone(model).fit(other, y).predict_proba(other)[:, 1]
+        expected = correct_prior(inner, trained_at=y.mean(), now_at=0.02)
+        np.testing.assert_allclose(corrected.predict_proba(other)[:, 1], expected, rtol=1e-6)
+        np.testing.assert_array_equal(actions, (inner > 0.1).astype(int))
+    piped = make_pipeline(clone(model)).fit(frame, y)
+    np.testing.assert_array_equal(piped.predict_proba(frame), prob)
+
+
+def test_other_packages_get_the_frame_as_it_is():
+    frame, y = tickets()
+    hot = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["city", "kind"]), ("passthrough", ["online"])
+    )
+    theirs = make_pipeline(hot, LogisticRegression())
+    found = left_out_prob(
+        {"theirs": theirs, "around": PriorCorrected(theirs), "ours": MODELS["maxent"]},
+        frame,
+        y,
+        folds=4,
+    )
+    dealt = deal_rows(open_rows(frame, label=y), 4).folds
+    by_hand = np.empty(240)
+    for fold in range(4):
+        out = dealt == fold
+        by_hand[out] = clone(theirs).fit(frame[~out], y[~out]).predict_proba(frame[out])[:, 1]
+    np.testing.assert_allclose(found["theirs"], by_hand, rtol=1e-12)
+    np.testing.assert_allclose(found["around"], by_hand, rtol=1e-12)
+    assert compare(y, found).best["log_loss"] != "constant"
+
+
+def test_rows_in_another_order_and_every_row_twice():
+    frame, y = tickets()
+    order = np.random.default_rng(1).permutation(240)
+    for name in ("rare", "maxent"):
+        model = clone(MODELS[name])
+        wanted = model.fit(frame, y).predict_proba(frame)
+        mixed = model.fit(frame.iloc[order].reset_index(drop=True), y[order])
+        np.testing.assert_allclose(mixed.predict_proba(frame), wanted, rtol=1e-5)
+        twice = pd.concat([frame, frame], ignore_index=True)
+        weights = np.full(240, 2.0)
+        one = clone(model).fit(twice, np.append(y, y)).predict_proba(frame)
+        other = clone(model).fit(frame, y, sample_weight=weights).predict_proba(frame)
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_an_array_for_a_model_of_categories_gives_its_own_columns():
+    frame, y = tickets()
+    model = RareClassifier("logistic", ridge=1.0).fit(frame, y)
+    spread = open_rows(frame, indicators=True).map(lambda block, _: block.X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scikit-learn, about names
+        np.testing.assert_array_equal(model.predict_proba(spread), model.predict_proba(frame))
+    with refused("column-mismatch", DataError, count=6, expected=8):
+        model.predict_proba(np.zeros((2, 6)))

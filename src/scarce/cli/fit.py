@@ -53,13 +53,6 @@ OWNERS = {  # options that only one model has
 MOST_NUMBERS = 50  # different numbers in a label column; more are a measurement
 MOST_CLASSES = 12  # more are not stacked unless somebody asks in Python
 FEWEST_OF_A_CLASS = 10  # below, folds cannot choose anything
-FEW_NAMES = 20  # different values of a column named like an identifier that may be a category
-ID_NAME = re.compile(r"(?:^|[_ .-])(?:id|uuid|guid|key|index|row|rowid|rownames)$|^$", re.I)
-UNIT_NAME = re.compile(
-    r"(?:^|[_ .-])(?:patient|card|customer|client|user|account|subject|person|member|household)"
-    r"s?(?:$|[_ .-](?:no|nr|num|number|code|hash|name)$)",
-    re.I,
-)
 SIGHTINGS = re.compile(
     r"(?:^|_)(?:presences?|presabs|pres|present|occ|occurrences?|pa|pb|po|seen|sightings?|observed"
     r"|species)(?:$|_)",
@@ -151,6 +144,7 @@ def fit(
         drop=left_out or None,
         categories=list(categories),
         max_levels=max_levels,
+        unknown=_unknown(model),
         engine=engine_of(threads),
     )
     counts = _say_labels(rows, labels, form)
@@ -169,6 +163,17 @@ def fit(
     fitted = _fit(chosen, rows, settings, seed, engine_of(threads), together)
     save(fitted, out, force=force)
     _tell(fitted, _result(fitted, rows, counts, out), chosen, told, json)
+
+
+def _unknown(model: str) -> str:
+    """What becomes of a level that is not in the training rows: refused where nothing may miss."""
+    if model != "rare":
+        return "missing"
+    from sklearn.utils import get_tags
+
+    from scarce import RareClassifier
+
+    return "missing" if get_tags(RareClassifier()).input_tags.allow_nan else "error"
 
 
 def _refuse_flags(labels: LabelFlags, out: Path | None, force: bool, dry_run: bool) -> str:
@@ -460,31 +465,24 @@ def identifiers(
     """
     if source.once:
         return []
+    from scarce.io.frames import identifiers as found_in
+    from scarce.io.frames import named_like_names
+
     named = [
         name
-        for name in source.names
-        if (ID_NAME.search(name) or UNIT_NAME.search(name))
-        and name != labels.label
-        and name not in (*drop, *ids)
+        for name in named_like_names(source.names)
+        if name != labels.label and name not in (*drop, *ids)
     ]
     if not named:
         return []
-    import pyarrow.compute as pc
-
-    named = [name for name in named if _can_be_compared(source.types[name])]
-    if not named:
-        return []
-    first = next(iter(source.tables(named)))
-    counts = {name: pc.count_distinct(first.column(name)).as_py() for name in named}
-    found = [name for name in named if counts[name] == len(first)]
-    for name in named:
-        if FEW_NAMES < counts[name] < len(first):
-            say(
-                f"Column {name!r} is named like an identifier, several rows share its values, "
-                "and it is used as a feature. If rows of one value belong together (a patient, a "
-                f"card), say so with --groups {shell_word(name)}: without it they are in training "
-                "and in test rows, and figures are too good."
-            )
+    found, units = found_in(next(iter(source.tables(named))), named)
+    for name in units:
+        say(
+            f"Column {name!r} is named like an identifier, several rows share its values, "
+            "and it is used as a feature. If rows of one value belong together (a patient, a "
+            f"card), say so with --groups {shell_word(name)}: without it they are in training "
+            "and in test rows, and figures are too good."
+        )
     for name in found:
         say(
             f"Column {name!r} has a different value in every row, so it is taken as an "
@@ -492,12 +490,6 @@ def identifiers(
             "all columns with --columns)."
         )
     return found
-
-
-def _can_be_compared(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
 def settings_of(model: str, own: dict[str, Any], more: tuple[str, ...]) -> dict[str, Any]:

@@ -6,9 +6,10 @@ code books are read as they were in training.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,8 @@ class LoadedModel:
         Takes note of the rows that are scored, where the model knows how its columns looked.
     missing_shares : list of arrays, or None
         Where it is a list, the share of missing source columns of each row is put there.
+    strangers : dict of Counter
+        The levels that came and that it does not know, where they are read as missing.
     """
 
     path: Path
@@ -48,6 +51,7 @@ class LoadedModel:
     classes: tuple[Any, ...]
     watch: Any = None
     missing_shares: list[Any] | None = None
+    strangers: dict[str, Counter[Any]] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -109,6 +113,7 @@ class LoadedModel:
             with nullcontext() if find is None else located(find):
                 X, _, _ = self.schema.code(table, start)
                 self._refuse_missing(X, start)
+                self._note_strangers(table)
                 if self.watch is not None:
                     self.watch.add(X)
                 self._note_missing(X)
@@ -207,8 +212,21 @@ class LoadedModel:
             yield part.select(list(keep)), prob
             start += part.num_rows
 
+    def _note_strangers(self, table: pa.Table) -> None:
+        """Count the levels that are read as missing because the model does not know them."""
+        if self.schema.unknown != "missing":
+            return
+        from scarce.io.open import strangers
+
+        for name, new in strangers(table, self.schema).items():
+            self.strangers.setdefault(name, Counter()).update(new)
+
     def say_columns(self) -> None:
         """Say which columns of the scored rows are not like those of training, a line each."""
+        if self.strangers:
+            from scarce.io.open import strangers_remark
+
+            warn(strangers_remark(self.strangers))
         if self.watch is None:
             return
         remarks = self.watch.remarks()

@@ -330,8 +330,9 @@ ROLES: dict[str, tuple[Option, ...]] = {
                metavar="NAMES", repeatable=True),
         Option("folds", "Number of cross-validation folds, the same for all models.",
                Integer(min=2), default=5),
-        Option("unknown", "What to do with a category that the model has not seen.",
-               ("error", "missing"), default="error"),
+        Option("unknown", "What to do with a category that the model has not seen.  [default: "
+               "missing, with a warning; error for models that need complete rows]",
+               ("error", "missing")),
         Option("band", "Add how often the event happened among training rows scored alike, with "
                "its 90 % interval: band_rate, band_low, band_high (models from fit auto).", bool),
         Option("trust", "Type of another package that a model file may build, as its refusal lists "

@@ -37,7 +37,7 @@ def predict(
     model: Path,
     data: Path,
     keep: tuple[str, ...],
-    unknown: str,
+    unknown: str | None,
     band: bool,
     form: TextForm,
     out: Path | None,
@@ -73,7 +73,8 @@ def predict(
     kind, _ = sink_format(out, to)
     _refuse_files(model, data, out)
     loaded = load_model(model)
-    loaded = replace(loaded, schema=replace(loaded.schema, unknown=unknown))
+    if unknown is not None:
+        loaded = replace(loaded, schema=replace(loaded.schema, unknown=unknown))
     source = open_table(data, form)
     kept = [source.column(name, "--id") for name in dict.fromkeys(keep)] or list(source.names)
     bands = _bands(loaded) if band else None

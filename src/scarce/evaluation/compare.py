@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from scarce.bootstrap import (
     Bootstrap,
@@ -46,6 +47,7 @@ from scarce.evaluation.choosing import Joint, against_one, choose
 from scarce.evaluation.cost import mean_of, read_outcomes, savings
 from scarce.evaluation.evaluate import Evaluation, evaluated
 from scarce.evaluation.scores import Forecasts, untested
+from scarce.io.frames import is_frame
 from scarce.io.open import open_rows
 from scarce.results import Estimate, Record, in_rows
 from scarce.scoring import LOSSES, losses_if, row_losses
@@ -409,7 +411,8 @@ def left_out_prob(
     Parameters
     ----------
     models : mapping of name -> classifier
-        Of scarce or scikit-learn; each is fitted anew, with the same folds for all.
+        Of scarce or scikit-learn; each is fitted anew, with the same folds for all. Those of other
+        packages get a frame as it is.
     X : array-like of shape (n, n_features), table or Rows
     y : array-like of shape (n,), optional
         Classes; not needed where X holds them (`open_rows`). Rows without a label take no part.
@@ -447,7 +450,15 @@ def left_out_prob(
     dealt = deal_rows(rows, folds, groups=groups, random_state=random_state)
     for name, model in models.items():
         _warn_other_base_rates(name, model, rows)
-    fits = {name: (_Fit(model), rows) for name, model in models.items()}
+    fits: dict[str, tuple[Fit, Rows]] = {name: (_Fit(one), rows) for name, one in models.items()}
+    if is_frame(X):  # others read a frame in their own way
+        places = ArrayRows(
+            np.arange(float(len(rows)))[:, None],
+            rows.labels(),
+            classes=rows.classes,
+            check=False,
+        )
+        fits |= {n: (_FrameFit(m, X), places) for n, m in models.items() if not _takes_rows(m)}
     found = left_out(fits, dealt.folds, engine=engine, progress=progress)
     if len(rows.classes) == 2:
         return {name: prob[:, 1] for name, prob in found.items()}
@@ -505,6 +516,25 @@ class _Arrays:
     def predict_proba(self, rows: Rows) -> Array:
         """Ask about the features of the rows."""
         return np.asarray(self.model.predict_proba(rows.map(_features)))
+
+
+class _FrameFit:
+    """Fits a copy of another package's classifier to rows of a frame, known by their numbers."""
+
+    def __init__(self, model: Any, frame: Any) -> None:
+        self.model, self.frame = model, frame
+
+    def __call__(self, rows: Rows) -> Any:
+        model = clone(self.model).fit(self.rows_of(rows), rows.labels())
+        return _FrameFit(model, self.frame)
+
+    def rows_of(self, rows: Rows) -> Any:
+        """Return the rows of the frame with these numbers."""
+        return _safe_indexing(self.frame, rows.map(_features)[:, 0].astype(np.intp))
+
+    def predict_proba(self, rows: Rows) -> Array:
+        """Ask about the rows of the frame with these numbers."""
+        return np.asarray(self.model.predict_proba(self.rows_of(rows)))
 
 
 class DealtRows(NamedTuple):

@@ -11,18 +11,27 @@ sentence that names all such columns. Nothing is copied that Arrow can look at.
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from scarce.engine.block import TableLike
-from scarce.errors import Argument, DataError, UsageError, listed
+from scarce.errors import Argument, DataError, UsageError, listed, warn_user
 
 PLAIN = "biuf"  # kinds of NumPy's types that a matrix of float64 can hold
 BYTES = "holds bytes"
+FEW_NAMES = 20  # different values of a column named like an identifier that may be a category
+ID_NAME = re.compile(r"(?:^|[_ .-])(?:id|uuid|guid|key|index|row|rowid|rownames)$|^$", re.I)
+UNIT_NAME = re.compile(
+    r"(?:^|[_ .-])(?:patient|card|customer|client|user|account|subject|person|member|household)"
+    r"s?(?:$|[_ .-](?:no|nr|num|number|code|hash|name)$)",
+    re.I,
+)
 UNWRITTEN = ("IntervalIndex", "DatetimeIndex", "TimedeltaIndex", "PeriodIndex")  # as of pd.cut
 
 
@@ -139,6 +148,79 @@ def _mixture(series: Any) -> str:
     """Say of which types the values of a column are that Arrow cannot hold."""
     kinds = sorted({type(value).__name__ for value in series.dropna()})
     return f"mixes {listed(kinds, most=4)}" if len(kinds) > 1 else f"holds {kinds[0]} objects"
+
+
+# --- columns that name rows -----------------------------------------------------------------------
+
+
+def named_like_names(names: Iterable[str]) -> list[str]:
+    """Return the columns that are named like identifiers of rows, patients or cards.
+
+    Examples
+    --------
+    >>> named_like_names(["id", "age", "patient_no", "key"])
+    ['id', 'patient_no', 'key']
+    """
+    return [name for name in names if ID_NAME.search(name) or UNIT_NAME.search(name)]
+
+
+def identifiers(table: pa.Table, names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return those of the columns that name rows, and those that name units of several rows.
+
+    A column of whole numbers or text names rows where no value comes twice.
+
+    Examples
+    --------
+    >>> table = pa.table({"id": range(30), "card": [n // 2 for n in range(60)][:30]})
+    >>> identifiers(table, ["id", "card"])
+    (['id'], [])
+    """
+    rows, units = [], []
+    for name in names:
+        kind = table.schema.field(name).type
+        if not (pa.types.is_integer(kind) or kind_of(kind) == "text" or pa.types.is_binary(kind)):
+            continue
+        column = table.column(name)
+        different = len(pc.unique(column.drop_null()))
+        if different == table.num_rows > 1:
+            rows.append(name)
+        elif FEW_NAMES < different < table.num_rows:
+            units.append(name)
+    return rows, units
+
+
+def names_rows(frame: Any) -> list[str]:
+    """Return the columns of a frame that name its rows, and are no features; say so.
+
+    By the rule of `scarce fit`: named like an identifier, and another value in every row. Columns
+    that name units with several rows each stay, with a warning.
+    """
+    names = column_names(frame)
+    doubtful = named_like_names(names)
+    if not doubtful or len(set(names)) < len(names):
+        return []
+    table = as_table(frame, needed=doubtful)
+    assert table is not None
+    found, units = identifiers(table, doubtful)
+    found = [] if len(found) == len(names) else found
+    for name in units:
+        warn_user(
+            "Column {column!r} is named like an identifier, several rows share its values, and it "
+            "is used as a feature.",
+            code="unit-column",
+            column=name,
+            remedy="If rows of one value belong together (a patient, a card), pass its values to "
+            "fit(..., groups=...) and leave the column out.",
+        )
+    for name in found:
+        warn_user(
+            "Column {column!r} has a different value in every row, so it is taken as an identifier "
+            "and left out.",
+            code="identifier-column",
+            column=name,
+            remedy="To use it as a feature, give it another name.",
+        )
+    return found
 
 
 # --- what features cannot be made of --------------------------------------------------------------

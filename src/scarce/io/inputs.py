@@ -44,11 +44,12 @@ from scarce.errors import (
     listed,
     refuse_word,
     suggest,
+    warn_user,
 )
-from scarce.io.frames import column_names, is_frame, is_plain
+from scarce.io.frames import as_table, column_names, is_frame, is_plain, names_rows
 from scarce.io.labels import label_array, missing_labels
 from scarce.io.locate import cell_error
-from scarce.io.open import frame_rows, open_rows, warn_of_strangers
+from scarce.io.open import frame_rows, open_rows, strangers, strangers_remark
 from scarce.io.profile import columns_of, profile_rows
 from scarce.io.schema import (
     MOST_INDICATORS,
@@ -132,9 +133,15 @@ def rows_to_fit(
     if not reset and hasattr(estimator, "schema_"):
         rows = rows_to_predict(estimator, X, engine=engine)
         features, schema = np.concatenate([block.X for block in rows.blocks()]), rows.schema
-    elif is_frame(X) and not is_plain(X):
+    elif is_frame(X) and ((naming := names_rows(X)) or not is_plain(X)):
         unknown = "missing" if allow_missing else "error"
-        held = frame_rows(X, indicators=categories == "one-hot", unknown=unknown, engine=engine)
+        held = frame_rows(
+            X,
+            drop=naming,
+            indicators=categories == "one-hot",
+            unknown=unknown,
+            engine=engine,
+        )
         features, schema = held.matrix, held.schema
     else:
         features = validate_data(
@@ -440,8 +447,12 @@ def _read_frame(X: TableLike, like: Schema, unknown: str | None, engine: Engine)
     with warnings.catch_warnings():  # a batch may well have a column without values
         warnings.simplefilter("ignore", DataWarning)
         rows = open_rows(X, like=like, unknown=unknown, engine=engine)
-    if unknown == "missing":
-        warn_of_strangers(X, like)
+    coded = [one.source or one.name for one in like.columns if one.kind != "number"]
+    if unknown == "missing" and coded:
+        table = as_table(X, needed=set(coded))
+        found = {} if table is None else strangers(table, like)
+        if found:
+            warn_user(strangers_remark(found))
     return rows
 
 

@@ -13,6 +13,7 @@ so results have the same bits.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -29,7 +30,15 @@ from scarce.engine.executors import Engine, executor_for, in_order
 from scarce.engine.machine import Report, Walks, cache_folder
 from scarce.engine.memory import ArrayRows, TableRows, decode, unmasked, warn_if_never_seen
 from scarce.engine.rows import Kernel, Merge, Rows, Ticket, add
-from scarce.errors import Argument, DataError, UsageError, listed, refuse_word, warn_user
+from scarce.errors import (
+    Argument,
+    DataError,
+    Problem,
+    UsageError,
+    listed,
+    refuse_word,
+    warn_user,
+)
 from scarce.io.cache import (
     CachedRows,
     DamagedCache,
@@ -482,7 +491,12 @@ def _open_table(table: pa.Table, asked: Reading, engine: Engine) -> Rows:
 
 
 def frame_rows(
-    frame: TableLike, *, indicators: bool = False, unknown: str = "error", engine: Engine = None
+    frame: TableLike,
+    *,
+    drop: Sequence[str] = (),
+    indicators: bool = False,
+    unknown: str = "error",
+    engine: Engine = None,
 ) -> ArrayRows:
     """Read a whole pandas, polars or Arrow frame of features into memory, for a fit.
 
@@ -494,42 +508,53 @@ def frame_rows(
     array([[44.,  1.],
            [nan,  0.]])
     """
-    table = as_table(frame)
+    asked = Reading(drop=drop, indicators=indicators, unknown=unknown)
+    table = as_table(frame, needed=asked.needed(column_names(frame)))
     assert table is not None
     if table.num_rows == 0 or table.num_columns == 0:
         raise no_rows("The table")
-    asked = Reading(indicators=indicators, unknown=unknown)
     schema = asked.schema_of(table.schema, lambda names: [table.select(names)])
     return decode(TableRows(table, schema, engine=engine))
 
 
-def warn_of_strangers(frame: TableLike, like: Schema) -> None:
-    """Say which levels of a frame a model's code books do not have; they are read as missing."""
+Strangers = dict[str, Counter[Any]]  # by column: how often each level came that is not known
+
+
+def strangers(table: pa.Table, like: Schema) -> Strangers:
+    """Return the levels of a table that the code books of a schema do not have.
+
+    Examples
+    --------
+    >>> like = Schema((Column("city", "category", ("Bonn", "Ulm")),))
+    >>> strangers(pa.table({"city": ["Ulm", "Kiel", None, "Kiel"]}), like)
+    {'city': Counter({'Kiel': 2})}
+    """
     books = {one.name: one.levels for one in like.columns if one.kind == "category"}
     books |= like.indicators
-    if not books:
-        return
-    table = as_table(frame, needed=books)
-    assert table is not None
-    said: dict[str, str] = {}
-    count = 0
+    found: Strangers = {}
     for name, counts in distinct([table], list(books)).items():
         known = {*books[name], "", *like.missing}
         words = any(isinstance(level, str) for level in books[name])
         new = {v: n for v, n in counts.items() if (str(v) if words else v) not in known}
         if new:
-            rows = sum(new.values())
-            count += rows
-            shown = listed([brief(one) for one in sorted(new, key=str)], most=3)
-            said[name] = f"{shown} in column {name!r} ({rows:,} rows)"
-    if said:
-        warn_user(
-            "Levels that the model was not fitted on are read as missing: {what}.",
-            code="unknown-levels",
-            what=listed(list(said.values()), most=5),
-            columns=tuple(said),
-            count=count,
-        )
+            found[name] = Counter(new)
+    return found
+
+
+def strangers_remark(found: Strangers) -> Problem:
+    """Say which levels are read as missing because the model was not fitted on them."""
+    what = [
+        f"{listed([brief(one) for one in sorted(new, key=str)], most=3)} in column {name!r} "
+        f"({sum(new.values()):,} row{'s' if sum(new.values()) > 1 else ''})"
+        for name, new in found.items()
+    ]
+    return Problem(
+        "Levels that the model was not fitted on are read as missing: {what}.",
+        code="unknown-levels",
+        what=listed(what, most=5),
+        columns=tuple(found),
+        count=sum(sum(new.values()) for new in found.values()),
+    )
 
 
 def _open_array(source: TableLike, asked: Reading, engine: Engine) -> Rows:
