@@ -13,6 +13,7 @@ import pytest
 
 import scarce
 from scarce import Estimate, FitReport, UsageError
+from scarce.auto.bands import ScoreBands
 from scarce.decisions.bands import Idle, find_bands
 from scarce.decisions.decide import decision_table
 from scarce.evaluation.calibration import reliability
@@ -238,6 +239,11 @@ def made():
     yield scarce.expected_figures(prob, threshold=0.2)
     yield scarce.expected_figures(prob, threshold=0.2).at_threshold
     yield scarce.find_base_rates(scarce.GaussianBayes(), y)
+    bands = ScoreBands(np.zeros(1), np.full(2, 0.1), np.full(2, 9.0), np.ones(2), np.full(2, 9.0))
+    yield bands
+    yield bands.of(prob, 0.9)
+    yield scarce.calibrate(y, prob)
+    yield scarce.estimate_share(prob, validation=(y, prob))
     yield reliability(y, prob)
     yield scarce.savings(y, done, costs)
     yield scarce.cost_confusion(y, done, costs)

@@ -35,7 +35,7 @@ from scarce.checks import (
 )
 from scarce.engine.block import Array
 from scarce.engine.folds import RowGroups, deal_folds, read_splits, row_groups
-from scarce.engine.memory import ArrayRows
+from scarce.engine.memory import ArrayRows, unmasked
 from scarce.engine.rows import Rows, WeightedRows
 from scarce.errors import Argument, DataError, UsageError, inconsistent_model
 from scarce.io.inputs import WEIGHT_KINDS, weight_factor
@@ -445,7 +445,7 @@ def _read(
                 remedy="Pass one label per row.",
             )
         named = column_or_1d(label_array(y), warn=True)
-        X, named = indexable(X, named)
+        X, named = indexable(unmasked(X), named)
         codes, classes = _codes(named)
         weight = np.ones(len(codes))
         if sample_weight is not None:
