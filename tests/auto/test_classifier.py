@@ -462,8 +462,13 @@ def test_progress_is_told():
     X, y, _ = curved(200)
     members = ["logit", "forest", "boosting"]
     AutoClassifier(members, cv=3, progress=lambda *call: calls.append(call)).fit(X, y)
-    done, total = zip(*calls, strict=True)
+    done, total, words = zip(*calls, strict=True)
+    assert words[0] == "logit, fit 1 of 6"
+    assert words[-1] == "boosting, fit 6 of 6"
     assert len(calls) == 3 * (3 + 3)  # fits without one fold, and without two
+    pairs = []
+    AutoClassifier(["logit"], cv=3, progress=lambda done, total: pairs.append(done)).fit(X, y)
+    assert len(pairs) == 6
     assert list(done) == sorted(set(done))
     assert set(total) == {done[-1]}
     calls.clear()

@@ -104,6 +104,15 @@ def test_words_stand_above_the_bar_and_not_on_it():
     assert shown.endswith("After.\r\n")
 
 
+def test_a_step_is_named_where_it_has_words():
+    shown = on_terminal(
+        "import time\nfrom scarce.cli.output import progress\n"
+        "with progress('Fitting', after=0.1) as tick:\n"
+        "    tick(3, 9, 'boosting, fit 3 of 9')\n    time.sleep(0.6)\n"
+    )
+    assert "Fitting: boosting, fit 3 of 9" in shown
+
+
 def test_a_step_that_never_ends_still_shows_the_time():
     shown = on_terminal(
         "import time\nfrom scarce.cli.output import progress\n"

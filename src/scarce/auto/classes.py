@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from scarce.auto.members import SMALLEST, Fitted, Maker, Model, Sample, fit_members
 from scarce.auto.softmax import ClassCombination, combine_classes
 from scarce.engine.block import Array
-from scarce.engine.executors import Engine, Progress
+from scarce.engine.executors import Engine, Progress, with_words
 from scarce.errors import inconsistent_model
 
 Ids = NDArray[np.intp]
@@ -128,7 +128,12 @@ def fit_classes(
 
 def _later(progress: Progress, before: int, times: int) -> Progress:
     """Return progress of one of several equal parts of the work."""
-    return lambda done, total: progress(before * total + done, times * total)
+    tell = with_words(progress)
+
+    def told(done: int, total: int, words: str = "") -> None:
+        tell(before * total + done, times * total, f"class {before + 1} of {times}: {words}")
+
+    return told
 
 
 def _joined(fits: list[Fitted], modelled: Ids, prevalence: Array) -> ClassFitted:

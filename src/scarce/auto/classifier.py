@@ -35,6 +35,7 @@ from scarce.auto.classes import (
     one_vs_rest,
 )
 from scarce.auto.comparison import class_line, fold_gain, score_line, text_table
+from scarce.auto.drivers import Drivers, Kept, find_drivers, keep_some
 from scarce.auto.logits import knots
 from scarce.auto.members import MEMBERS, PACKAGES, Fitted, Model, Sample, fit_members, usable
 from scarce.auto.own import ALL, Own, read_members
@@ -112,8 +113,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     engine : None, "threads", "processes", Executor or Dask client
         What fits the members.
     progress : callable, optional
-        Called as progress(done, total) after each fit of a member; with an engine after each
-        member.
+        Called as progress(done, total, words) after each fit of a member, or without the words if
+        it takes only two arguments; with an engine after each member.
 
     Attributes
     ----------
@@ -138,6 +139,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The (one-hot) columns that members see, in their own order; constant columns are left out.
     bands_ : ScoreBands or None
         Bands of left-out scores, and how often the event happened in each: see `predict_band`.
+    drivers_ : Drivers
+        What `drivers` returned; there after it was asked for, and in a model that was loaded.
     rarer_ : int
         Position in `classes_` of the rarer class, whose probability members and intercept give.
     prevalence_ : float
@@ -227,11 +230,15 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.stack_intercept_: float | Array = 0.0
         self.stack_strength_ = 0.0
         self.bands_: ScoreBands | None = None
+        self._kept: Kept | None = None
+        self.__dict__.pop("drivers_", None)
         few = self._too_few(sample)
         if few is not None:
             ended = self._fit_few(sample, few, remarks)
         else:
             ended = self._fit_stack(names, rows, sample, group, remarks)
+            y = sample.y if self.rarer_ or len(self.classes_) > 2 else 1.0 - sample.y
+            self._kept = keep_some(sample.X, y, sample.weights, sample.folds, sample.seed)
         remarks += self._remarks(len(sample.y))
         self.report_ = FitReport(
             converged=ended.converged,
@@ -711,6 +718,48 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return bands.of(self.decision_function(X), level)
 
+    def drivers(self) -> Drivers:
+        """Return how much the predictions need each column, and how they move with it.
+
+        At most 1,000 left-out training rows are predicted by the fits that had not seen them, with
+        the values of one column shuffled, and with one column set to one value after another. Found
+        when first asked for or saved, and kept in the model file.
+
+        Returns
+        -------
+        Drivers
+            `ranked()` gives the columns by the increase of the log loss; `curves` the mean
+            predictions.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "drivers_"):
+            kept: Kept | None = self.__dict__.get("_kept")
+            if kept is None:
+                raise UsageError(
+                    "There are no left-out rows to find drivers on: {reason}.",
+                    code="no-drivers",
+                    reason="the labels were too few to judge a model"
+                    if not self.comparison_
+                    else "the model was saved without them",
+                    remedy="Fit the model again, on more labelled rows.",
+                )
+            n, given = self.n_features_in_, getattr(self, "feature_names_in_", None)
+            names = [f"x{at}" for at in range(n)] if given is None else [str(one) for one in given]
+            source = np.repeat(np.arange(n), np.maximum(self.levels_, 1))
+            first = np.cumsum(np.maximum(self.levels_, 1)) - np.maximum(self.levels_, 1)
+            order = np.argsort(self.columns_, kind="stable")
+            sources = [order[source[self.columns_[order]] == at] for at in range(n)]
+            levels = [
+                self.columns_[one] - first[at] if self.levels_[at] else None
+                for at, one in enumerate(sources)
+            ]
+            self.drivers_ = find_drivers(self._score, kept, names, sources, levels)
+        return self.drivers_
+
+    def _before_save(self) -> None:
+        if self.__dict__.get("_kept") is not None:
+            self.drivers()
+
     def summary(self) -> str:
         """Return the comparison, the weights and the remarks as a plain text table."""
         check_is_fitted(self)
@@ -730,14 +779,18 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _score_block(self, block: Block, _: None) -> Array:
         """Kernel of the map: log-odds of a block of rows, or log probabilities of classes."""
-        X, names = one_hot(block.X, self.levels_), list(self.members_)
+        X = one_hot(block.X, self.levels_)
         self._refuse_missing(X, list(self.weights_) or self._names())
-        X = np.ascontiguousarray(X[:, self.columns_])
-        fits, count = len(self.members_[names[0]]) if names else 1, len(self.classes_)
-        prob = np.empty((len(names), fits, len(X), count))
-        for place, name in enumerate(names):
-            for fit, model in enumerate(self.members_[name]):
-                prob[place, fit] = np.asarray(model.predict_proba(X))
+        return self._score(np.ascontiguousarray(X[:, self.columns_]))
+
+    def _score(self, X: Array, fit: int | None = None) -> Array:
+        """Return the scores of rows in the members' columns, by all fits or by one of them."""
+        names, count = list(self.members_), len(self.classes_)
+        models = [self.members_[n] if fit is None else [self.members_[n][fit]] for n in names]
+        prob = np.empty((len(names), len(models[0]) if names else 1, len(X), count))
+        for place, fits in enumerate(models):
+            for at, model in enumerate(fits):
+                prob[place, at] = np.asarray(model.predict_proba(X))
         floors = np.array([self.floors_[name] for name in names])
         weights, shares = np.array([self.weights_[name] for name in names]), self._shares()
         if count > 2:

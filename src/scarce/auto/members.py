@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 from scarce.auto.logits import FitRows, logit_path
 from scarce.auto.trees import LARGEST, TreeEnsemble, freeze
 from scarce.engine.block import Array
-from scarce.engine.executors import Engine, Progress, many
+from scarce.engine.executors import Engine, Progress, many, with_words
 
 PACKAGES = {"catboost": "catboost", "lightgbm": "lightgbm"}
 MOST_PARTS = 5  # that are judged in turn, each without the folds in it
@@ -203,9 +203,13 @@ def fit_members(
     tasks = [partial(fit_member, name, sample, maker=makers.get(name)) for name in names]
     if engine is not None or progress is None:
         return many(tasks, engine, progress=progress)
-    costs = [FIT_COSTS.get(name, 4) for name in names for _ in range(fits_needed(sample))]
+    fits, tell = fits_needed(sample), with_words(progress)
+    costs = [FIT_COSTS.get(name, 4) for name in names for _ in range(fits)]
+    words = (f"{name}, fit {number + 1} of {fits}" for name in names for number in range(fits))
     done, total = accumulate(costs), sum(costs)
-    return many([partial(task, step=lambda: progress(next(done), total)) for task in tasks])
+    return many(
+        [partial(task, step=lambda: tell(next(done), total, next(words))) for task in tasks]
+    )
 
 
 def _trial(

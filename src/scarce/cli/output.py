@@ -252,8 +252,10 @@ def _draw(rows: Sequence[Sequence[str]], columns: Sequence[str], title: str) -> 
 
 
 @contextmanager
-def progress(label: str, *, after: float = 2.0) -> Iterator[Callable[[int, int], None]]:
+def progress(label: str, *, after: float = 2.0) -> Iterator[Callable[..., None]]:
     """Give a callback ``(done, total)`` that draws a bar with the time left on stderr.
+
+    A third argument says in words what was done, such as "boosting, fit 3 of 15".
 
     Drawn only on a terminal, and only once the work has taken more than `after` seconds. Between
     two calls a thread keeps the time up to date, so that a long step does not look like a halt.
@@ -272,7 +274,7 @@ def progress(label: str, *, after: float = 2.0) -> Iterator[Callable[[int, int],
     ...         tick(done + 1, 3)
     """
     if not (sys.stderr and sys.stderr.isatty()):
-        yield lambda done, total: None
+        yield lambda done, total, words="": None
         return
     pulse = _Pulse(label, after)
     try:
@@ -289,7 +291,7 @@ class _Pulse:
     def __init__(self, label: str, after: float) -> None:
         self.label, self.after = label, after
         self.begun = self.ticked = time.monotonic()
-        self.done, self.total = 0, 0
+        self.done, self.total, self.words = 0, 0, ""
         self.drawn: tuple[Progress, TaskID] | None = None
         self.lock = threading.Lock()
         self.ended = threading.Event()
@@ -297,9 +299,10 @@ class _Pulse:
         self.thread.start()
         _Pulse.shown = self
 
-    def tick(self, done: int, total: int) -> None:
+    def tick(self, done: int, total: int, words: str = "") -> None:
         """Take note of how far it is: the thread draws it."""
         self.done, self.total, self.ticked = done, total, time.monotonic()
+        self.words = words
 
     def wrote(self, message: str) -> bool:
         """Write above the bar; False where none is drawn yet."""
@@ -331,7 +334,8 @@ class _Pulse:
             bar.start()
         bar, task = self.drawn
         done, total = self.done, self.total
-        more = ": done, going on" if 0 < total <= done else ""
+        more = f": {printable(self.words, keep='')}" if self.words else ""
+        more = ": done, going on" if 0 < total <= done else more
         bar.update(
             task,
             description=self.label + more,

@@ -13,6 +13,7 @@ A forked process inherits no threads and no pools of its parent: it starts its o
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import threading
@@ -40,7 +41,7 @@ from scarce.engine.machine import usable_cores
 from scarce.errors import Argument, ScarceError, UsageError, WorkerError, suggest
 
 Engine = None | str | Executor | Any
-Progress = Callable[[int, int], None]
+Progress = Callable[..., None]  # (done, total), or (done, total, words)
 
 NAMED = ("threads", "processes")
 GUARD = (
@@ -445,6 +446,26 @@ def _workers(executor: Executor) -> int:
 
 def _call(fit: Callable[[], Any]) -> Any:
     return fit()
+
+
+def with_words(progress: Progress) -> Callable[[int, int, str], None]:
+    """Return a callback that also takes words, of one that takes them or only (done, total).
+
+    Examples
+    --------
+    >>> told = []
+    >>> with_words(lambda done, total: told.append((done, total)))(1, 4, "logit, fit 1 of 4")
+    >>> with_words(lambda *said: told.append(said))(2, 4, "logit, fit 2 of 4")
+    >>> told
+    [(1, 4), (2, 4, 'logit, fit 2 of 4')]
+    """
+    try:
+        inspect.signature(progress).bind(0, 0, "")
+    except TypeError:
+        return lambda done, total, words: progress(done, total)
+    except ValueError:  # a builtin without a signature
+        return lambda done, total, words: progress(done, total)
+    return progress
 
 
 def many(

@@ -63,6 +63,7 @@ RECORD_HOMES = {
     "Front": "scarce.missing.front",
     "Calibration": "scarce.prior.calibrate",
     "ScoreBands": "scarce.auto.bands",
+    "Drivers": "scarce.auto.drivers",
 }
 
 DEEPEST = 32  # levels of lists, tuples, dicts, records and models inside each other

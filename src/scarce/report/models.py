@@ -162,6 +162,60 @@ def _members(page: Report, model: Model) -> None:
     fallback = getattr(model, "fallback_", None)
     if fallback:
         page.text(str(fallback))
+    _compared(page, model)
+    if hasattr(model, "drivers"):
+        show_drivers(page, model)
+
+
+def show_drivers(page: Report, model: Model) -> None:
+    """Add what each column is worth, and how predictions move with those that matter most."""
+    try:
+        found = model.drivers()
+    except ScarceError:  # too few labels to leave rows out
+        return
+    shown = [one for one in found.ranked() if one[0] in found.curves]
+    if not shown:
+        return
+    page.heading("Drivers").table(
+        ["column", "increase of the log loss"],
+        [(name, f"{number(more)} ± {number(error)}") for name, more, error in shown[:MOST_BARS]],
+        caption=f"Increase of the log loss ({number(found.loss)}) of {found.rows:,} left-out rows "
+        "when a column is shuffled, ± standard error over folds. Of two columns that say the same, "
+        "each looks as if it did not matter. This is no statement about causes.",
+        align="lr",
+    )
+    levels, curves = _named_levels(model), {}
+    what = f"probability of {model.classes_[-1]!s}"
+    for name, more, error in shown[:MOST_PANELS]:
+        x, prob = found.curves[name]
+        if not more > error:
+            continue
+        if name in levels:
+            told = [levels[name][int(code)] for code in x]
+            _levels_drawn(page, name, told, prob[:, -1], what, "on average over left-out rows")
+        else:
+            curves[name] = [Line("", x, prob[:, -1])]
+    if curves:
+        page.figure(
+            Panels(curves, Axis(what, percent=True)),
+            f"Mean {what} of left-out rows with one column set to a value: the columns whose "
+            "increase exceeds its standard error.",
+        )
+
+
+def _named_levels(model: Model) -> dict[str, list[str]]:
+    """Names of the levels of each category that a model learnt from."""
+    schema = getattr(model, "schema_", None) or {}
+    return {
+        column[0]: [str(level) for level in column[2]]
+        for column in schema.get("columns", [])
+        if column[2]
+    }
+
+
+def _compared(page: Report, model: Model) -> None:
+    """Add the table of left-out figures."""
+    chosen = getattr(model, "chosen_", "auto")
     compared = getattr(model, "comparison_", None)
     if not compared:
         return
@@ -311,7 +365,14 @@ def show_responses(page: Report, model: Model) -> None:
         )
 
 
-def _levels_drawn(page: Report, name: str, told: list[str], prob: Array, what: str) -> None:
+def _levels_drawn(
+    page: Report,
+    name: str,
+    told: list[str],
+    prob: Array,
+    what: str,
+    how: str = "with all other variables missing",
+) -> None:
     shown = np.arange(len(told))
     some = ""
     if len(told) > MOST_BARS:
@@ -319,7 +380,7 @@ def _levels_drawn(page: Report, name: str, told: list[str], prob: Array, what: s
         some = f" The {MOST_BARS} most probable of {len(told)} levels."
     page.figure(
         Bars([told[i] for i in shown], prob[shown], Axis(what, percent=True)),
-        f"{sentence(what)} by {name}, with all other variables missing.{some}",
+        f"{sentence(what)} by {name}, {how}.{some}",
     )
 
 
