@@ -50,6 +50,11 @@ RECIPES: dict[str, list[str]] = {
         "correct - --prob prob --trained-at 0.13 --now-at 0.015 < {p}",
         "correct {model} --now-at 0.015 --out {out:c.scarce} --json",
     ],
+    "calibrate": [
+        "calibrate {p} --prob prob --label fraud --out {out:q.csv}",
+        "calibrate {model} {test} --label fraud --out {out:c.scarce} --json",
+        "calibrate {p!} --label fraud --new {p} --method platt --as cal --out {out:q.csv}",
+    ],
     "estimate": [
         "estimate {scores} --score score --label label --threshold 2.5 --json",
         "estimate {scores} --score score --label label --threshold 2.5 --also 2.0",
@@ -357,7 +362,7 @@ def _complaints(case: Case, code: int, out: bytes, err: str, folder: Path) -> It
         else:
             if record.get("ok") != (code == 0) or record.get("schema") != 1:
                 yield "JSON that disagrees with the code"
-    if code == 0 and case.verb in ("predict", "decide", "correct") and case.out:
+    if code == 0 and case.verb in ("predict", "decide", "correct", "calibrate") and case.out:
         yield from _of_probabilities(folder / case.out)
 
 

@@ -71,6 +71,7 @@ VERBS: dict[str, Verb] = {
         ("fit", "Fit a model to a table and save it."),
         ("predict", "Predict the probability of the event for each row."),
         ("correct", "Recalibrate probabilities or a model to a new base rate."),
+        ("calibrate", "Calibrate probabilities or a model on rows with known outcomes."),
         ("estimate", "Estimate recall, precision and missed events, with intervals."),
         ("decide", "Choose the action with the lowest expected cost for each row."),
         ("label", "Choose which rows to label next, with known probabilities."),

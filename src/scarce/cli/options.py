@@ -29,6 +29,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FORMATS = ("csv", "tsv", "parquet", "arrow")
 MODELS = ("auto", "rare", "maxent", "bayes")
 POLICIES = ("audit", "tail", "random", "stratified", "uncertainty", "adaptive")
+CALIBRATIONS = ("auto", "none", "shift", "temperature", "platt", "beta", "isotonic", "vector")
 STORIES = ("fraud", "wildlife", "alerts")
 PERIODS = ("day", "week", "month", "quarter", "year")
 EXACT = 2**53  # from here on not every integer is a float
@@ -376,6 +377,11 @@ ROLES: dict[str, tuple[Option, ...]] = {
         Option("undersample", "Instead of --now-at: the fraction of non-events kept for training, "
                "such as 0.1; CLASS=RATE for several classes.", RATE, metavar="RATE",
                repeatable=True),
+        Option("calibrate.method", "How probabilities are mapped; auto takes the simplest that is "
+               "as good as any on left-out rows.", CALIBRATIONS, default="auto",
+               feeds="calibrate(method)"),
+        Option("new", "Table of new rows whose probabilities to calibrate, instead of TABLE "
+               "itself.", FILE, metavar="FILE"),
         Option("predict.id", "Column to write beside prob (repeatable); all columns without it.",
                COLUMN, repeatable=True, parameter="keep"),
         Option("against", "Probabilities in use now: a model file, or a column of TABLE.",
@@ -504,6 +510,8 @@ ROLES: dict[str, tuple[Option, ...]] = {
                parameter="named"),
         Option("correct.as", "Add the corrected column under this name ('now_*' for several), and "
                "keep the old one.", metavar="NAME", parameter="named"),
+        Option("calibrate.as", "Add the calibrated column under this name ('cal_*' for several), "
+               "and keep the old one.", metavar="NAME", parameter="named"),
         Option("formula-safe", "Text for a spreadsheet: ' before cells that it would run as a "
                "formula.", bool),
         Option("force", "Replace the output file if it exists.", bool),

@@ -202,6 +202,45 @@ def calibrate(
     >>> calibrate(y, truth).method
     'none'
     """
+    return calibrate_left_out(
+        y_true,
+        prob,
+        method=method,
+        classes=classes,
+        sample_weight=sample_weight,
+        weight_kind=weight_kind,
+        inclusion=inclusion,
+        groups=groups,
+        random_state=random_state,
+    )[0]
+
+
+def calibrate_left_out(
+    y_true: ArrayLike,
+    prob: ArrayLike,
+    *,
+    method: str = "auto",
+    classes: Sequence[Hashable] | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
+    inclusion: Inclusion = None,
+    groups: ArrayLike | None = None,
+    random_state: Seed = 0,
+) -> tuple[Calibration, Array]:
+    """Return the map as `calibrate` does, and each row's probability by a map fitted without it.
+
+    With method="auto" the choice, too, is made without the row. Rows without a label, and those of
+    weight 0, keep the probability that was given; so do all where nothing is changed.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> prob = rng.beta(1, 20, 2000)
+    >>> y = rng.random(2000) < prob / 2
+    >>> found, left_out = calibrate_left_out(y, prob)
+    >>> bool(abs(left_out.mean() - y.mean()) < 0.001), left_out.shape
+    (True, (2000,))
+    """
     refuse_other_index(
         y_true=y_true, prob=prob, sample_weight=sample_weight, inclusion=inclusion, groups=groups
     )
@@ -209,8 +248,9 @@ def calibrate(
     n, n_classes = len(given), 2 if given.ndim == 1 else given.shape[1]
     names = tuple(range(n_classes)) if classes is None else tuple(classes)
     place = _places(y_true, names, n)
-    known = ~np.isnan(place)
+    known, at, said = ~np.isnan(place), np.arange(n), given.copy()
     if inclusion is None and known.any():
+        at = at[known]
         place, given = place[known], given[known]
         sample_weight = None if sample_weight is None else name_column(sample_weight, "w")[known]
         groups = None if groups is None else name_column(groups, "groups")[known]
@@ -221,7 +261,10 @@ def calibrate(
     owner = np.arange(len(codes)) if sample.group is None else sample.group
     folds = _dealt(log_prob, codes, weight, owner, read_seed(random_state))
     weight = weight * (len(weight) / weight.sum())
-    return choose(log_prob, codes, weight, folds, owner, names, method)
+    found, left_out = _choose(log_prob, codes, weight, folds, owner, names, method)
+    if left_out is not None:
+        said[at[sample.rows]] = left_out if said.ndim == 2 else left_out[:, 1]
+    return found, said
 
 
 def read_prob_columns(prob: ArrayLike, n_classes: int | None) -> Array:
@@ -328,6 +371,21 @@ def choose(
     has_none : bool
         Whether the scores are probabilities as they are.
     """
+    return _choose(log_prob, codes, weight, folds, owner, classes, method, has_none=has_none)[0]
+
+
+def _choose(
+    log_prob: Array,
+    codes: Ids,
+    weight: Array,
+    folds: Ids,
+    owner: Ids,
+    classes: Sequence[Hashable],
+    method: str,
+    *,
+    has_none: bool = True,
+) -> tuple[Calibration, Array | None]:
+    """Return the map, and left-out probabilities, None where nothing was compared."""
     n_classes = len(classes)
     refuse_method(method, n_classes)
     rows = _Rows(log_prob, codes, weight, folds, owner)
@@ -341,7 +399,7 @@ def choose(
     )
     few = _too_few(rows, n_classes)
     if few is not None and (has_none or method == "auto"):
-        return replace(base, remarks=(few,))
+        return replace(base, remarks=(few,)), None
     trials = _Trials(rows, base)
     tried: tuple[str, ...] = TRIED if n_classes == 2 else SEVERAL
     if method != "auto":
@@ -352,19 +410,21 @@ def choose(
     if method == "auto" and zeros:
         allowed = tuple(one for one in allowed if one != "none")
     if few is not None:
-        return replace(trials.fitted(method, frozenset()), remarks=(few,))
+        return replace(trials.fitted(method, frozenset()), remarks=(few,)), None
     losses = {one: trials.left_out(one, frozenset()) for one in tried}
-    taken = allowed[0]
+    taken, picks = allowed[0], dict.fromkeys(trials.parts, allowed[0])
     if method == "auto":
         taken = _decide(rows, losses, allowed)
-        nested = _nested(rows, trials, allowed)
-        losses = {**losses, "auto": nested}
+        picks = _nested(rows, trials, allowed)
+        losses = {**losses, "auto": trials.judged(picks)}
+        nested = losses["auto"]
         if "none" in allowed:
             gain = losses["none"][:, 0] - nested[:, 0]
             taken = taken if np.average(gain, weights=weight) > 0 else "none"
     lines = _compared(rows, losses)
     said = _remarks(taken, method, lines, zeros)
-    return replace(trials.fitted(taken, frozenset()), comparison=lines, remarks=said)
+    found = replace(trials.fitted(taken, frozenset()), comparison=lines, remarks=said)
+    return found, None if taken == "none" else trials.predicted(picks)
 
 
 def refuse_method(method: str, n_classes: int) -> None:
@@ -440,6 +500,22 @@ class _Trials:
             log = -np.log(happened)
         return np.column_stack([log, brier])
 
+    def judged(self, picks: dict[int, str]) -> Array:
+        """Return the losses of each row by the method of its fold, fitted without the fold."""
+        found = np.empty((len(self.rows.codes), 2))
+        for part, method in picks.items():
+            here = self.rows.folds == part
+            found[here] = self.losses(method, frozenset({part}), here)
+        return found
+
+    def predicted(self, picks: dict[int, str]) -> Array:
+        """Return the probabilities of each row by the method of its fold, fitted without it."""
+        found = np.empty(self.rows.log_prob.shape)
+        for part, method in picks.items():
+            here = self.rows.folds == part
+            found[here] = self.fitted(method, frozenset({part})).from_log(self.rows.log_prob[here])
+        return found
+
     def left_out(self, method: str, without: frozenset[int]) -> Array:
         """Return the losses of each row by a map fitted without it; NaN in folds `without`."""
         found = np.full((len(self.rows.codes), 2), np.nan)
@@ -470,14 +546,13 @@ def _decide(
     return best
 
 
-def _nested(rows: _Rows, trials: _Trials, allowed: Sequence[str]) -> Array:
-    """Return the losses of each row where the choice, too, was made without its fold."""
-    found = np.empty((len(rows.codes), 2))
+def _nested(rows: _Rows, trials: _Trials, allowed: Sequence[str]) -> dict[int, str]:
+    """Return for each fold the method that is chosen without it."""
+    picks = {}
     for part in trials.parts:
-        without, here = frozenset({part}), rows.folds == part
-        losses = {one: trials.left_out(one, without) for one in allowed}
-        found[here] = trials.losses(_decide(rows, losses, allowed, ~here), without, here)
-    return found
+        losses = {one: trials.left_out(one, frozenset({part})) for one in allowed}
+        picks[part] = _decide(rows, losses, allowed, rows.folds != part)
+    return picks
 
 
 def _compared(rows: _Rows, losses: dict[str, Array]) -> dict[str, dict[str, float]]:

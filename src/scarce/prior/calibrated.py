@@ -12,6 +12,7 @@ rows, of classes that are known for some. Does not choose or tune the classifier
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -48,6 +49,7 @@ from scarce.prior.calibrate import (
     FOLDS,
     METHODS,
     SEVERAL,
+    Calibration,
     choose,
     few_problem,
     log_of,
@@ -246,6 +248,20 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
             if hasattr(models[0], name):
                 setattr(self, name, getattr(models[0], name))
         return self
+
+    @classmethod
+    def around(cls, model: BaseEstimator, found: Calibration) -> Self:
+        """Return a fitted classifier inside a map that was found for its probabilities."""
+        classes = np.asarray(model.classes_)
+        outer = cls(clone(model), found.method, cv="prefit")
+        outer.classes_, outer.estimators_, outer.scale_ = classes, [model], 1.0
+        outer.calibration_ = replace(found, classes=tuple(classes.tolist()))
+        outer.chosen_, outer.comparison_ = found.method, found.comparison
+        outer.remarks_ = found.remarks
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, name):
+                setattr(outer, name, getattr(model, name))
+        return outer
 
     @property
     def estimator_(self) -> Any:
