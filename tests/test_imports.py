@@ -48,6 +48,7 @@ PUBLIC_MODULES = {
     "evaluation",
     "missed",
     "plots",
+    "prior",
     "report",
 }
 
