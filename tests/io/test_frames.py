@@ -344,3 +344,38 @@ def test_an_array_for_a_model_of_categories_gives_its_own_columns():
         np.testing.assert_array_equal(model.predict_proba(spread), model.predict_proba(frame))
     with refused("column-mismatch", DataError, count=6, expected=8):
         model.predict_proba(np.zeros((2, 6)))
+
+
+def test_refusals_say_what_to_do_here(model):
+    frame, y = tickets()
+    stray = frame.assign(note=["1", "2", "x"] * 80)
+    with refused("not-a-number", DataError, column="note", row=2) as caught:
+        model.fit(stray, y)
+    assert caught.value.fields["missing"].call == "open_rows"
+    with refused("duplicate-column", DataError, column="amount"):
+        model.fit(pd.concat([frame, frame[["amount"]]], axis=1), y)
+    numbers = frame[["amount"]]
+    with refused("duplicate-column", DataError):
+        model.fit(pd.concat([numbers, numbers], axis=1), y)
+    with refused("lazy-frame", UsageError):
+        model.fit(pl.from_pandas(numbers).lazy(), y)
+    model.fit(frame, y)
+    with refused("not-a-number", DataError, column="amount", row=0):
+        model.predict_proba(frame.assign(amount="a lot"))
+    with refused("column-type", DataError, columns=("amount",)):
+        model.predict_proba(frame.assign(amount=pd.Timestamp("2026-11-18")))
+    with pytest.raises(DataError) as caught:  # no level is 1.0
+        model.predict_proba(frame.assign(city=1.0))
+    assert caught.value.code in ("column-kind", "unknown-level")
+    with refused("no-rows", DataError):
+        model.predict_proba(frame.head(0))
+
+
+def test_sparse_columns_of_pandas_are_numbers():
+    frame, y = tickets()
+    rare = np.where(np.arange(240) % 9 == 0, 1.0, 0.0)
+    model = RareClassifier("logistic", ridge=1.0).fit(frame.assign(rare=rare), y)
+    sparse = frame.assign(rare=pd.arrays.SparseArray(rare))
+    np.testing.assert_array_equal(
+        model.predict_proba(sparse), model.predict_proba(frame.assign(rare=rare))
+    )

@@ -48,6 +48,31 @@ def is_frame(source: object) -> bool:
     return hasattr(source, "__arrow_c_stream__") and hasattr(source, "columns")
 
 
+def refuse_no_frame(source: object) -> None:
+    """Refuse a table whose columns share a name, and one of polars that holds no rows yet.
+
+    Examples
+    --------
+    >>> refuse_no_frame(pa.table([[1], [2]], names=["age", "age"]))
+    Traceback (most recent call last):
+    ...
+    scarce.errors.DataError: The table has 2 columns with the name 'age', and columns are known ...
+    """
+    from scarce.io.schema import duplicate_column
+
+    if type(source).__name__ == "LazyFrame":
+        raise UsageError(
+            "A {kind} holds no rows yet.",
+            code="lazy-frame",
+            kind=type(source).__name__,
+            remedy="Pass frame.collect().",
+        )
+    names = column_names(source) if is_frame(source) else []
+    doubled = next((name for name in names if names.count(name) > 1), None)
+    if doubled is not None:
+        raise duplicate_column(doubled, names.count(doubled))
+
+
 def is_pandas(source: object) -> bool:
     """Whether this is a DataFrame of pandas, without importing it."""
     pandas = sys.modules.get("pandas")
@@ -93,30 +118,19 @@ def as_table(source: TableLike, *, needed: Collection[str] | None = None) -> pa.
     """
     if isinstance(source, pa.Table):
         return source
+    refuse_no_frame(source)
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source])
     if is_pandas(source):
         return _from_pandas(source, needed)
     if hasattr(source, "__arrow_c_stream__") or isinstance(source, dict):
         return pa.table(source)
-    if hasattr(source, "collect_schema"):  # of polars, without rows so far
-        raise UsageError(
-            "A {kind} holds no rows yet.",
-            code="lazy-frame",
-            kind=type(source).__name__,
-            remedy="Pass frame.collect().",
-        )
     return None
 
 
 def _from_pandas(frame: Any, needed: Collection[str] | None) -> pa.Table:
     """Turn the columns of a pandas frame into Arrow's, one by one, and say which cannot be."""
-    from scarce.io.schema import duplicate_column
-
-    names = [str(name) for name in frame.columns]
-    doubled = next((name for name in names if names.count(name) > 1), None)
-    if doubled is not None:
-        raise duplicate_column(doubled, names.count(doubled))
+    names = column_names(frame)
     found: dict[str, Any] = {}
     mixed: dict[str, str] = {}
     for place, name in enumerate(names):
@@ -139,6 +153,8 @@ def _from_series(series: Any) -> Any:
     levels = getattr(series.dtype, "categories", None)
     if levels is not None and type(levels).__name__ in UNWRITTEN:
         series = series.cat.rename_categories([str(level) for level in levels])
+    if type(series.dtype).__name__ == "SparseDtype":
+        series = series.sparse.to_dense()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pa.Array.from_pandas(series)
@@ -197,7 +213,7 @@ def names_rows(frame: Any) -> list[str]:
     """
     names = column_names(frame)
     doubtful = named_like_names(names)
-    if not doubtful or len(set(names)) < len(names):
+    if not doubtful:
         return []
     table = as_table(frame, needed=doubtful)
     assert table is not None

@@ -15,11 +15,13 @@ as the rows ask for.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -46,10 +48,18 @@ from scarce.errors import (
     suggest,
     warn_user,
 )
-from scarce.io.frames import as_table, column_names, is_frame, is_plain, names_rows
+from scarce.io.frames import (
+    as_table,
+    column_names,
+    is_frame,
+    is_plain,
+    kind_of,
+    names_rows,
+    refuse_no_frame,
+)
 from scarce.io.labels import label_array, missing_labels
 from scarce.io.locate import cell_error
-from scarce.io.open import frame_rows, open_rows, strangers, strangers_remark
+from scarce.io.open import Strangers, frame_rows, open_rows, strangers, strangers_remark
 from scarce.io.profile import columns_of, profile_rows
 from scarce.io.schema import (
     MOST_INDICATORS,
@@ -130,18 +140,20 @@ def rows_to_fit(
             remedy="Pass labels; rows that are not labelled are NaN or None in it.",
         )
     schema = None
+    refuse_no_frame(X)
     if not reset and hasattr(estimator, "schema_"):
         rows = rows_to_predict(estimator, X, engine=engine)
         features, schema = np.concatenate([block.X for block in rows.blocks()]), rows.schema
     elif is_frame(X) and ((naming := names_rows(X)) or not is_plain(X)):
         unknown = "missing" if allow_missing else "error"
-        held = frame_rows(
-            X,
-            drop=naming,
-            indicators=categories == "one-hot",
-            unknown=unknown,
-            engine=engine,
-        )
+        with _said_for_fit():
+            held = frame_rows(
+                X,
+                drop=naming,
+                indicators=categories == "one-hot",
+                unknown=unknown,
+                engine=engine,
+            )
         features, schema = held.matrix, held.schema
     else:
         features = validate_data(
@@ -174,6 +186,39 @@ def rows_to_fit(
     return _noted(
         estimator, rows, schema, column_names(X) if is_frame(X) else None, engine
     ), classes
+
+
+READING = ("drop", "missing", "categories", "decimal", "max_levels", "indicators")
+
+
+@contextmanager
+def _said_for_fit() -> Iterator[None]:
+    """Say of arguments of `open_rows` that they are its own: `fit` does not have them."""
+    try:
+        yield
+    except DataError as error:
+        own: dict[str, Any] = {
+            name: replace(one, call="open_rows")
+            for name, one in error.fields.items()
+            if isinstance(one, Argument) and one.name in READING and not one.call
+        }
+        if not own:
+            raise
+        raise error.amended(**own) from error.__cause__
+
+
+@contextmanager
+def _said_for_prediction() -> Iterator[None]:
+    """Say what to do with a column that is not as it was in training."""
+    try:
+        yield
+    except DataError as error:
+        if error.code not in ("not-a-number", "column-type", "mixed-types", "wrong-encoding"):
+            raise
+        raise error.amended(
+            remedy="The model was fitted on numbers or categories there: give values of the same "
+            "kind, or missing ones."
+        ) from error.__cause__
 
 
 def _refuse_labels_beside(X: Rows, y: ColumnLike | None, sample_weight: ColumnLike | None) -> None:
@@ -410,6 +455,7 @@ def rows_to_predict(
     rows. A level of a frame that is read as missing gives a warning.
     """
     like = Schema.from_dict(estimator.schema_) if hasattr(estimator, "schema_") else None
+    refuse_no_frame(X)
     if isinstance(X, Rows):
         return recoded(
             X, _numbers_like(estimator, X.names) if like is None else like, unknown=unknown
@@ -446,14 +492,33 @@ def _read_frame(X: TableLike, like: Schema, unknown: str | None, engine: Engine)
     unknown = unknown or like.unknown
     with warnings.catch_warnings():  # a batch may well have a column without values
         warnings.simplefilter("ignore", DataWarning)
-        rows = open_rows(X, like=like, unknown=unknown, engine=engine)
+        with _said_for_prediction():
+            rows = open_rows(X, like=like, unknown=unknown, engine=engine)
     coded = [one.source or one.name for one in like.columns if one.kind != "number"]
-    if unknown == "missing" and coded:
-        table = as_table(X, needed=set(coded))
-        found = {} if table is None else strangers(table, like)
-        if found:
-            warn_user(strangers_remark(found))
+    table = as_table(X, needed=set(coded)) if coded else None
+    found = {} if table is None else strangers(table, like)
+    if found and table is not None:
+        _refuse_numbers_as_words(table, found, like)
+        warn_user(strangers_remark(found))
     return rows
+
+
+def _refuse_numbers_as_words(table: pa.Table, found: Strangers, like: Schema) -> None:
+    """Refuse a column of numbers, none of which is a level, where the model has words."""
+    books = {one.source or one.name: one.levels for one in like.columns if one.kind != "number"}
+    for name, new in found.items():
+        column = table.column(name)
+        number = kind_of(column.type) == "number" and not pa.types.is_null(column.type)
+        if number and isinstance(books[name][0], str) and new.total() == len(column.drop_null()):
+            raise DataError(
+                "Column {column!r} holds numbers such as {value}, and the model was fitted on a "
+                "category with levels such as {level}.",
+                code="column-kind",
+                column=name,
+                value=brief(next(iter(new))),
+                level=brief(books[name][0]),
+                remedy="Give the levels by name.",
+            )
 
 
 def _refuse_other_width(features: NDArray[Any], like: Schema) -> None:
@@ -816,5 +881,5 @@ def _absent(name: str, given: Sequence[str], absent: Sequence[str] = ()) -> Data
         hint=suggest(name, given),
         names=listed([repr(one) for one in given], most=8),
         like=LIKE,
-        remedy=REMEDY,
+        remedy="Pass a table that has every column of the fit." if absent else REMEDY,
     )

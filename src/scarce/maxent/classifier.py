@@ -669,13 +669,6 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         for name in ("schema_", "feature_names_in_"):
             self.__dict__.pop(name, None)
-        if hasattr(X, "columns") and len(set(map(str, X.columns))) < X.shape[1]:
-            raise DataError(
-                "Column names repeat among {columns}.",
-                code="repeated-columns",
-                columns=listed([repr(str(one)) for one in X.columns], most=8),
-                remedy="Give each column its own name.",
-            )
         rows, classes = rows_to_fit(self, X, y, sample_weight, engine=self.engine, dtype=FLOATS)
         label, weight = rows.labels(engine=self.engine), rows.weights(engine=self.engine)
         dtype = getattr(getattr(rows, "matrix", None), "dtype", None)  # of arrays in memory
