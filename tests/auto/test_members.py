@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scarce.auto.members import MEMBERS, Ranks, Sample, fit_member, fits_needed, usable
+from scarce.auto.members import DEFAULT, MEMBERS, Ranks, Sample, fit_member, fits_needed, usable
 from tests.auto.test_classifier import curved
 
 
@@ -63,4 +63,14 @@ def test_ranks_turn_into_values_between_those_of_the_fit():
 
 
 def test_members_are_known_by_name():
-    assert list(MEMBERS) == ["logit", "spline", "boosting", "forest", "catboost", "lightgbm"]
+    assert list(MEMBERS) == [
+        "logit",
+        "spline",
+        "boosting",
+        "forest",
+        "extra-trees",
+        "kernel",
+        "catboost",
+        "lightgbm",
+    ]
+    assert list(DEFAULT) == list(MEMBERS)[:6]

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from scarce import AutoClassifier, DataError, UsageError, load, open_rows, save
-from scarce.auto.members import usable
+from scarce.auto.members import DEFAULT
 from tests.problems import refused
 
 MINE = LogisticRegression(C=2.0)
@@ -118,8 +118,8 @@ def test_scores_without_probabilities_are_read_as_log_odds():
 def test_default_and_names_are_expanded_and_classes_may_be_exchanged():
     X, y = table(150)
     names = AutoClassifier(["default", ("mine", MINE)])._names()
-    assert names == [*usable(), "mine"]
-    assert AutoClassifier("default")._names() == AutoClassifier()._names() == usable()
+    assert names == [*DEFAULT, "mine"]
+    assert AutoClassifier("default")._names() == AutoClassifier()._names() == list(DEFAULT)
     model = AutoClassifier(["logit", "logit", ("mine", MINE)], cv=3, fallback=None)
     prob = model.fit(X, y).predict_proba(X)
     np.testing.assert_allclose(

@@ -37,7 +37,16 @@ from scarce.auto.classes import (
 from scarce.auto.comparison import class_line, fold_gain, score_line, text_table
 from scarce.auto.drivers import Drivers, Kept, find_drivers, keep_some
 from scarce.auto.logits import knots
-from scarce.auto.members import MEMBERS, PACKAGES, Fitted, Model, Sample, fit_members, usable
+from scarce.auto.members import (
+    DEFAULT,
+    MEMBERS,
+    PACKAGES,
+    Fitted,
+    Model,
+    Sample,
+    fit_members,
+    usable,
+)
 from scarce.auto.own import ALL, Own, read_members
 from scarce.auto.softmax import ClassCombination, class_losses
 from scarce.auto.stack import FLOORS, Combination, combine
@@ -78,7 +87,7 @@ FEWEST_FOLDS = 3
 WORSE = 1.1  # a stack has failed if its loss is this many times its best member's
 NO_EDGE_ROWS = 350  # below, no advantage over a single CatBoost was measured
 WEIGHT_DIGITS = 12  # of a weight in units of the mean: the last bits depend on its unit
-NEED_COMPLETE = ("logit", "spline", "flic")
+NEED_COMPLETE = ("logit", "spline", "extra-trees", "kernel", "flic")
 PARAMETERS: dict[str, list[Constraint]] = {
     "floor": [Number(0, 0.5, open_low=True, open_high=True)],
     "fallback": [Word("loss", "noise"), NONE],
@@ -91,11 +100,12 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     members : "auto" or list
-        Of "logit", "spline", "boosting", "forest", "catboost", "lightgbm". "auto" takes all that
-        are installed; the first four always are. Estimators of your own join as pairs of a name
-        and a classifier, such as ``["default", ("mine", SVC())]`` ("default" stands for those that
-        "auto" takes). They are fitted on clones and judged as all members are, and see the columns
-        in your order, categories as one-hot columns, missing values as NaN, classes as 0 and 1.
+        Of "logit", "spline", "boosting", "forest", "extra-trees", "kernel", and, where they are
+        installed, "catboost" and "lightgbm". "auto" takes the first six. Estimators of your own
+        join as pairs of a name and a classifier, such as ``["default", ("mine", SVC())]``
+        ("default" stands for those that "auto" takes). They are fitted on clones and judged as all
+        members are, and see the columns in your order, categories as one-hot columns, missing
+        values as NaN, classes as 0 and 1.
     cv : int, or list of (train, test) positions
         Number of folds, 3 or more, stratified by class; or your own, of which the test parts must
         hold every row once. For rows that belong together pass `groups` to `fit`.
@@ -269,7 +279,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _names(self) -> list[str]:
         """Return the members to fit; refuse unknown ones and those that are not installed."""
         here = usable()
-        found = read_members(self.members, here)
+        found = read_members(self.members, DEFAULT)
         shipped = [name for name, estimator in found.items() if estimator is None]
         for name in shipped:
             refuse_word("members", name, tuple(MEMBERS))
@@ -285,9 +295,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _own_makers(self, rows: Rows) -> dict[str, Own]:
         """Return how to fit the members that are the user's own."""
-        mine = {
-            n: one for n, one in read_members(self.members, usable()).items() if one is not None
-        }
+        mine = {n: one for n, one in read_members(self.members, DEFAULT).items() if one is not None}
         if not mine:
             return {}
         table = rows.fold(used_rows, self.levels_, engine=self.engine)

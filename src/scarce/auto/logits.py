@@ -264,9 +264,8 @@ def logit_path(seen: FitRows, new: Array, seed: int, *, bent: bool = False) -> L
 def bent_columns(X: Array, y: Array, weight: Array) -> list[int]:
     """Return the columns whose event rate leaves a line the most, in their own order.
 
-    For each column the score statistic of 8 bins at the base rate, less that of a line through
-    the bins' means. All columns that may get splines are returned unless they are too many: more
-    than one for 100 rows, 24 at least and 80 at most.
+    All columns that may get splines are returned unless they are too many: more than one for 100
+    rows, 24 at least and 80 at most.
 
     Examples
     --------
@@ -278,26 +277,56 @@ def bent_columns(X: Array, y: Array, weight: Array) -> list[int]:
     most = min(max(FEWEST_BENT, len(y) // ROWS_PER_BENT), MOST_BENT)
     if X.shape[1] <= most:
         return list(range(X.shape[1]))
-    mean = weight @ y / weight.sum()
-    away = weight * (y - mean)
-    bend = np.full(X.shape[1], -np.inf)
-    for j, column in enumerate(X.T):
-        if len(np.unique(column)) < FEW_VALUES:
-            continue
-        half = column * 0.5  # differences stay finite
-        cuts = np.unique(np.quantile(half, np.arange(1, BINS) / BINS))
-        place = np.searchsorted(cuts, half)
-        total = np.bincount(place, weight, BINS)
-        used = total > 0
-        excess = np.bincount(place, away, BINS)[used]
-        offset = (half - half.min()) / max(float(np.ptp(half)), np.finfo(float).tiny)
-        line = np.bincount(place, weight * offset, BINS)[used] / total[used]
-        line -= total[used] @ line / weight.sum()
-        spread = float(total[used] @ line**2)
-        linear = float(excess @ line) ** 2 / spread if spread > 0 else 0.0
-        bend[j] = float((excess**2 / total[used]).sum()) - linear
+    whole, line, values = associations(X, y, weight)
+    bend = np.where(values < FEW_VALUES, -np.inf, whole - line)
     ranked = np.argsort(-bend, kind="stable")[:most]
     return sorted(int(j) for j in ranked if np.isfinite(bend[j]))
+
+
+def strongest_columns(X: Array, y: Array, weight: Array, most: int) -> NDArray[np.intp]:
+    """Return the columns that say the most about y one by one, at most so many, in their order.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(200, 9))
+    >>> strongest_columns(X, (np.abs(X[:, 4]) > 1) * 1.0 + (X[:, 7] > 2), np.ones(200), 2)
+    array([4, 7])
+    """
+    if X.shape[1] <= most:
+        return np.arange(X.shape[1])
+    whole = associations(X, y, weight)[0]
+    return np.sort(np.argsort(-whole, kind="stable")[:most])
+
+
+def associations(X: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Return score statistics of each column: of 8 bins and of a line through the bins' means.
+
+    Both at the base rate, up to a factor; missing values are one more bin of the first. Third: the
+    number of different values, up to those that matter.
+    """
+    away = weight * (y - weight @ y / weight.sum())
+    whole, line, values = np.zeros((3, X.shape[1]))
+    for j, column in enumerate(X.T):
+        seen = ~np.isnan(column)
+        half = column[seen] * 0.5  # differences stay finite
+        if not len(half):
+            continue
+        values[j] = len(np.unique(half))
+        cuts = np.unique(np.quantile(half, np.arange(1, BINS) / BINS))
+        place = np.searchsorted(cuts, half)
+        total = np.bincount(place, weight[seen], BINS)
+        used = total > 0
+        total, excess = total[used], np.bincount(place, away[seen], BINS)[used]
+        whole[j] = float((excess**2 / total).sum())
+        missing = float(weight[~seen].sum())
+        if missing > 0:
+            whole[j] += float(away[~seen].sum()) ** 2 / missing
+        offset = (half - half.min()) / max(float(np.ptp(half)), np.finfo(float).tiny)
+        middle = np.bincount(place, weight[seen] * offset, BINS)[used] / total
+        middle -= total @ middle / total.sum()
+        spread = float(total @ middle**2)
+        line[j] = float(excess @ middle) ** 2 / spread if spread > 0 else 0.0
+    return whole, line, values
 
 
 def widened(X: Array, knots: list[Array]) -> Array:

@@ -2,14 +2,16 @@
 
     left_out[i] = probability of row i from a fit that had not seen its fold
 
-Linear logit, logit on splines, histogram boosting, a random forest; CatBoost and LightGBM where
-they are installed. A member is fitted once without each fold, and these fits predict: there is no
-final fit on all rows, because its log-odds would be of another scale than those that were judged.
-Each member chooses its ridge or its number of trees by left-out log loss.
+Linear logit, logit on splines, histogram boosting, a random forest, extremely randomised trees, a
+logit on a radial kernel; CatBoost and LightGBM where they are asked for. A member is fitted once
+without each fold, and these fits predict: there is no final fit on all rows, because its log-odds
+would be of another scale than those that were judged. Each member chooses its ridge or its number
+of trees by left-out log loss.
 
 The choice is judged too: without each fold in turn, the whole procedure is repeated on the other
 folds (a fit without two folds serves both). Trees are grown on ranks of the columns, which makes
-units irrelevant, and kept as plain arrays. Does not weigh members: see stack.py.
+units irrelevant, and kept as plain arrays; where there are more than 64 columns, on the 64 that say
+the most about the labels of the fit one by one. Does not weigh members: see stack.py.
 """
 
 from __future__ import annotations
@@ -24,10 +26,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from threadpoolctl import threadpool_limits
 
-from scarce.auto.logits import FitRows, logit_path
+from scarce.auto.kernel import KernelPath
+from scarce.auto.logits import FitRows, logit_path, strongest_columns
 from scarce.auto.trees import LARGEST, TreeEnsemble, freeze
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine, Progress, many, with_words
@@ -35,11 +42,32 @@ from scarce.engine.executors import Engine, Progress, many, with_words
 PACKAGES = {"catboost": "catboost", "lightgbm": "lightgbm"}
 MOST_PARTS = 5  # that are judged in turn, each without the folds in it
 SMALLEST = 1e-12  # keeps a choice by log loss finite; the floor comes later
-FOREST_TREES = 60  # of each fit without a fold
+FOREST_TREES = 40  # of each fit without a fold
 TREES_AT_ONCE, TREE_PATIENCE = 4, 8  # settings added at a time, and worse ones before stopping
-BOOST_EVERY, BOOST_MOST = 5, 200  # trees per setting, and at most
+MOST_COLUMNS = 64  # that trees see
+# Rows of a tree of a forest: fewer where there are many columns.
+CELLS_PER_TREE, FEWEST_PER_TREE, MOST_PER_TREE = 200_000, 1000, 10_000
+BINS = 64  # of a column, for boosting
+# Boosting begins with small trees; numbers of trees that are tried.
+SMALL_TREES = {
+    "max_leaf_nodes": 8,
+    "learning_rate": 0.1,
+    "l2_regularization": 1.0,
+    "max_features": 0.5,
+}
+LARGE_TREES: dict[str, float] = {"max_leaf_nodes": 31, "learning_rate": 0.1}
+BOOST_SMALL, BOOST_LARGE = tuple(range(10, 201, 10)), (40, 80, 120, 160, 200)
 # Rough times of a fit, in units of the logit's.
-FIT_COSTS = {"logit": 1, "spline": 3, "boosting": 10, "forest": 10, "catboost": 20, "lightgbm": 6}
+FIT_COSTS = {
+    "logit": 1,
+    "spline": 3,
+    "boosting": 10,
+    "forest": 8,
+    "extra-trees": 8,
+    "kernel": 4,
+    "catboost": 20,
+    "lightgbm": 6,
+}
 
 Step = Callable[[], None]
 
@@ -125,11 +153,14 @@ class Fitted(NamedTuple):
 class Path(Protocol):
     """A fit with several settings: ridges, or numbers of trees."""
 
-    prob: Array  # (settings so far, rows): probabilities of rows that the fit had not seen
     at_once: int  # settings to add at a time
     patience: int  # settings after the best one, before stopping
 
-    def extend(self, length: int) -> int:
+    @property
+    def prob(self) -> Array:
+        """Probabilities (settings so far, rows) of rows that the fit had not seen."""
+
+    def extend(self, length: int, /) -> int:
         """Continue to `length` settings, or to all; return how many there are now."""
 
     def model(self, setting: int) -> Model:
@@ -144,7 +175,7 @@ NO_MAKERS: Mapping[str, Maker] = {}
 
 
 def usable() -> list[str]:
-    """Return the members that can be fitted here: optional packages count when installed."""
+    """Return the members that can be fitted here: those of packages where they are installed."""
     return [n for n in MEMBERS if n not in PACKAGES or find_spec(PACKAGES[n]) is not None]
 
 
@@ -254,11 +285,14 @@ class Ranks:
     (array([ 2., nan]), array([2.e+09]))
     """
 
-    def __init__(self, X: Array) -> None:
-        self.values = [np.unique(column[~np.isnan(column)]) for column in X.T]
+    def __init__(self, X: Array, columns: NDArray[np.intp] | None = None) -> None:
+        self.n_columns = X.shape[1]
+        self.columns = np.arange(self.n_columns) if columns is None else columns
+        self.values = [np.unique(X[~np.isnan(X[:, j]), j]) for j in self.columns]
 
     def coded(self, X: Array) -> Array:
-        """Return the ranks of values that are among those of the fit."""
+        """Return the ranks of values that are among those of the fit, of the columns used."""
+        X = X[:, self.columns]
         codes = np.empty_like(X)
         for j, values in enumerate(self.values):
             codes[:, j] = np.searchsorted(values, X[:, j]) + 1.0
@@ -285,6 +319,8 @@ class Ranks:
         frozen = freeze(grown)
         inner = np.flatnonzero(frozen.feature_ >= 0)
         frozen.threshold_[inner] = self.value(frozen.threshold_[inner], frozen.feature_[inner])
+        frozen.feature_[inner] = self.columns[frozen.feature_[inner]]
+        frozen.n_features_in_ = self.n_columns
         frozen.single_, frozen.tiny_ = False, 0.0
         return frozen
 
@@ -305,7 +341,8 @@ class TreePath:
     ) -> None:
         X, y, weight = seen
         self.grow, self.counts, self.new, self.further = grow, tuple(counts), new, further
-        self.ranks = Ranks(X)
+        each = np.ones(len(y)) if weight is None else weight
+        self.ranks = Ranks(X, strongest_columns(X, y, each, MOST_COLUMNS))
         self.seen = (self.ranks.coded(X), y, weight)
         self.prob = np.empty((0, len(new)))
 
@@ -327,22 +364,76 @@ class TreePath:
         return f"{self.counts[setting]} trees"
 
 
-def _boosting(seen: FitRows, new: Array, seed: int) -> TreePath:
-    model = HistGradientBoostingClassifier(early_stopping=False, warm_start=True, random_state=seed)
+class BoostingPath:
+    """Boosting with small trees; with larger ones too where the small ones end still improving."""
+
+    at_once, patience = 3, 4
+
+    def __init__(self, seen: FitRows, new: Array, seed: int) -> None:
+        self.small = TreePath(_booster(seed, SMALL_TREES), BOOST_SMALL, seen, new, further=True)
+        self.seen, self.new, self.seed = seen, new, seed
+        self.large: TreePath | None = None
+
+    @property
+    def prob(self) -> Array:
+        """Probabilities of the new rows at the settings so far."""
+        parts = [self.small.prob] if self.large is None else [self.small.prob, self.large.prob]
+        return np.vstack(parts)
+
+    def extend(self, length: int) -> int:
+        """Grow small trees for the first settings, and all larger ones for one more."""
+        if length <= len(BOOST_SMALL):
+            return self.small.extend(length)
+        self.small.extend(len(BOOST_SMALL))
+        if self.large is None:
+            grow = _booster(self.seed, LARGE_TREES)
+            self.large = TreePath(grow, BOOST_LARGE, self.seen, self.new)
+        return len(BOOST_SMALL) + self.large.extend(len(BOOST_LARGE))
+
+    def model(self, setting: int) -> TreeEnsemble:
+        """Return the trees of one setting."""
+        if setting < len(BOOST_SMALL):
+            return self.small.model(setting)
+        assert self.large is not None
+        return self.large.model(setting - len(BOOST_SMALL))
+
+    def describe(self, setting: int) -> str:
+        """Return number and size of the trees in words."""
+        if setting < len(BOOST_SMALL):
+            return f"{BOOST_SMALL[setting]} small trees"
+        return f"{BOOST_LARGE[setting - len(BOOST_SMALL)]} trees"
+
+
+def _booster(
+    seed: int, settings: Mapping[str, float]
+) -> Callable[[int, Array, Array, Array | None], BaseEstimator]:
+    model = HistGradientBoostingClassifier(
+        early_stopping=False, warm_start=True, max_bins=BINS, random_state=seed, **settings
+    )
 
     def grow(trees: int, X: Array, y: Array, weight: Array | None) -> BaseEstimator:
         return model.set_params(max_iter=trees).fit(X, y, weight)
 
-    counts = range(BOOST_EVERY, BOOST_MOST + 1, BOOST_EVERY)
-    return TreePath(grow, counts, seen, new, further=True)
+    return grow
 
 
 def _forest(seen: FitRows, new: Array, seed: int) -> TreePath:
+    # Half of the rows per tree: as good on average over folds, in half the time and file size.
+    rows = min(len(seen[1]) // 2, max(CELLS_PER_TREE // seen[0].shape[1], FEWEST_PER_TREE))
+
     def grow(trees: int, X: Array, y: Array, weight: Array | None) -> BaseEstimator:
-        # Half of the rows per tree: as good on average over folds, in half the time and file size.
         model = RandomForestClassifier(
-            trees, min_samples_leaf=3, max_samples=0.5, random_state=seed
+            trees, min_samples_leaf=3, max_samples=max(rows, 1), random_state=seed
         )
+        return model.fit(X, y, weight)
+
+    return TreePath(grow, [FOREST_TREES], seen, new)
+
+
+def _extra_trees(seen: FitRows, new: Array, seed: int) -> TreePath:
+    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> BaseEstimator:
+        part = {"bootstrap": True, "max_samples": MOST_PER_TREE} if len(y) > MOST_PER_TREE else {}
+        model = ExtraTreesClassifier(trees, min_samples_leaf=2, random_state=seed, **part)
         return model.fit(X, y, weight)
 
     return TreePath(grow, [FOREST_TREES], seen, new)
@@ -386,8 +477,11 @@ def _lightgbm(seen: FitRows, new: Array, seed: int) -> TreePath:
 MEMBERS: dict[str, Maker] = {
     "logit": logit_path,
     "spline": partial(logit_path, bent=True),
-    "boosting": _boosting,
+    "boosting": BoostingPath,
     "forest": _forest,
+    "extra-trees": _extra_trees,
+    "kernel": KernelPath,
     "catboost": _catboost,
     "lightgbm": _lightgbm,
 }
+DEFAULT = tuple(name for name in MEMBERS if name not in PACKAGES)

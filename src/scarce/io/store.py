@@ -61,6 +61,7 @@ REGISTRY: dict[str, str] = {
     "MaxentClassifier": "scarce.maxent.classifier",
     "RareClassifier": "scarce.linear.rare",
     "AutoClassifier": "scarce.auto.classifier",
+    "KernelLogit": "scarce.auto.kernel",
     "RidgeLogit": "scarce.auto.logits",
     "TreeEnsemble": "scarce.auto.trees",
     "OwnModel": "scarce.auto.own",
