@@ -11,10 +11,13 @@ from scarce import (
     UsageError,
     correct_prior,
     decide,
+    decide_between,
     estimate_share,
+    stable_prior,
 )
 from scarce.prior.label_shift import ShareEstimate
 from scarce.prior.mixture_test import mixture_p_value
+from scarce.prior.shift import bounds_at
 from tests.problems import codes, refused
 
 
@@ -284,3 +287,42 @@ def test_a_mixture_of_the_classes_is_not_refused_and_the_p_value_is_uniform():
         found.append(mixture_p_value(table[0], table[1:], np.array([100.0, 80.0, 20.0]), 0))
     assert np.mean(np.array(found) <= 0.05) <= 0.1
     assert 0.35 < np.mean(np.array(found) <= 0.5) < 0.65
+
+
+def test_decisions_at_every_base_rate_of_the_interval(rng):
+    y, prob = world(rng, 1500, 0.2)
+    _, now = world(rng, 1000, 0.4)
+    found = estimate_share(now, validation=(y, prob))
+    costs = [[0, 9], [1, 0]]
+    done = decide_between(now, now, costs, now_at=found)
+    ends = np.linspace(found.share.low, found.share.high, 41)
+    every = np.stack([decide(now, costs, trained_at=found.trained_at, now_at=one) for one in ends])
+    np.testing.assert_array_equal(done.settled, (every == every[0]).all(axis=0))
+    regret = np.zeros(1000)
+    for one in ends:
+        p = correct_prior(now, found.trained_at, one)
+        taken = np.where(done.actions == 1, 1 - p, 9 * p)
+        regret = np.maximum(regret, taken - np.minimum(1 - p, 9 * p))
+    np.testing.assert_allclose(done.bound, regret, atol=1e-12)
+    stable = stable_prior(now, costs, trained_at=found.trained_at)
+    kept = (stable.low <= found.share.low) & (stable.high >= found.share.high)
+    assert stable.share(found) == kept.mean()
+    with refused("no-base-rate", UsageError):
+        decide_between(now, now, costs, trained_at=0.2)
+
+
+def test_bounds_of_several_classes_hold_every_base_rate_between(rng):
+    y, prob = three(rng, 1500, [0.6, 0.3, 0.1])
+    _, now = three(rng, 500, [0.2, 0.3, 0.5])
+    found = estimate_share(now, validation=(y, prob))
+    costs = 1 - np.eye(3)
+    low, high = bounds_at(now, now, np.array(found.trained_at), found.low, found.high)
+    for weights in rng.dirichlet([1, 1, 1], 200):
+        shares = found.low + weights * (found.high - found.low)
+        moved = correct_prior(now, found.trained_at, shares / shares.sum())
+        inside = (shares / shares.sum() >= found.low) & (shares / shares.sum() <= found.high)
+        if inside.all():
+            assert ((moved >= low - 1e-12) & (moved <= high + 1e-12)).all()
+    assert decide_between(now, now, costs, now_at=found).settled.any()
+    with refused("class-mismatch", UsageError):
+        decide_between(now[:, 1], now[:, 1], [[0, 9], [1, 0]], now_at=found)

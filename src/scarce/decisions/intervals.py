@@ -13,12 +13,12 @@ in the interval, whatever its level; makes no interval: see RareClassifier.predi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import read_prob, refuse_other_index
+from scarce.checks import Shares, read_prob, read_shares, refuse_other_index
 from scarce.decisions.cost_entries import Name
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
 from scarce.decisions.decide import (
@@ -32,7 +32,11 @@ from scarce.decisions.decide import (
 )
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, UsageError, refuse_word
+from scarce.prior.shift import bounds_at
 from scarce.results import Record, in_rows, short
+
+if TYPE_CHECKING:
+    from scarce.prior.label_shift import ShareEstimate
 
 RULES = ("regret", "worst")
 ROUNDING = SUM_TOLERANCE  # how far a row of single-precision probabilities may sum from 1
@@ -92,7 +96,13 @@ class DecisionBetween(Record):
 
 
 def decide_between(
-    low: ArrayLike, high: ArrayLike, costs: CostsLike, *, rule: str = "regret"
+    low: ArrayLike,
+    high: ArrayLike,
+    costs: CostsLike,
+    *,
+    rule: str = "regret",
+    trained_at: Shares | None = None,
+    now_at: ShareEstimate | None = None,
 ) -> DecisionBetween:
     """Choose an action for each row whose probabilities are known only to lie between two bounds.
 
@@ -106,6 +116,11 @@ def decide_between(
         "regret" takes the action that can never cost much more than the best one, "worst" the one
         whose greatest possible cost is least. The first fits most uses: the second acts as if the
         most expensive class were always as likely as the interval allows.
+    trained_at : float, array-like of shape (n_classes,), dict or Series, optional
+        With `now_at`: base rates that the probabilities are for, by default those of the estimate.
+    now_at : ShareEstimate, optional
+        What `estimate_share` returns: the bounds are recalibrated to every base rate of its
+        interval. Give the same probabilities as `low` and `high` where they are known.
 
     Returns
     -------
@@ -129,11 +144,31 @@ def decide_between(
     >>> box = [[0.1, 0.2, 0.1]], [[0.6, 0.7, 0.5]]
     >>> decide_between(*box, 1 - np.eye(3)).bound.round(2)
     array([0.4])
+
+    A base rate that is known as an interval only:
+
+    >>> from scarce import estimate_share
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(500) < 0.2
+    >>> prob = np.clip(rng.normal(0.15 + 0.3 * y, 0.1), 0.01, 0.99)
+    >>> found = estimate_share(prob[:150], validation=(y[150:], prob[150:]))
+    >>> done = decide_between([0.01, 0.1, 0.6], [0.01, 0.1, 0.6], [[0, 9], [1, 0]], now_at=found)
+    >>> done.actions, done.settled
+    (array([0, 1, 1]), array([ True, False,  True]))
     """
     refuse_word("rule", rule, RULES)
     matrix = as_costs(costs)
     refuse_other_index(low=low, high=high, costs=matrix)
     below, above = read_bounds(low, high, matrix)
+    if now_at is not None:
+        below, above = _at_base_rates(below, above, matrix, trained_at, now_at)
+    elif trained_at is not None:
+        raise UsageError(
+            "{trained} needs {now}: recalibration needs both base rates.",
+            code="no-base-rate",
+            trained=Argument("trained_at"),
+            now=Argument("now_at"),
+        )
     n, n_actions = len(below), matrix.shape[0]
     position, bound = np.empty(n, np.intp), np.empty(n)
     settled, admissible = np.empty(n, np.bool_), np.empty((n, n_actions), np.bool_)
@@ -147,6 +182,32 @@ def decide_between(
         bound[rows] = np.take_along_axis(table, chosen[:, None], axis=1)[:, 0]
     names = matrix.action_names()
     return DecisionBetween(names[position], bound, settled, admissible, matrix.actions, rule)
+
+
+def _at_base_rates(
+    low: Array, high: Array, costs: CostMatrix, trained_at: Shares | None, now_at: ShareEstimate
+) -> tuple[Array, Array]:
+    """Return the bounds at every base rate of an estimate's interval."""
+    names = list(costs.classes)
+    nameless = costs.positional or not now_at.named
+    if len(now_at.classes) != len(names) or not (nameless or set(now_at.classes) == set(names)):
+        raise UsageError(
+            "{now} is for the classes {seen}, and the costs for {classes}.",
+            code="class-mismatch",
+            now=Argument("now_at"),
+            seen=list(now_at.classes),
+            classes=names,
+        )
+    order = range(len(names)) if nameless else [now_at.classes.index(one) for one in names]
+    least, most = now_at.low[list(order)], now_at.high[list(order)]
+    before = np.array(now_at.trained_at)[list(order)]
+    if trained_at is not None:
+        before = read_shares(trained_at, len(names) if costs.positional else names, "trained_at")
+    one = low.ndim == 1
+    if one:
+        low, high = np.column_stack([1.0 - high, low]), np.column_stack([1.0 - low, high])
+    below, above = bounds_at(low, high, before, least, most)
+    return (below[:, 1], above[:, 1]) if one else (below, above)
 
 
 def _tables(low: Array, high: Array, costs: CostMatrix) -> tuple[Array, Array, NDArray[np.bool_]]:

@@ -12,7 +12,7 @@ probabilities see intervals.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,9 @@ from scarce.decisions.decide import (
 from scarce.engine.block import Array
 from scarce.errors import Argument, UsageError
 from scarce.results import Record, in_rows, to_plain
+
+if TYPE_CHECKING:
+    from scarce.prior.label_shift import ShareEstimate
 
 Pair = tuple[Name | None, Name | None]  # action, class; None stands for all
 PREVALENCE = Number(0, 1, open_low=True, open_high=True)
@@ -244,8 +247,15 @@ class StablePrior(Record):
     def __len__(self) -> int:
         return len(self.actions)
 
-    def share(self, prevalence: float) -> float:
-        """Return the share of rows that keep their action at another prevalence."""
+    def share(self, prevalence: float | ShareEstimate) -> float:
+        """Return the share of rows that keep their action at another prevalence.
+
+        What `estimate_share` returns stands for every prevalence in its interval.
+        """
+        between = getattr(prevalence, "share", None)
+        if between is not None:
+            kept = (self.low <= between.low) & (between.high <= self.high)
+            return float(np.mean(kept))
         prevalence = read_number(prevalence, "prevalence", PREVALENCE, "base-rate-range")
         return float(np.mean((self.low <= prevalence) & (prevalence <= self.high)))
 

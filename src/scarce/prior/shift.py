@@ -75,6 +75,37 @@ def correct_prior(
     return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
 
 
+def bounds_at(
+    low: Array, high: Array, trained_at: Array, least: Array, most: Array
+) -> tuple[Array, Array]:
+    """Return bounds of probabilities recalibrated to base rates that are known between bounds.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (n, n_classes)
+        Bounds of the probabilities at the base rates `trained_at`.
+    trained_at, least, most : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    low, high : ndarray of shape (n, n_classes)
+        Exact for two classes. For several each class is at one end and all others at their other
+        one, which may be further than base rates that sum to 1 can go.
+
+    Examples
+    --------
+    >>> prob = np.array([[0.5, 0.5]])
+    >>> bounds_at(prob, prob, np.array([0.9, 0.1]), np.array([0.7, 0.1]), np.array([0.9, 0.3]))
+    (array([[0.20588235, 0.5       ]]), array([[0.5       , 0.79411765]]))
+    """
+    lower, upper = low * (least / trained_at), high * (most / trained_at)
+    of_lower, of_upper = lower.sum(axis=1, keepdims=True), upper.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        below = lower / (lower + of_upper - upper)
+        above = upper / (upper + of_lower - lower)
+    return np.nan_to_num(below, nan=0.0), np.nan_to_num(above, nan=1.0)
+
+
 def read_class_prob(prob: Any, name: str) -> Array:
     """Return probabilities of all classes, shape (n, n_classes), that sum to 1.
 
