@@ -25,7 +25,6 @@ from sklearn.base import clone
 import scarce
 from scarce import open_rows
 from scarce.engine.memory import ArrayRows
-from scarce.io.schema import Schema
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "invariants.md"
 BEGIN, END = "<!-- table: make invariants -->", "<!-- end -->"
@@ -88,7 +87,6 @@ class Case:
     estimator: Any
     labels: str = "all"  # "all", "presences" (the rest is not labelled), "some"
     missing: bool = False  # takes missing values
-    categories: str = ""  # takes categories as "codes", or as "indicators"
     chooses: tuple[str, ...] = ()  # the attributes that hold what it chose on rows left out
     slow: bool = False  # a fit takes a second: the tests look at one form of each change
 
@@ -97,14 +95,12 @@ CASES = (
     Case(
         "RareClassifier()",
         scarce.RareClassifier(),
-        categories="indicators",
         chooses=("ridge_",),
     ),
     Case("RareClassifier: logistic, ridge 1", scarce.RareClassifier("logistic", ridge=1.0)),
     Case(
         "RareClassifier: logistic, no ridge",
         scarce.RareClassifier("logistic", ridge=0),
-        categories="indicators",
     ),
     Case(
         "RareClassifier: GEV with log loss, no ridge",
@@ -113,30 +109,26 @@ CASES = (
     Case(
         "RareClassifier: Firth (flic)",
         scarce.RareClassifier("logistic", ridge=0, bias_reduction="flic"),
-        categories="indicators",
     ),
     Case(
         "RareClassifier: lasso",
         scarce.RareClassifier("logistic", penalty="lasso"),
-        categories="indicators",
         chooses=("ridge_",),
     ),
-    Case("AutoClassifier()", scarce.AutoClassifier(), categories="codes", slow=True),
+    Case("AutoClassifier()", scarce.AutoClassifier(), slow=True),
     Case(
         "AutoClassifier: trees only",
         scarce.AutoClassifier(["boosting", "forest"]),
         missing=True,
-        categories="codes",
         slow=True,
     ),
-    Case("MaxentClassifier()", scarce.MaxentClassifier(), "presences", True, "codes"),
-    Case("MaxentClassifier: robust", scarce.MaxentClassifier("robust"), "some", True, "codes"),
+    Case("MaxentClassifier()", scarce.MaxentClassifier(), "presences", True),
+    Case("MaxentClassifier: robust", scarce.MaxentClassifier("robust"), "some", True),
     Case(
         "MaxentClassifier: width chosen",
         scarce.MaxentClassifier(width_scale="auto", width_scales=(3.0, 1.0, 0.3)),
         "presences",
         True,
-        "codes",
         ("width_scale_",),
     ),
     Case("GaussianBayes()", scarce.GaussianBayes(), missing=True),
@@ -173,9 +165,8 @@ def fitted(case: Case, data: Data) -> Any:
     if case.labels == "scores":
         return model.fit(data.X[:, 0], data.y)
     if data.town is not None:
-        indicators = case.categories == "indicators"
         table = _table(data.X, data.town, data.y)
-        rows = open_rows(table, label="y", indicators=indicators)
+        rows = open_rows(table, label="y")
         if data.levels is not None:
             town = replace(rows.schema.columns[-1], levels=data.levels)
             columns = (*rows.schema.columns[:-1], town)
@@ -193,7 +184,7 @@ def probabilities(case: Case, data: Data) -> np.ndarray:
         return model.posterior(data.new[:, 0])
     new = data.new
     if data.town is not None:
-        new = open_rows(_table(data.new, data.new_town), like=Schema.from_dict(model.schema_))
+        new = open_rows(_table(data.new, data.new_town))
     elif data.starts is not None:
         new = ArrayRows(data.new)
     return model.predict_proba(new)[:, list(model.classes_).index(data.names[1])]
@@ -387,7 +378,6 @@ MORE = "more rows say more: the prior or penalty keeps its weight"
 NARROWER = "boxes narrow with the square root of the number of labels"
 SECOND = "the event is the second class, and the link is not symmetric"
 NO_MISSING = "takes no missing values"
-NO_CATEGORIES = "takes no categories"
 NOTHING_CHOSEN = "chooses no settings"
 BESIDE_THE_SUM = "ridge_ stands beside a sum over rows, so it doubles; predictions are the same"
 
@@ -418,6 +408,7 @@ for _name in (
     "AutoClassifier()",
     "AutoClassifier: trees only",
     "MaxentClassifier: width chosen",
+    "Calibrated: platt",
 ):
     OTHERWISE[_name, "category names"] = "other names of levels are another draw of folds"
 OF_SCORES = ("units", "shifts", "row order", "engine", "every row twice")
@@ -429,10 +420,6 @@ def promise(case: Case, change: str) -> float | str:
         return "one column of scores, without weights"
     if change == "absent column" and not case.missing:
         return NO_MISSING
-    if change.startswith("category") and not case.categories:
-        return NO_CATEGORIES
-    if change == "category codes" and case.categories == "indicators":
-        return "its categories are one-hot columns, without codes"
     if change == "twice: settings" and not case.chooses:
         return NOTHING_CHOSEN
     return OTHERWISE.get((case.name, change), USUAL[change])
