@@ -17,6 +17,7 @@ METHODS = (
     *("antiderivative", "antiderivative_less_score"),
     *("rise", "hazard", "rise_fall", "hazard_slope", "information"),
 )
+NEGATIVE = ("log_complement", "hazard", "hazard_slope")
 # (what, sign, its derivative)
 DERIVATIVES = (
     ("inverse", 1, "density"),
@@ -78,6 +79,11 @@ def check_link(link):
     assert link.forward(np.array([0.0, 1.0])).tolist() == pytest.approx([low, high])
     logs = link.log_inverse(inside := middle(link)), link.log_complement(inside)
     np.testing.assert_allclose(link.forward_log(*logs), inside, rtol=1e-8, atol=1e-8)
+
+    for positive, names in ((True, ("log_inverse", "rise", "rise_fall")), (False, NEGATIVE)):
+        signs = (1, 1, -1) if positive else (1, -1, -1)
+        for one, name, sign in zip(link.log_terms(positive, scores), names, signs, strict=True):
+            np.testing.assert_allclose(one, sign * got[name], rtol=1e-9, atol=1e-290)
 
     for name, sign, slope in DERIVATIVES:
         function = getattr(link, name)

@@ -53,6 +53,7 @@ def test_a_fit_that_only_predicts_computes_nothing(kind, monkeypatch):
     assert model.floored_rows_ >= 0  # with the report
     assert len(seen) == 1
     assert (model.covariance_ is None) == (kind == "tuned")
+    assert model.front_.n_columns == X.shape[1]
     assert set(vars(model)) >= DEFERRED
     assert "_pending" not in vars(model)  # nothing left to compute: the rows are free again
 

@@ -704,7 +704,7 @@ def test_bins_of_the_calibration_loss_end_with_their_upper_end():
             return score.round(12), score
 
     fold = (np.zeros(11, dtype=np.int8), 0)
-    params = ([Identity()], np.array([[1.0, 0.0]]), [0.0], fold, 0.3, "calibration")
+    params = ([Identity()], np.array([[1.0, 0.0]]), [0.0], fold, 0.3, "calibration", None)
     sums = rows.fold(held_out_scores, params)
     assert sums.bins[0, :, 0].tolist() == [2, 1, 1, 1, 1, 1, 1, 1, 1, 1]
 
@@ -840,7 +840,7 @@ def test_convex_losses_with_a_bounded_support_stay_finite(name, shape):
     plan = CrossValidation("brier", 3, 0.001, 0)
     splits = make_splits(rows, seen, plan, None)
     loss = loss_of(name, shape)
-    search = module._Search(rows, seen, [loss], Formulation(), plan, splits, None, None)
+    search = module._Search(rows, seen, [loss], Formulation(), plan, splits, None, None, None)
     coef = search._fit([loss], GRID_RIDGES, splits.folds[0])
     kept = splits.folds[0][0] != 0
     for j, ridge in enumerate(GRID_RIDGES):

@@ -155,8 +155,6 @@ def fit(
         rows = _reopen_with_indicators(rows, opened)
     for column, levels in rows.schema.indicators.items():
         say(f"Text column {column!r}: {len(levels)} levels, one-hot beside {levels[0]!r}.")
-    if chosen == "rare":
-        refuse_missing(rows)
     # names found in all rows are all different: only those typed can join rows
     together = _together(source, groups, list(ids) if source.parsed else naming, form)
     source.release()
@@ -604,34 +602,6 @@ def choose_model(rows: Rows, counts: dict[str, Any]) -> Choice:
         "missing values, is weighted on held-out rows; regressions need every value."
     )
     return Choice("auto", {"members": ["boosting", "forest"]}, why)
-
-
-def refuse_missing(rows: Rows) -> None:
-    """Regression needs every value: say which are missing, and which models do without."""
-    import numpy as np
-
-    lost = rows.fold(_count_missing)
-    if not lost.any():
-        return
-    worst = int(np.argmax(lost))
-    sources = [column.source or column.name for column in rows.schema.columns]
-    name = sources[worst]
-    others = {sources[place] for place in np.flatnonzero(lost)} - {name}
-    more = f" and {len(others)} other column{'s' * (len(others) > 1)}" if others else ""
-    raise DataError(
-        "Column {column!r}{more}: {count:,} of {rows:,} values are missing, and --model rare "
-        "needs them all.",
-        code="missing-values",
-        column=name,
-        more=more,
-        count=int(lost[worst]),
-        rows=len(rows),
-        drop=shell_word(name),
-        remedy=(
-            "Use --model maxent, bayes or auto, which accept missing values, or leave the column "
-            "out with --drop {drop}."
-        ),
-    )
 
 
 def refuse_numbers(name: str, classes: tuple[Any, ...], labels: LabelFlags) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine, one_blas_thread
-from scarce.engine.rows import Rows
+from scarce.engine.rows import Rows, block_labels
 from scarce.errors import UsageError
 from scarce.linear import inference
 from scarce.linear.newton import Objective, StandardCoordinates
@@ -31,6 +31,7 @@ from scarce.linear.sums import (
     labelled_rows,
     linear_sums,
 )
+from scarce.missing.front import Front, fit_front
 
 SAME = 1e-9  # difference of a mean, in standard deviations, that rounding may leave
 STILL = 1e-7  # gradient per unit of weight at an answer that is one of these rows
@@ -119,6 +120,16 @@ class Diagnostics:
         """Return how many rows lie outside the support, and the penalised loss; one pass."""
         with one_blas_thread:
             return self._count(engine, value=True)
+
+    def front(self, engine: Engine) -> Front:
+        """Return the joint distribution of the columns of the labelled rows; four passes."""
+        with one_blas_thread:
+            self._count(engine, value=False)
+            weight = None
+            if self.objective.stats.unlabelled:
+                labelled = ~np.isnan(self.rows.map(block_labels, engine=engine))
+                weight = self.rows.weights(engine=engine) * labelled
+            return fit_front(self.rows, weight, engine=engine)
 
     def _count(self, engine: Engine, value: bool) -> Counted:
         """Pass over the rows once; refuse rows that are not those of the fit."""

@@ -239,6 +239,22 @@ class GEV(Link):
         return np.where(nothing, 0.0, tail / base * (over_expm1(tail) / base))
 
     @quiet
+    def log_terms(self, positive: bool, score: Array) -> tuple[Array, Array, Array]:
+        """Return the logarithm of a label's probability and its first two derivatives."""
+        tail, log_tail, base = self._tail(score)
+        edge = base == 0.0
+        base = np.where(edge, 1.0, base)
+        if positive:
+            rise = tail / base
+            return -tail, rise, np.where(edge, -tail, -(1.0 + self.shape) * rise / base)
+        ratio = over_expm1(tail)
+        hazard, bend = ratio / base, (over_expm1_excess(tail) - self.shape) / base
+        none, sure = tail > 1000.0, edge & (tail == 0.0)
+        hazard, slope = (np.where(none, 0.0, part) for part in (hazard, hazard * bend))
+        hazard, slope = (np.where(sure, np.inf, part) for part in (hazard, slope))
+        return log1mexp(tail, log_tail), -hazard, -slope
+
+    @quiet
     def rates(self, score: Array) -> tuple[Array, Array]:
         """Return (inverse, density) in one go, right to about 1e-14 of 1 and not to each digit.
 
@@ -396,6 +412,11 @@ class CLogLog(Link):
         """Return E1(tail) for tail >= 2."""
         capped = np.minimum(tail, 1000.0)
         return np.asarray(np.exp(-capped) * gamma_fraction(0.0, capped))
+
+    def log_terms(self, positive: bool, score: Array) -> tuple[Array, Array, Array]:
+        """Return those of the other label of the mirror image."""
+        log_prob, slope, bend = self._mirror.log_terms(not positive, np.negative(score))
+        return log_prob, -slope, bend
 
     def log_inverse(self, score: Array) -> Array:
         """Return log(prob)."""

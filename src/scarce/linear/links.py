@@ -122,6 +122,12 @@ class Link:
         """Return density^2 / (prob (1 - prob)), what one row tells about its score."""
         return np.asarray(self.rise(score) * self.hazard(score))
 
+    def log_terms(self, positive: bool, score: Array) -> tuple[Array, Array, Array]:
+        """Return the logarithm of a label's probability and its first two derivatives."""
+        if positive:
+            return self.log_inverse(score), self.rise(score), -self.rise_fall(score)
+        return self.log_complement(score), -self.hazard(score), -self.hazard_slope(score)
+
     def rates(self, score: Array) -> tuple[Array, Array]:
         """Return (inverse, density) in one go, for the inner loop of a fit."""
         return self.inverse(score), self.density(score)
@@ -217,6 +223,16 @@ class Logit(Link):
     def information(self, score: Array) -> Array:
         """Return prob (1 - prob)."""
         return self.density(score)
+
+    @quiet
+    def log_terms(self, positive: bool, score: Array) -> tuple[Array, Array, Array]:
+        """Return the logarithm of a label's probability and its first two derivatives."""
+        score = np.asarray(score) if positive else np.negative(score)
+        odds = np.exp(np.minimum(np.negative(score), 700.0))  # against the label
+        prob = 1.0 / (1.0 + odds)
+        slope = odds * prob
+        log_prob = np.where(score < -700.0, score, -np.log1p(odds))
+        return log_prob, (slope if positive else -slope), -slope * prob
 
     @quiet
     def rates(self, score: Array) -> tuple[Array, Array]:

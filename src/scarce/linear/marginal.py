@@ -11,10 +11,11 @@ is: with the log loss -log of the marginal probability of the label, with the ca
 canonical loss of the marginal probability. A complete row has v = 0 and s = z, and costs nothing
 extra; only there does the canonical loss go on as a line outside the link's support.
 
-The integral is a sum over evenly spaced points, which is exact to 1e-10 for the logit whatever v: a
-row with a larger v gets more of them (RESOLUTION). Newton's method with the Hessian as it is, or
-the expected one where that is not positive definite. The loss is not convex, as no marginal
-likelihood is; steps are judged by its value. Assumes a front that was fitted without the labels.
+The integral is a sum over evenly spaced points, exact to 1e-10 for the logit: a row with a larger v
+gets more of them (`resolution`), up to v = 256; beyond, errors grow to 1e-4. Newton's method with
+the Hessian as it is, or the expected one where that is not positive definite. The loss is not
+convex, as no marginal likelihood is; steps are judged by its value. Assumes a front that was fitted
+without the labels.
 """
 
 from __future__ import annotations
@@ -32,16 +33,15 @@ from scarce.engine.block import Array
 from scarce.linear.gev import GEV
 from scarce.linear.links import Link, Logit, Probit
 from scarce.linear.losses import CanonicalLoss, LogLoss, Loss
-from scarce.linear.regress import Formulation
-from scarce.linear.selection import GridCoordinates
+from scarce.linear.regress import Formulation, GridCoordinates
 from scarce.linear.stable import quiet
 from scarce.linear.sums import ColumnSummary
-from scarce.missing.front import Completed
+from scarce.missing.front import Completed, Front
 from scarce.missing.patterns import Batch
 
 WIDEST = 9.0  # standard deviations to which the integral goes
 SPACING = 0.7  # of its points, in standard deviations, while that is fine enough for the link
-FINEST = 6  # halvings of the spacing, at most
+FINEST = 4  # halvings of the spacing, at most
 CELLS = 2**17  # rows x points that are worked on at a time
 ENOUGH = 1e-5  # decrement that a fit of a path stops at: 1/200 of a standard error
 MOST_STEPS = 60
@@ -83,7 +83,7 @@ def resolution(link: Link) -> tuple[float, int]:
         return 0.7, 0  # the integral is then right to 1e-10
     if not isinstance(link, GEV) or link.shape == 0.0:
         return 0.25, 0  # to 1e-11
-    return (0.25 if -0.5 <= link.shape <= 0.6 else 0.125), 1  # to 1e-5, at shape -1 to 1e-3
+    return 0.25, 1  # to 1e-5, and 3e-4 for shapes beyond -.5 and .6 (1e-3 at -1, with its kink)
 
 
 def _batches(link: Link, deviation: Array) -> list[tuple[NDArray[np.intp], int]]:
@@ -117,7 +117,7 @@ def label_terms(link: Link, positive: bool, z: Array, v: Array) -> LabelTerms:
     for rows, number in _batches(link, deviation):
         at, weight = points(number)
         root = deviation[rows]
-        log_prob, slope, bend = _log_label(link, positive, z[rows, None] + root[:, None] * at)
+        log_prob, slope, bend = link.log_terms(positive, z[rows, None] + root[:, None] * at)
         most = log_prob.max(axis=1)
         base = np.where(np.isfinite(most), most, 0.0)
         share = np.exp(log_prob - base[:, None])
@@ -145,23 +145,6 @@ def label_terms(link: Link, positive: bool, z: Array, v: Array) -> LabelTerms:
     return LabelTerms(*out)
 
 
-@quiet
-def _log_label(link: Link, positive: bool, score: Array) -> tuple[Array, Array, Array]:
-    """Return the logarithm of a label's probability and its first two derivatives in the score."""
-    if isinstance(link, Logit):
-        if not positive:
-            score = np.negative(score)
-        odds = np.exp(np.minimum(np.negative(score), 700.0))  # against the label
-        prob = 1.0 / (1.0 + odds)
-        slope = odds * prob
-        log_prob = np.where(score < -700.0, score, -np.log1p(odds))
-        bend = -slope * prob
-        return log_prob, (slope if positive else -slope), bend
-    if positive:
-        return link.log_inverse(score), link.rise(score), -link.rise_fall(score)
-    return link.log_complement(score), -link.hazard(score), -link.hazard_slope(score)
-
-
 def marginal_prob(link: Link, score: Array, variance: Array) -> Array:
     """Return the probability of a row whose score is normally distributed.
 
@@ -176,9 +159,12 @@ def marginal_prob(link: Link, score: Array, variance: Array) -> Array:
     >>> marginal_prob(Logit(), np.array([2.0, 2.0]), np.array([0.0, 4.0])).round(4)
     array([0.8808, 0.7752])
     """
-    out = np.asarray(link.inverse(score))
+    out = np.array(link.inverse(score))
     some = np.flatnonzero(variance > 0)
-    out[some] = np.exp(label_terms(link, True, score[some], variance[some]).log_prob)
+    z, deviation = score[some], np.sqrt(variance[some])
+    for rows, number in _batches(link, deviation):
+        at, weight = points(number)
+        out[some[rows]] = link.inverse(z[rows, None] + deviation[rows, None] * at) @ weight
     return out
 
 
@@ -190,11 +176,17 @@ def effective_score(link: Link, score: Array, variance: Array) -> Array:
     >>> effective_score(Logit(), np.array([2.0, 2.0]), np.array([0.0, 4.0])).round(3)
     array([2.   , 1.238])
     """
-    out = np.array(score, dtype=np.float64)
+    return effective_slopes(link, score, variance)[0]
+
+
+def effective_slopes(link: Link, score: Array, variance: Array) -> tuple[Array, Array, Array]:
+    """Return effective scores and their slopes in score and variance; 1 and 0 at variance 0."""
+    out = np.array([score, np.ones(len(score)), np.zeros(len(score))])
     some = np.flatnonzero(variance > 0)
     if len(some):
-        out[some] = _effective(link, score[some], variance[some])[0]
-    return out
+        found, terms = _effective(link, score[some], variance[some])
+        out[:, some] = found, terms.z, terms.v
+    return out[0], out[1], out[2]
 
 
 @quiet
@@ -203,10 +195,15 @@ def _effective(link: Link, z: Array, v: Array) -> tuple[Array, LabelTerms]:
 
     Each is measured from the label that is less probable, whose logarithm keeps all digits.
     """
-    up, down = label_terms(link, True, z, v), label_terms(link, False, z, v)
-    score = link.forward_log(up.log_prob, down.log_prob)
-    low = up.log_prob < down.log_prob
-    side = [np.where(low, one, other) for one, other in zip(up, down, strict=True)]
+    up = np.array(label_terms(link, True, z, v))
+    log_complement = np.log1p(-np.exp(up[0]))
+    low = up[0] <= np.log(0.5)
+    high = np.flatnonzero(~low)
+    up[:, high] = label_terms(link, False, z[high], v[high])
+    log_prob = up[0].copy()
+    log_prob[high], log_complement[high] = np.log1p(-np.exp(up[0, high])), up[0, high]
+    score = link.forward_log(log_prob, log_complement)
+    side = up
     slope = np.where(low, link.rise(score), -link.hazard(score))
     bend = np.where(low, link.rise_fall(score), link.hazard_slope(score))
     known = np.isfinite(slope) & np.isfinite(bend) & (slope != 0) & np.isfinite(side[0])
@@ -531,6 +528,47 @@ def marginal_grid(
             theta = found.theta
             coef[i, r] = coordinates.given(theta)
     return coef
+
+
+def incomplete_grid(
+    X: Array,
+    y: Array,
+    weight: Array,
+    whole: bool,
+    repeat: float,
+    stats: ColumnSummary,
+    front: Front,
+    losses: Sequence[Loss],
+    ridges: Sequence[float],
+    problem: Formulation,
+) -> Array:
+    """Return coefficients (losses, ridges, k + 1) of rows in memory, a sample of all or not.
+
+    The first six are those of a sample of rows; `repeat` is how often a record stands in it.
+    """
+    coordinates = GridCoordinates(stats, problem)
+    rows = Standardised(spread(front, X), y, weight, coordinates)
+    start = np.zeros((len(losses), rows.Z.shape[1]))
+    if problem.intercept != "none":
+        start[:, -1] = [
+            float(loss.link.forward(np.array([stats.prevalence]))[0]) for loss in losses
+        ]
+        if problem.offset is not None:
+            start[:, -1] -= stats.mean[problem.offset]
+    least = max(float(weight.min()), 1e-3 * float(weight.mean()))
+    return marginal_grid(rows, losses, ridges, coordinates, start, ENOUGH * repeat * least)
+
+
+def spread(front: Front, X: Array) -> Completed:
+    """Return means and covariances of rows that may have a column more than the front, complete."""
+    k = front.n_columns
+    if X.shape[1] == k:
+        return front.spread(X)
+    found = front.spread(X[:, :k])
+    more = np.ones(X.shape[1] - k)
+    return Completed(
+        np.column_stack([found.mean, X[:, k:]]), np.append(found.scale, more), found.parts
+    )
 
 
 def marginal_path(

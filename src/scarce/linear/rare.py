@@ -8,8 +8,8 @@ One estimator for every method of paper 001: logistic, probit, cloglog, log-log,
 loss and GEV with its canonical loss, and for Firth's bias reduction. `fit` is the algorithm from
 top to bottom: rows, a summary of their columns (sums.py), shape and ridge (selection.py), the
 coefficients (regress.py or firth.py), their covariance (inference.py), the report. Undersampling
-and weights with their correction are `PriorCorrected`. Assumes that rows are complete and two
-classes.
+and weights with their correction are `PriorCorrected`. Rows with missing values are fitted by the
+marginal probability of their labels (incomplete.py). Assumes two classes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -54,6 +55,7 @@ from scarce.errors import (
     listed,
     refuse_array,
     refuse_word,
+    warn_user,
 )
 from scarce.io.inputs import (
     WEIGHT_KINDS,
@@ -66,6 +68,21 @@ from scarce.io.inputs import (
 from scarce.linear import inference
 from scarce.linear.diagnostics import Deferred, Diagnostics, NotComputed
 from scarce.linear.firth import FirthFit, fit_firth, flic_intercept
+from scarce.linear.incomplete import (
+    IncompleteFit,
+    Missing,
+    count_missing,
+    filled,
+    first_columns,
+    fit_incomplete,
+    front_of,
+    marginal_errors,
+    marginal_scores,
+    missing_remark,
+    moved,
+    rows_outside,
+    summarise_filled,
+)
 from scarce.linear.inference import Interval, Summary
 from scarce.linear.links import Link
 from scarce.linear.losses import LOSSES, Loss, loss_of
@@ -102,13 +119,17 @@ from scarce.linear.sums import (
     labels_and_weights,
     summarise_columns,
 )
+from scarce.missing.front import Front
 from scarce.results import FitReport, short
 
-DEFERRED = ("covariance_", "covariance_at_origin_", "floored_rows_", "report_")
+DEFERRED = ("covariance_", "covariance_at_origin_", "floored_rows_", "report_", "front_")
 FLIC = Phrase(
     "RareClassifier('logistic', ridge=0, bias_reduction='flic')",
     "`scarce fit --model rare --loss logistic --ridge 0 --set bias_reduction=flic`",
 )
+MOST_LATER = 500  # columns of complete rows whose joint distribution is kept, in model files too
+FEW_ROWS = 20  # fewer may well miss many values by chance
+MUCH_MORE, SOME_MORE = 2.0, 0.1  # times, and how much above, the training rows' share missing
 MOST_KEPT = 1_000_000  # values of the training rows that a model keeps for its intervals: 8 MB
 
 
@@ -217,12 +238,26 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y and weight of the training rows where they were kept: see `keep_rows`.
     report_ : FitReport
 
-    **Assumes** complete feature values, two classes, a score that is linear in the columns (add
-    splines or kernels in a pipeline where it is not), and labelled rows that are a fair sample of
-    the world: otherwise see `PriorCorrected`. Rows that are not labelled are not used.
+    n_incomplete_ : int
+        Labelled training rows with missing values.
+    front_ : Front or None
+        The joint distribution of the columns, which says what a missing value is likely to be:
+        fitted without labels, by `fit` where labelled rows miss values and else when rows that do
+        are predicted, or the model is saved. None with diagnostics=False or above 500 columns.
+
+    **Assumes** two classes, a score that is linear in the columns (add splines or kernels in a
+    pipeline where it is not), and labelled rows that are a fair sample of the world: otherwise see
+    `PriorCorrected`. Where values are missing: at random given those seen, and columns that are
+    roughly jointly normal. Rows that are not labelled only help with missing values.
 
     Notes
     -----
+    Missing values are not imputed: the likelihood of a row is that of its label given the values
+    seen, the mean over what the others may be, and so are its probabilities, in training and for
+    new rows (a row without any value gets about the prevalence). Loss and shape are then chosen on
+    rows filled with conditional means, the ridge on rows as they are. A pass costs m^3 for each
+    pattern of m missing values.
+
     GEV gains little over logistic regression on most data (docs/guide/rare.md): `selection_` says
     when the gain is inside the noise. `RareClassifier("gev-canonical", standardize=False, cv=0.3)`
     is the paper's procedure.
@@ -267,6 +302,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     covariance_at_origin_: Deferred[Array | None] = Deferred()
     floored_rows_: Deferred[int] = Deferred()
     report_: Deferred[FitReport] = Deferred()
+    front_: Deferred[Front | None] = Deferred()
     _pending: tuple[Diagnostics, FitReport]  # what the attributes above are computed from
     _runtime_params = ("engine", "progress")
     _may_be_nonfinite = ("shape_",)  # nan for a loss without one
@@ -339,7 +375,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n, k), or Rows
-            Complete numbers. `Rows` bring their labels and weights along.
+            Numbers, NaN where a value is missing. `Rows` bring their labels and weights along.
         y : array-like of shape (n,), optional
             Two classes; NaN, None or NA where a row is not labelled.
         sample_weight : array-like of shape (n,), optional
@@ -376,7 +412,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y,
             sample_weight,
             engine=self.engine,
-            allow_missing=False,
+            allow_missing=self._takes_missing(X),
             categories="one-hot",
         )
         _refuse_many_classes(self.classes_)
@@ -384,22 +420,46 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows, weight_remarks = scaled_weights(rows, self.weight_kind, engine=self.engine)
         given = rows
 
+        # What a missing value is likely to be, where labelled rows have some.
+        missing = self._missing(rows)
+        front = None if missing is None else front_of(rows, self._width, self.engine)
+        whole = rows if front is None else filled(rows, front)
+
         # Their columns; those with a mean far from 0 are measured from it.
-        stats = summarise_columns(rows, engine=self.engine, model=type(self).__name__)
+        name = type(self).__name__
+        if front is None:
+            stats = summarise_columns(rows, engine=self.engine, model=name)
+        else:
+            stats = summarise_filled(whole, front, self.engine, name)
         self.prevalence_ = stats.prevalence
         problem = self._formulate(stats)
         origin = stats.origin if problem.intercept == "free" and not self.bias_reduction else None
         if origin is not None:  # (Firth's fit centres by itself)
             rows, stats = ShiftedRows(rows, origin), replace(stats, mean=stats.mean - origin)
+            whole = ShiftedRows(whole, origin)
+        near = front if front is None or origin is None else moved(front, origin)
 
         # Loss, shape and ridge: as given, or chosen on held-out rows.
         start = self._warm_start(rows.n_columns, origin)
-        selected = self._select(rows, stats, problem, groups)
+        selected = self._select(rows, whole, stats, problem, groups, near)
         self.floor_ = self._resolve_floor(selected)
 
         # The coefficients.
-        firth = None
-        if self.bias_reduction is None:
+        firth, incomplete = None, None
+        if near is not None:
+            incomplete = fit_incomplete(
+                rows,
+                whole,
+                stats,
+                near,
+                self._loss(),
+                self.ridge_,
+                problem,
+                start=start,
+                engine=self.engine,
+            )
+            found = incomplete.found
+        elif self.bias_reduction is None:
             found = regress(
                 rows, stats, self._loss(), self.ridge_, problem, start=start, engine=self.engine
             )
@@ -411,8 +471,10 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # What else is known, and what is computed from the rows once somebody asks.
         self.origin_ = np.zeros(rows.n_columns) if origin is None else origin
         self.intercept_ -= found.coef[:-1] @ self.origin_
+        self.n_incomplete_ = 0 if missing is None else missing.rows
         self.rows_ = self._rows_to_keep(given, stats)
         remarks = [*found.remarks, *weight_remarks]
+        remarks += [] if missing is None else [missing_remark(given.names, missing)]
         remarks += [] if selected is None else selected.remarks
         remarks += [*self.column_profile_.remarks]
         remarks += positive_remark(self.classes_, stats.weight)
@@ -425,6 +487,9 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warnings=tuple(remarks),
             proves=found.proves,
         )
+        if incomplete is not None and front is not None:
+            self._finish_incomplete(given, front, incomplete, report)
+            return self
         objective = problem.objective(self._loss(), self.ridge_, stats)
         objective = replace(objective, free=found.free)
         self._defer(rows, objective, found, firth, report)
@@ -499,6 +564,44 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return append_offset(rows, offset, self.engine), rows.n_columns
 
+    def _missing(self, rows: Rows) -> Missing | None:
+        """Return how much labelled rows miss, None for nothing; refuse what cannot take it."""
+        if not np.any(self.column_profile_.missing > 0):
+            return None
+        found = Missing(*rows.fold(count_missing, None, engine=self.engine))
+        if found.rows == 0:
+            return None
+        if self.offset_column_ is not None and found.cells[self.offset_column_] > 0:
+            raise DataError(
+                "The offset column {column!r} has {count:,.0f} missing values: an offset is known.",
+                code="missing-offset",
+                column=rows.names[self.offset_column_],
+                count=found.cells[self.offset_column_],
+                remedy="Leave these rows out, or do not use the column as an offset.",
+            )
+        if wrong := self._needs_complete():
+            raise UsageError(
+                "{argument} needs complete rows, and {rows:,} of {labelled:,} labelled rows have "
+                "missing values (NaN).",
+                code="incomplete-rows",
+                argument=wrong,
+                rows=found.rows,
+                labelled=found.labelled,
+                remedy=[
+                    "Leave {argument} out: the marginal likelihood takes rows as they are.",
+                    "Leave these rows out, or impute their values in a pipeline (SimpleImputer).",
+                ],
+            )
+        return found
+
+    def _needs_complete(self) -> Argument | None:
+        """Return the setting that rows with missing values cannot be fitted with, if any."""
+        if self.bias_reduction is not None:
+            return Argument("bias_reduction", self.bias_reduction)
+        if self.domain == "paper":
+            return Argument("domain", "paper")
+        return Argument("penalty", self.penalty) if self.penalty != "ridge" else None
+
     def _formulate(self, stats: ColumnSummary) -> Formulation:
         """Return the problem to solve, apart from its loss and ridge."""
         intercept = "penalised" if self.penalize_intercept else "free"
@@ -517,9 +620,19 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _select(
-        self, rows: Rows, stats: ColumnSummary, problem: Formulation, groups: ArrayLike | None
+        self,
+        rows: Rows,
+        whole: Rows,
+        stats: ColumnSummary,
+        problem: Formulation,
+        groups: ArrayLike | None,
+        front: Front | None,
     ) -> Selected | None:
-        """Set loss_, shape_, ridge_ and selection_; return the choice where there was one."""
+        """Set loss_, shape_, ridge_ and selection_; return the choice where there was one.
+
+        Where values are missing, loss and shape are chosen on rows filled with conditional means,
+        and the ridge, with the scores that are reported, on rows as they are.
+        """
         gev = self.loss == "auto" or self.loss.startswith("gev")
         space = self._search_space(rows, stats, problem, gev)
         self.selection_ = None
@@ -539,15 +652,20 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             groups=groups,
             tune_floor=self.floor == "auto",
         )
-        found = select(
-            rows,
-            stats,
-            space,
-            problem,
-            validation,
+        choose = partial(
+            select,
+            stats=stats,
+            problem=problem,
+            validation=validation,
             engine=self.engine,
             progress=self.progress,
         )
+        if front is not None and len(space.shapes) > 1:
+            first = choose(whole, space=space)
+            space = replace(
+                space, name=first.loss, shapes=(float(first.selection.shape),), continuous=False
+            )
+        found = choose(rows, space=space, front=front)
         self.selection_ = replace(found.selection, penalty=self.penalty)
         self.loss_, self.shape_ = found.loss, found.selection.shape
         self.ridge_ = found.selection.ridge
@@ -643,6 +761,25 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y, weight = rows.fold(rows_that_count, None, engine=self.engine, merge=append_rows)
         return {"X": X, "y": y, "weight": weight}
 
+    def _finish_incomplete(
+        self, given: Rows, front: Front, fit: IncompleteFit, report: FitReport
+    ) -> None:
+        """Set front_, covariance_, floored_rows_ and report_ of a fit to incomplete rows.
+
+        Nothing is left for later: the fit ends with the Hessian.
+        """
+        known = self.__dict__
+        for name in (*DEFERRED, "_pending", "_likelihood"):
+            known.pop(name, None)
+        known.update(front_=front, floored_rows_=0, report_=report)
+        tuned = self.selection_ is not None or not self.diagnostics
+        self._set_covariance(None if tuned else fit.covariance(self.weight_kind == "survey"))
+        link = self._link()
+        if self.diagnostics and np.isfinite(link.support).any():
+            coef = np.append(fit.found.coef[:-1], self.intercept_)
+            params = (front.packed, link, coef)
+            self._count_outside(given.fold(rows_outside, params, engine=self.engine))
+
     # --- what is computed when it is first asked for ----------------------------------------------
 
     def _defer(
@@ -675,6 +812,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ):
             self._set_covariance(None)
         gev = self.loss_.startswith("gev")
+        if not self.diagnostics or self._width > MOST_LATER:
+            known["front_"] = None
         if not self.diagnostics or not gev:
             known["floored_rows_"] = 0
         if not self.diagnostics or not (gev or np.isnan(report.objective)):
@@ -716,6 +855,10 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         diagnostics, report = pending
         if name in ("covariance_", "covariance_at_origin_"):
             self._set_covariance(diagnostics.covariance(self.engine))
+        elif name == "front_":
+            near = diagnostics.front(self.engine)
+            origin = self.origin_[: self._width]
+            self.__dict__["front_"] = moved(first_columns(near, len(origin)), -origin)
         elif name == "report_":
             self._set_report(diagnostics, report)
         else:
@@ -737,20 +880,22 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Set floored_rows_, and report_ with the objective and the remark about those rows."""
         found = diagnostics.count(self.engine)
         value = found.value if np.isnan(report.objective) else report.objective
-        remarks = [*report.warnings]
-        if found.outside:
+        self.__dict__["report_"] = replace(report, objective=value)
+        self._count_outside(found.outside)
+
+    def _count_outside(self, outside: int) -> None:
+        """Set floored_rows_, with a remark in report_ where there are such rows."""
+        self.__dict__["floored_rows_"] = int(outside)
+        if outside:
             remark = Problem(
                 "{count:,} training rows lie outside the link's support, where the probability is "
                 "0 or 1: it is mixed with the prevalence at weight {floor:g}.",
                 code="floored-rows",
-                count=found.outside,
+                count=int(outside),
                 floor=self.floor_,
             )
-            remarks.append(remark)
-        self.__dict__.update(
-            floored_rows_=found.outside,
-            report_=replace(report, objective=value, warnings=tuple(remarks)),
-        )
+            report = self.__dict__["report_"]
+            self.__dict__["report_"] = replace(report, warnings=(*report.warnings, remark))
 
     def _set_report(self, diagnostics: Diagnostics, report: FitReport) -> None:
         """Set report_: whole where the rows are still those of the fit, else with the reason."""
@@ -778,10 +923,16 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         refuse_other_index(X=X, offset=offset)
         check_is_fitted(self)
         self._require_offset(offset)
-        rows = rows_to_predict(self, X, engine=self.engine, allow_missing=False)
-        params = (self.coef_[0], float(self.intercept_[0]))
-        scores = rows.map(linear_scores, params, engine=self.engine)
-        return self._complete(scores, offset)
+        rows = self._rows_to_predict(X)
+        slopes, constant = self.coef_[0], float(self.intercept_[0])
+        scores = rows.map(linear_scores, (slopes, constant), engine=self.engine)
+        if np.isnan(scores).any():
+            front = self._front_to_predict(rows)
+            if offset is not None:
+                rows, slopes = with_column(rows, offset), np.append(slopes, 1.0)
+            params = (front.packed, slopes, constant, self._link())
+            return rows.map(marginal_scores, params, engine=self.engine)
+        return scores if offset is None else scores + read_offset(offset, len(scores))
 
     def decision_function(self, X: ArrayLike | Rows, offset: ArrayLike | None = None) -> Array:
         """Return the score above the one where both classes are equally probable."""
@@ -828,18 +979,61 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 remedy="Pass one number per row: {offset}.",
             )
 
-    def _complete(self, scores: Array, offset: ArrayLike | None) -> Array:
-        """Return scores with their offset; refuse those of rows with a missing value."""
-        missing = np.flatnonzero(np.isnan(scores))
-        if len(missing):
-            raise DataError(
-                "Row {row:,} has a missing value, and {model} needs complete rows.",
-                code="missing-value",
-                row=int(missing[0]),
-                model=type(self).__name__,
-                remedy="Impute it, or leave the row out.",
+    def _rows_to_predict(self, X: ArrayLike | Rows) -> Rows:
+        return rows_to_predict(self, X, engine=self.engine, allow_missing=self._takes_missing(X))
+
+    def _takes_missing(self, X: ArrayLike | Rows) -> bool:
+        """Whether rows are read with missing values; an array's are refused here, by setting."""
+        return self._needs_complete() is None or isinstance(X, np.ndarray)
+
+    def _front_to_predict(self, rows: Rows) -> Front:
+        """Return the front for rows with missing values; refuse where there is none."""
+        if wrong := self._needs_complete():
+            raise UsageError(
+                "These rows have missing values (NaN), and {argument} is for complete rows.",
+                code="incomplete-rows",
+                argument=wrong,
+                remedy="Leave them out, or impute the values in a pipeline (SimpleImputer).",
             )
-        return scores if offset is None else scores + read_offset(offset, len(scores))
+        front = self.front_
+        cells = rows.fold(missing_by_column, None, engine=self.engine)
+        self._refuse_missing_offset(cells)
+        if front is None:
+            raise DataError(
+                "{cells:,.0f} values are missing in these rows, and this model was fitted to "
+                "complete rows and keeps no distribution of its columns.",
+                code="missing-value",
+                cells=float(cells.sum()),
+                diagnostics=Argument("diagnostics", True),
+                most=MOST_LATER,
+                remedy=[
+                    "Fit it again with {diagnostics} (up to {most:,} columns).",
+                    "Impute the values, or leave the rows out.",
+                ],
+            )
+        share = float(cells.sum()) / (float(len(rows)) * rows.n_columns)
+        before = float(np.mean(self.column_profile_.missing))
+        if len(rows) >= FEW_ROWS and share > max(MUCH_MORE * before, before + SOME_MORE):
+            warn_user(
+                "{share:.0%} of the values are missing in these rows, and {before:.1%} were in the "
+                "training rows: probabilities rest on the assumption that columns are roughly "
+                "normal, and values missing at random given those seen.",
+                code="more-missing",
+                share=share,
+                before=before,
+            )
+        return front
+
+    def _refuse_missing_offset(self, cells: Array) -> None:
+        column = self.offset_column_
+        if column is not None and column < len(cells) and cells[column] > 0:
+            raise DataError(
+                "The offset column {column!r} has {count:,.0f} missing values: an offset is known.",
+                code="missing-offset",
+                column=str(names_of(self)[column]),
+                count=float(cells[column]),
+                remedy="Leave these rows out, or do not use the column as an offset.",
+            )
 
     # --- intervals --------------------------------------------------------------------------------
 
@@ -909,7 +1103,14 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         else:
             fit = self._likelihood_fit(method)
-            rows = rows_to_predict(self, X, engine=self.engine, allow_missing=False)
+            rows = self._rows_to_predict(X)
+            if rows.fold(missing_by_column, None, engine=self.engine).any():
+                raise UsageError(
+                    "Rows with missing values have Wald intervals only.",
+                    code="incomplete-interval",
+                    wald=Argument("method", "wald"),
+                    remedy="Pass {wald}.",
+                )
             points = np.concatenate([block.X for block in rows.blocks()])
             found = (
                 inference.laplace_interval(fit, x=points, level=level)
@@ -1023,6 +1224,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _has_likelihood(self) -> bool:
         """Whether profile and Laplace intervals exist for this fit."""
         plain = self.loss_ == "logistic" and self.ridge_ == 0 and self.fit_intercept
+        plain = plain and getattr(self, "n_incomplete_", 0) == 0
         return bool(plain and self.selection_ is None and self.weight_kind == "frequency")
 
     def _training_rows(self) -> Rows:
@@ -1042,17 +1244,21 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _likelihood_fit(self, method: str) -> FirthFit:
         """Return the logistic fit that an interval of this method is built around."""
         if not self._has_likelihood():
-            survey = " and survey weights, which have no likelihood"
+            but = ""
+            if self.weight_kind == "survey":
+                but = " and survey weights, which have no likelihood"
+            elif self.n_incomplete_:
+                but = ", fitted to rows with missing values: their likelihood is marginal"
             raise UsageError(
                 "{argument} needs {logistic} with {none} and an intercept; this is {loss!r} with "
-                "ridge {ridge:g}{survey}.",
+                "ridge {ridge:g}{but}.",
                 code="no-likelihood",
                 argument=Argument("method", method),
                 logistic=Argument("loss", "logistic"),
                 none=Argument("ridge", 0),
                 loss=self.loss_,
                 ridge=self.ridge_,
-                survey=survey if self.weight_kind == "survey" else "",
+                but=but,
                 wald=Argument("method", "wald"),
                 remedy="Pass {wald}, or fit that.",
             )
@@ -1087,16 +1293,25 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: ArrayLike | Rows, offset: ArrayLike | None, level: float
     ) -> list[Array]:
         """Return both ends of each row's probability, before the floor."""
-        rows = rows_to_predict(self, X, engine=self.engine, allow_missing=False)
-        k = self._width
-        own = np.append(np.arange(k), len(self._covariance()) - 1)
+        rows = self._rows_to_predict(X)
+        k, link = self._width, self._link()
+        size = len(self._covariance())
         assert self.covariance_at_origin_ is not None
-        matrix = self.covariance_at_origin_[np.ix_(own, own)]
-        params = (matrix, self.origin_[:k], self.coef_[0], float(self.intercept_[0]))
-        score, error = rows.map(inference.score_errors, params, engine=self.engine).T
-        score = self._complete(score, offset)
+        slopes, constant = self.coef_[0], float(self.intercept_[0])
+        if rows.fold(missing_by_column, None, engine=self.engine).any():
+            front = self._front_to_predict(rows)
+            if offset is not None:
+                rows, slopes = with_column(rows, offset), np.append(slopes, 1.0)
+            origin = self.origin_[: len(slopes)]
+            incomplete = (front.packed, slopes, constant, link, self.covariance_at_origin_, origin)
+            score, error = rows.map(marginal_errors, incomplete, engine=self.engine).T
+        else:
+            own = np.append(np.arange(k), size - 1)
+            matrix = self.covariance_at_origin_[np.ix_(own, own)]
+            params = (matrix, self.origin_[:k], slopes, constant)
+            score, error = rows.map(inference.score_errors, params, engine=self.engine).T
+            score = score if offset is None else score + read_offset(offset, len(score))
         wide = ndtri(0.5 + level / 2) * error
-        link = self._link()
         return [link.inverse(score - wide), link.inverse(score + wide)]
 
     # --- scikit-learn and model files -------------------------------------------------------------
@@ -1104,6 +1319,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = not self._needs_complete()
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
@@ -1125,6 +1341,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 remedy="Fit the model again.",
             )
         k = self._width
+        self.n_incomplete_ = getattr(self, "n_incomplete_", 0)  # 0 in files of earlier versions
         refuse_array("coef_", getattr(self, "coef_", None), (1, k))
         refuse_array("intercept_", getattr(self, "intercept_", None), (1,))
         refuse_word("loss_", self.loss_, LOSSES)
@@ -1136,6 +1353,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "shape_": isinstance(vars(self).get("shape_"), (int, float)),
             "ridge_": isinstance(vars(self).get("ridge_"), (int, float)),
             "offset_column_": isinstance(self.offset_column_, (int, type(None))),
+            "front_": _is_front(vars(self).get("front_"), k),
         }
         wrong = [name for name, fine in sound.items() if not fine]
         if wrong:
@@ -1181,6 +1399,10 @@ def _are_training_rows(kept: object, n_columns: int) -> bool:
     )
 
 
+def _is_front(front: object, n_columns: int) -> bool:
+    return front is None or (isinstance(front, Front) and front.n_columns == n_columns)
+
+
 def read_offset(offset: ArrayLike, n_rows: int) -> Array:
     """Return an offset as one finite number per row."""
     refuse_length(offset, n_rows, "offset")
@@ -1203,6 +1425,17 @@ def append_offset(rows: ArrayRows, offset: ArrayLike, engine: Engine) -> ArrayRo
         engine=engine,
         check=False,
     )
+
+
+def with_column(rows: Rows, values: ArrayLike) -> ArrayRows:
+    """Return rows in memory with one more column at the end."""
+    X = np.concatenate([block.X for block in rows.blocks()])
+    return ArrayRows(np.column_stack([X, read_offset(values, len(X))]), check=False)
+
+
+def missing_by_column(block: Block, _: None) -> Array:
+    """Kernel: how many values each column misses."""
+    return np.asarray(np.isnan(block.X).sum(axis=0), dtype=np.float64)
 
 
 def linear_scores(block: Block, params: tuple[Array, float]) -> Array:

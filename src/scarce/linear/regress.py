@@ -118,6 +118,49 @@ class Formulation:
         return start
 
 
+class GridCoordinates:
+    """Coordinates in which every column has std 1, and mean 0 beside a free intercept."""
+
+    def __init__(self, stats: ColumnSummary, problem: Formulation) -> None:
+        k = len(stats.mean)
+        self.scale = stats.scale
+        self.mean = stats.mean if problem.intercept == "free" else np.zeros(k)
+        self.free = problem.free(stats)
+        self.offset = problem.offset
+        self.problem = problem
+
+    def design(self, X: Array) -> tuple[Array, Array]:
+        """Return the standardised design with its intercept column last, and the offset."""
+        k = X.shape[1]
+        Z = np.ones((len(X), k + 1))
+        np.subtract(X, self.mean, out=Z[:, :k])
+        Z[:, :k] /= self.scale
+        offset = np.zeros(len(X)) if self.offset is None else X[:, self.offset].copy()
+        return np.ascontiguousarray(Z[:, self.free]), offset
+
+    def penalty(self, ridge: float) -> Array:
+        """Return the penalty of each free standardised coefficient."""
+        given = self.problem.penalty(ridge, len(self.scale))
+        given[:-1] /= self.scale**2
+        return np.asarray(given[self.free])
+
+    def given(self, theta: Array) -> Array:
+        """Turn free standardised coefficients (..., p) into those of the columns (..., k + 1)."""
+        coef = np.zeros((*theta.shape[:-1], len(self.free)))
+        coef[..., self.free] = theta
+        coef[..., :-1] /= self.scale
+        coef[..., -1] -= coef[..., :-1] @ self.mean
+        if self.offset is not None:
+            coef[..., self.offset] = 1.0
+        return coef
+
+    def gradient(self, gradient: Array) -> Array:
+        """Turn gradients in the columns' units (..., k + 1) into free standardised ones."""
+        moved = gradient.copy()
+        moved[..., :-1] = (gradient[..., :-1] - gradient[..., -1:] * self.mean) / self.scale
+        return np.asarray(moved[..., self.free])
+
+
 @dataclass(frozen=True)
 class FittedRegression:
     """A fitted regression.
@@ -205,7 +248,7 @@ def regress(
     if check is not None and np.isfinite(solution.certificate) and free[:-1].any():
         check.at_the_end(solution, cold)
     if not solution.converged:
-        remarks += (_not_converged(solution, proves, loss, problem.tol),)
+        remarks += (not_converged(solution, proves, loss, problem.tol),)
     return FittedRegression(solution.coef, solution, value, proves, remarks, free)
 
 
@@ -234,7 +277,7 @@ def _with_zeros(
     solution = replace(solution, passes=solution.passes + 1)
     remarks = _constant_columns(rows, stats, problem)
     if not solution.converged:
-        remarks += (_not_converged(solution, SUBGRADIENT, loss, problem.tol),)
+        remarks += (not_converged(solution, SUBGRADIENT, loss, problem.tol),)
     return FittedRegression(solution.coef, solution, value, SUBGRADIENT, remarks, objective.free)
 
 
@@ -257,7 +300,7 @@ def newton_applies(loss: Loss) -> bool:
     return bool(loss.convex and everywhere)
 
 
-def _not_converged(solution: OptimizerResult, proves: str, loss: Loss, tol: float) -> Problem:
+def not_converged(solution: OptimizerResult, proves: str, loss: Loss, tol: float) -> Problem:
     """Return the remark about a fit that stopped early."""
     code, why, remedy = "not-converged", "", "Raise {passes_limit}, or {tolerance}."
     shape = getattr(loss.link, "shape", 0.0)

@@ -46,9 +46,11 @@ from scarce.errors import Argument, DataError, Problem, UsageError
 from scarce.linear.elastic_net import Coordinates, one_step, solve_path
 from scarce.linear.links import Link
 from scarce.linear.losses import Loss, loss_of
+from scarce.linear.marginal import incomplete_grid, marginal_prob, spread
 from scarce.linear.newton import Objective
-from scarce.linear.regress import Formulation, newton_applies, regress
+from scarce.linear.regress import Formulation, GridCoordinates, newton_applies, regress
 from scarce.linear.sums import ColumnSummary, append_rows, labels_and_weights
+from scarce.missing.front import Front
 from scarce.results import Selection
 from scarce.scoring import binary_losses
 
@@ -162,14 +164,19 @@ def select(
     problem: Formulation,
     validation: CrossValidation,
     *,
+    front: Front | None = None,
     engine: Engine = None,
     progress: Progress | None = None,
 ) -> Selected:
-    """Choose loss, shape and ridge, and the floor that held-out rows ask for."""
+    """Choose loss, shape and ridge, and the floor that held-out rows ask for.
+
+    With a front, rows with missing values are fitted and judged by marginal probabilities; the
+    front was fitted without labels, on all rows.
+    """
     splits = make_splits(rows, stats, validation, engine)
     losses, compare = space.losses, space.name != "logistic"
     every = [*losses, loss_of("logistic")] if compare else losses
-    search = _Search(rows, stats, every, problem, validation, splits, engine, progress)
+    search = _Search(rows, stats, every, problem, validation, splits, front, engine, progress)
     search.tie = 0.0 if space.furthest is None else TIE
     search.add(space.ridges)
     kinds = [range(len(losses)), range(len(losses), len(every))][: 1 + compare]
@@ -450,11 +457,13 @@ class _Search:
         problem: Formulation,
         validation: CrossValidation,
         splits: Splits,
+        front: Front | None,
         engine: Engine,
         progress: Progress | None,
     ) -> None:
         self.rows, self.stats, self.losses, self.problem = rows, stats, losses, problem
         self.validation, self.splits, self.engine = validation, splits, engine
+        self.front = front
         self.progress, self.steps_done, self.steps = progress, 0, 2 * len(splits.folds)
         self.ridges: tuple[float, ...] = ()
         self.tie = 0.0
@@ -550,6 +559,8 @@ class _Search:
         rows, stats, problem = self.rows, self.stats, self.problem
         draw, repeat = self.splits.draw, self.splits.repeat
         sample = training_sample(rows, stats, *fold, self.engine, draw, repeat)
+        if self.front is not None:
+            return incomplete_grid(*sample, stats, self.front, losses, ridges, problem)
         coef = np.empty((len(losses), len(ridges), rows.n_columns + 1))
         if problem.l1_ratio > 0:
             for i, loss in enumerate(losses):
@@ -613,7 +624,8 @@ class _Search:
         kinds, flat, place = distinct_models(coef, losses)
         links = [loss.link for loss in kinds]
         floors = [floor if hasattr(link, "shape") else 0.0 for link in links]
-        params = (links, flat, floors, fold, self.stats.prevalence, by)
+        front = None if self.front is None else self.front.packed
+        params = (links, flat, floors, fold, self.stats.prevalence, by, front)
         sums: HeldOutSums = self.rows.fold(held_out_scores, params, engine=self.engine)
         total = calibration_of(sums.bins) if by == "calibration" else sums.score
         return np.asarray(total / sums.weight)[place], float(sums.weight)
@@ -717,12 +729,13 @@ class _NestedScore:
     def _held(self, part: int, wanted: list[tuple[int, int]]) -> tuple[Array, Array, Array]:
         search = self.search
         number, fold = search.splits.parts[part]
+        front = None if search.front is None else search.front.packed
         models = [
             (search.losses[self.kind[loss]].link, search.coef[number][self.kind[loss], ridge])
             for loss, ridge in wanted
         ]
         found: tuple[Array, Array, Array] = search.rows.fold(
-            held_out_probs, (models, fold), engine=search.engine, merge=append_rows
+            held_out_probs, (models, fold, front), engine=search.engine, merge=append_rows
         )
         return found
 
@@ -763,12 +776,13 @@ class HeldOutSums(NamedTuple):
     bins: Array  # (models, 10, 4): weight, prob, prob^2, y; for the calibration loss only
 
 
-HeldOutParams = tuple[list[Link], Array, list[float], Fold, float, str]
+Packed = tuple[Any, ...] | None  # the fields of a front
+HeldOutParams = tuple[list[Link], Array, list[float], Fold, float, str, Packed]
 
 
 def held_out_scores(block: Block, params: HeldOutParams) -> HeldOutSums:
     """Kernel: scores of many models on the held-out rows of a block."""
-    links, coef, floors, fold, prevalence, by = params
+    links, coef, floors, fold, prevalence, by, front = params
     score = np.zeros(len(links))
     bins = np.zeros((len(links), 10, 4) if by == "calibration" else (0, 10, 4))
     total = 0.0
@@ -776,10 +790,16 @@ def held_out_scores(block: Block, params: HeldOutParams) -> HeldOutSums:
     for piece in block.pieces():
         X, y, weight = _held_out_rows(piece, fold)
         total += float(weight.sum())
+        found = None if front is None else spread(Front(*front), X)
+        X = X if found is None else found.mean
         scores = slopes @ X.T
         scores += coef[:, -1:]
         for i, link in enumerate(links):
-            prob = mix_with_prevalence(link.rates(scores[i])[0], floors[i], prevalence)
+            if found is None:
+                prob = link.rates(scores[i])[0]
+            else:
+                prob = marginal_prob(link, scores[i], found.variance(slopes[i]))
+            prob = mix_with_prevalence(prob, floors[i], prevalence)
             if by == "calibration":
                 bins[i] += _bins(prob, y, weight)
             else:
@@ -788,14 +808,20 @@ def held_out_scores(block: Block, params: HeldOutParams) -> HeldOutSums:
 
 
 def held_out_probs(
-    block: Block, params: tuple[list[tuple[Link, Array]], Fold]
+    block: Block, params: tuple[list[tuple[Link, Array]], Fold, Packed]
 ) -> tuple[Array, Array, Array]:
     """Kernel: probabilities of several models on the held-out rows, their labels and weights."""
-    models, fold = params
+    models, fold, front = params
     X, y, weight = _held_out_rows(block, fold)
+    found = None if front is None else spread(Front(*front), X)
+    X = X if found is None else found.mean
     prob = np.empty((len(y), len(models)))
     for column, (link, coef) in enumerate(models):
-        prob[:, column] = link.inverse(X @ coef[:-1] + coef[-1])
+        score = X @ coef[:-1] + coef[-1]
+        if found is None:
+            prob[:, column] = link.inverse(score)
+        else:
+            prob[:, column] = marginal_prob(link, score, found.variance(coef[:-1]))
     return prob, y, weight
 
 
@@ -886,49 +912,6 @@ def stratified_sample(
         training &= draw[place] < share
     kept = np.flatnonzero(training)
     return block.X[kept], y[kept], weight[kept] / share[kept]
-
-
-class GridCoordinates:
-    """Coordinates in which every column has std 1, and mean 0 beside a free intercept."""
-
-    def __init__(self, stats: ColumnSummary, problem: Formulation) -> None:
-        k = len(stats.mean)
-        self.scale = stats.scale
-        self.mean = stats.mean if problem.intercept == "free" else np.zeros(k)
-        self.free = problem.free(stats)
-        self.offset = problem.offset
-        self.problem = problem
-
-    def design(self, X: Array) -> tuple[Array, Array]:
-        """Return the standardised design with its intercept column last, and the offset."""
-        k = X.shape[1]
-        Z = np.ones((len(X), k + 1))
-        np.subtract(X, self.mean, out=Z[:, :k])
-        Z[:, :k] /= self.scale
-        offset = np.zeros(len(X)) if self.offset is None else X[:, self.offset].copy()
-        return np.ascontiguousarray(Z[:, self.free]), offset
-
-    def penalty(self, ridge: float) -> Array:
-        """Return the penalty of each free standardised coefficient."""
-        given = self.problem.penalty(ridge, len(self.scale))
-        given[:-1] /= self.scale**2
-        return np.asarray(given[self.free])
-
-    def given(self, theta: Array) -> Array:
-        """Turn free standardised coefficients (..., p) into those of the columns (..., k + 1)."""
-        coef = np.zeros((*theta.shape[:-1], len(self.free)))
-        coef[..., self.free] = theta
-        coef[..., :-1] /= self.scale
-        coef[..., -1] -= coef[..., :-1] @ self.mean
-        if self.offset is not None:
-            coef[..., self.offset] = 1.0
-        return coef
-
-    def gradient(self, gradient: Array) -> Array:
-        """Turn gradients in the columns' units (..., k + 1) into free standardised ones."""
-        moved = gradient.copy()
-        moved[..., :-1] = (gradient[..., :-1] - gradient[..., -1:] * self.mean) / self.scale
-        return np.asarray(moved[..., self.free])
 
 
 def solve_grid(

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,6 +171,12 @@ class Front:
         mu = np.zeros(self.n_columns)
         precision = precision_of(self.covariance, self.used)
         return Parameters(self.mean, self.scale, self.used, mu, self.covariance, precision)
+
+    @property
+    def packed(self) -> tuple[Any, ...]:
+        """The fields, as kernels are given them: arrays travel to workers, `Front(*packed)`."""
+        parts = (self.mean, self.scale, self.covariance, self.low, self.high, self.used)
+        return (*parts, self.weight, self.passes)
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_at"}
