@@ -5,17 +5,29 @@
 Fractions of rows kept for training are typed in the same way, and become base rates:
 
     now_at[y]  is proportional to  trained_at[y] / kept[y]
+
+With "auto" that of the rows themselves is estimated, from a table of labelled ones.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from scarce.errors import UsageError, suggest
+from scarce.cli.options import AUTO, LabelFlags
+from scarce.errors import DataError, UsageError, suggest
+
+if TYPE_CHECKING:
+    from scarce.cli.sampling_columns import SamplingFlags
+    from scarce.cli.table_columns import ProbColumns
+    from scarce.io.source import TableSource
+    from scarce.io.text import TextForm
+    from scarce.prior.label_shift import ShareEstimate
 
 Shares = list[float]
+VALIDATION = ("weight", "inclusion", "groups")  # columns of the labelled rows
 
 
 def read_shares(typed: Sequence[str], classes: Sequence[Any], option: str) -> Shares | None:
@@ -50,6 +62,117 @@ def read_shares(typed: Sequence[str], classes: Sequence[Any], option: str) -> Sh
     name = option.removeprefix("--").replace("-", "_")
     found = checks.read_shares(by_class, classes, name)
     return [float(share) for share in found]
+
+
+def validation_columns(
+    weight: str | None, inclusion: str | None, groups: str | None
+) -> SamplingFlags:
+    """Return the columns that say for whom a labelled row stands, as typed."""
+    from scarce.cli.sampling_columns import SamplingFlags
+
+    return SamplingFlags(weight, "survey", inclusion, groups)
+
+
+def wants_estimate(now_at: Sequence[str], validation: Path | None, label: str | None) -> bool:
+    """Whether the base rate is to be estimated; refuse flags that belong to that alone."""
+    if AUTO not in now_at:
+        if validation is not None:
+            raise UsageError(
+                "--validation is for --now-at auto.",
+                code="unused-argument",
+                remedy="Leave it out, or estimate the base rate: --now-at auto.",
+            )
+        return False
+    if len(now_at) > 1:
+        raise UsageError(
+            "--now-at auto estimates the base rates of all classes.",
+            code="argument-conflict",
+            remedy="Give no other --now-at.",
+        )
+    missing = "--validation" if validation is None else "--label" if label is None else ""
+    if missing:
+        raise UsageError(
+            "--now-at auto needs {missing}: a base rate is estimated from how the probabilities of "
+            "labelled rows compare with those of today's.",
+            code="no-validation",
+            missing=missing,
+            remedy="Give a table of labelled rows that the model did not learn from, with the same "
+            "column of probabilities: --validation valid.csv --label LABEL.",
+        )
+    return True
+
+
+def estimated_rates(
+    table: TableSource,
+    found: ProbColumns,
+    before: Shares | None,
+    validation: Path,
+    verb: str,
+    *,
+    prob: Sequence[str],
+    labels: LabelFlags,
+    sampling: SamplingFlags,
+    form: TextForm,
+) -> ShareEstimate:
+    """Return the base rates of a table's rows, estimated with a table of labelled ones.
+
+    Parameters
+    ----------
+    table, found
+        Today's rows, and which of their columns are probabilities.
+    before : list of float, or None
+        Base rates that the probabilities are for; by default those of the labelled rows.
+    validation : Path
+    verb : str
+        For messages.
+    prob, labels, sampling, form
+        As typed; labels and sampling are columns of the labelled rows.
+    """
+    import numpy as np
+
+    from scarce import estimate_share
+    from scarce.cli.outcome_table import read_outcomes
+    from scarce.cli.table_columns import prob_values
+
+    held = read_outcomes([validation], verb, labels=labels, prob=prob, sampling=sampling, form=form)
+    if len(held.columns) != len(found.columns):
+        raise DataError(
+            "{validation} has {seen} columns of probabilities, and {table} has {count}.",
+            code="class-count",
+            validation=held.where,
+            seen=len(held.columns),
+            table=table.where,
+            count=len(found.columns),
+        )
+    parts, rows = [], 0
+    for part in table.tables(list(found.columns), exact=True):
+        parts.append(prob_values(part, found, source=table, form=form, start=rows))
+        rows += len(parts[-1])
+    if not rows:
+        raise DataError("{table} has no rows.", code="no-rows", table=table.where)
+    given = {"y": held.y, "prob": held.prob, "sample_weight": held.sample_weight,
+             "inclusion": held.inclusion, "groups": held.groups}  # fmt: skip
+    names = list(range(max(2, len(found.columns))))
+    kept = held.y == held.y if held.inclusion is None else np.ones(len(held.y), dtype=bool)
+    return estimate_share(
+        np.concatenate(parts),
+        trained_at=before,
+        validation={name: one[kept] for name, one in given.items() if one is not None},
+        classes=names,
+    )
+
+
+def told_estimate(found: ShareEstimate, classes: Sequence[Any]) -> dict[str, Any]:
+    """Return an estimate for JSON, by the names of the classes."""
+    held = found.to_dict()
+    return held | {"classes": [str(name) for name in classes]}
+
+
+def estimate_lines(found: ShareEstimate, classes: Sequence[Any]) -> list[str]:
+    """Return an estimate for people, by the names of the classes."""
+    from dataclasses import replace
+
+    return str(replace(found, classes=tuple(classes))).splitlines()
 
 
 def shares_of_kept(

@@ -16,8 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.base_rates import Shares, read_shares, shares_of_kept
-from scarce.cli.options import INPUT, TEXT, is_typed, takes
+from scarce.cli.base_rates import (
+    VALIDATION,
+    Shares,
+    estimate_lines,
+    estimated_rates,
+    read_shares,
+    shares_of_kept,
+    told_estimate,
+    validation_columns,
+    wants_estimate,
+)
+from scarce.cli.options import INPUT, LABELS, TEXT, Group, LabelFlags, is_typed, takes
 from scarce.cli.output import emit, progress, refuse_table_ending, rows_need_a_file, say, show_plan
 from scarce.cli.table_columns import (
     ProbColumns,
@@ -31,14 +41,19 @@ from scarce.results import short
 
 if TYPE_CHECKING:
     from scarce.cli.model_file import LoadedModel
+    from scarce.cli.sampling_columns import SamplingFlags
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
+    from scarce.prior.label_shift import ShareEstimate
 
 
 @click.command()
 @click.argument("source", type=INPUT, required=False, metavar="[TABLE|MODEL]")
 @takes(
-    *("prob", "trained-at", "now-at", "undersample", "as"),
+    *("prob", "trained-at", "now-at", "undersample", "validation"),
+    LABELS,
+    Group("sampling", VALIDATION, validation_columns),
+    "as",
     *("out", "to", "formula-safe", "force"),
     TEXT,
     *("trust", "dry-run", "json"),
@@ -49,6 +64,9 @@ def correct(
     trained_at: tuple[str, ...],
     now_at: tuple[str, ...],
     undersample: tuple[str, ...],
+    validation: Path | None,
+    labels: LabelFlags,
+    sampling: SamplingFlags,
     named: str | None,
     out: Path | None,
     to: str | None,
@@ -68,6 +86,7 @@ def correct(
     Examples:
       scarce correct p.csv --prob prob --trained-at 0.13 --now-at 0.015 --out q.csv
       scarce correct p.csv --undersample 0.1 --as prob_now --out now.csv
+      scarce correct p.csv --now-at auto --validation valid.csv --label label --out q.csv
       scarce correct m.scarce --now-at 0.015 --out m2.scarce
     """
     from scarce.cli.model_file import is_model
@@ -75,8 +94,15 @@ def correct(
     from scarce.io.source import open_table
 
     _refuse_flags(trained_at, now_at, undersample)
+    estimated = wants_estimate(now_at, validation, labels.label)
     refuse_existing(out, force)
     if source is not None and is_model(source):
+        if estimated:
+            raise UsageError(
+                "--now-at auto is for tables of probabilities, and this is a model file.",
+                code="argument-conflict",
+                remedy="Predict today's rows first (scarce predict) and correct these.",
+            )
         _refuse_table_flags(prob, named, to, formula_safe)
         trained_at = trained_at if is_typed("trained_at") else ()
         correct_model(
@@ -90,7 +116,7 @@ def correct(
             json=json,
         )
         return
-    if not trained_at and not undersample:
+    if not trained_at and not undersample and not estimated:
         raise UsageError(
             "--trained-at is missing: a table does not say the base rate that its model was "
             "trained at.",
@@ -103,11 +129,20 @@ def correct(
     found = find_prob(table, prob)
     classes = found.classes or ("no event", "event")
     before = read_shares(trained_at, classes, "--trained-at")
-    after = read_shares(now_at, classes, "--now-at")
+    today = None
+    if estimated and validation is not None:
+        today = estimated_rates(
+            table, found, before, validation, "correct", prob=prob, labels=labels,
+            sampling=sampling, form=form,
+        )  # fmt: skip
+        before = list(today.trained_at)
+        after: Shares | None = [one.value for one in today.shares]
+    else:
+        after = read_shares(now_at, classes, "--now-at")
     if before is None or after is None:
         before, after = shares_of_kept(undersample, classes, before)
     names = _new_names(table, found, named)
-    told = {"trained_at": before, "now_at": after} if trained_at else {}
+    told = {"trained_at": before, "now_at": after} if trained_at or today else {}
     if dry_run:
         plan = {"read": table.where, "correct": ", ".join(found.columns), **told}
         plan |= {"add": ", ".join(names), "write": str(out or "standard output")}
@@ -126,7 +161,7 @@ def correct(
         formula_safe=formula_safe,
         replaced=named is None,
     )
-    _tell(table, found, classes, sums, told, undersample, out, json=json)
+    _tell(table, found, classes, sums, told, undersample, out, today, json=json)
 
 
 def _refuse_flags(
@@ -256,6 +291,7 @@ def _tell(
     told: dict[str, Shares],
     undersample: Sequence[str],
     out: Path | None,
+    today: ShareEstimate | None,
     *,
     json: bool,
 ) -> None:
@@ -269,7 +305,10 @@ def _tell(
     ]
     if json:
         mixes = {"trained_at": told.get("trained_at"), "now_at": told.get("now_at")}
-        result = {"table": table.where, "rows": rows, "classes": list(classes), "prob": means}
+        result: dict[str, Any] = {"table": table.where, "rows": rows, "classes": list(classes)}
+        result["prob"] = means
+        if today is not None:
+            result["estimate"] = told_estimate(today, classes)
         emit(result | mixes | {"kept": list(undersample), "out": out and str(out)}, json=True)
         return
     written = f" written to {out}" if out is not None and str(out) != "-" else ""
@@ -280,9 +319,12 @@ def _tell(
         line = f"  mean of {one['column']}: {short(one['mean_before'])} before, "
         line += f"{short(one['mean_after'])} now"
         if shares:
-            line += f"; the share said to hold now is {short(shares[place])}"
+            word = "said" if today is None else "estimated"
+            line += f"; the share {word} to hold now is {short(shares[place])}"
         say(line)
-    if shares and rows:
+    for line in [] if today is None else estimate_lines(today, classes):
+        say(line)
+    if shares and rows and today is None:
         say("For a representative sample of today's rows the last two should be close.")
 
 

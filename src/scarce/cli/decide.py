@@ -19,10 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scarce.cli.base_rates import read_shares
+from scarce.cli.base_rates import (
+    VALIDATION,
+    estimate_lines,
+    estimated_rates,
+    read_shares,
+    told_estimate,
+    validation_columns,
+    wants_estimate,
+)
 from scarce.cli.costs import COSTS, CostFlags
 from scarce.cli.next_command import shell_word
-from scarce.cli.options import INPUT, TEXT, takes
+from scarce.cli.options import AUTO, INPUT, TEXT, Group, LabelFlags, takes
 from scarce.cli.output import (
     emit,
     on_terminal,
@@ -46,6 +54,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from scarce import CostMatrix
+    from scarce.cli.sampling_columns import SamplingFlags
     from scarce.io.source import TableSource
     from scarce.io.text import TextForm
 
@@ -57,7 +66,9 @@ CERTAIN = 20  # rows, all with probability 0 or 1, before it is said
 @takes(
     "prob",
     COSTS,
-    *("positive", "trained-at", "now-at", "tie", "budget", "uses", "explain", "as"),
+    *("positive", "trained-at", "now-at", "validation", "label"),
+    Group("sampling", VALIDATION, validation_columns),
+    *("tie", "budget", "uses", "explain", "as"),
     *("out", "to", "formula-safe", "force"),
     TEXT,
     *("dry-run", "json"),
@@ -69,6 +80,9 @@ def decide(
     positive: str | None,
     trained_at: tuple[str, ...],
     now_at: tuple[str, ...],
+    validation: Path | None,
+    label: str | None,
+    sampling: SamplingFlags,
     tie: str,
     budget: tuple[str, ...],
     uses: str | None,
@@ -102,6 +116,7 @@ def decide(
         rows_need_a_file(out, json, "d.csv")
     refuse_existing(out, force)
     costs.refuse_replaced(out)
+    estimated = wants_estimate(now_at, validation, label)
     _refuse_flags(costs, trained_at, now_at, tie, budget, uses)
     source = open_table(table_or_stdin(table, "decide"), form)
     found = find_prob(source, prob)
@@ -121,10 +136,18 @@ def decide(
     if uses is not None:
         source.column(uses, option="--uses")
     matrix = _matrix(costs, classes)
-    mixes = {
-        "trained_at": read_shares(trained_at, classes, "--trained-at"),
-        "now_at": read_shares(now_at, classes, "--now-at"),
-    }
+    mixes = {"trained_at": read_shares(trained_at, classes, "--trained-at")}
+    today = None
+    if estimated and validation is not None:
+        flags = LabelFlags(label, () if positive is None else (positive,), (), ())
+        today = estimated_rates(
+            source, found, mixes["trained_at"], validation, "decide", prob=prob, labels=flags,
+            sampling=sampling, form=form,
+        )  # fmt: skip
+        mixes["trained_at"] = list(today.trained_at)
+        mixes["now_at"] = [one.value for one in today.shares]
+    else:
+        mixes["now_at"] = read_shares(now_at, classes, "--now-at")
     decider = Decider(
         source=source,
         form=form,
@@ -153,11 +176,15 @@ def decide(
                 write(shape(decider.add(part)))
     decider.finish()
     result = decider.to_dict() | {"table": source.where, "out": out and str(out)}
+    if today is not None:
+        result["estimate"] = told_estimate(today, classes)
     if json:
         emit(result, json=True)
         return
     room = terminal_width() if on_terminal() else None
     for line in summary_lines(decider, read_as, out, room):
+        say(line)
+    for line in [] if today is None else estimate_lines(today, classes):
         say(line)
 
 
@@ -173,7 +200,7 @@ def _refuse_flags(
     costs.refuse_contradictions()
     if not costs.given:
         _matrix(costs)
-    if bool(trained_at) != bool(now_at):
+    if bool(trained_at) != bool(now_at) and AUTO not in now_at:
         given, other = ("--now-at", "--trained-at") if now_at else ("--trained-at", "--now-at")
         raise UsageError(
             "{given} needs {other}: recalibration needs both base rates.",

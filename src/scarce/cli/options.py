@@ -33,6 +33,7 @@ CALIBRATIONS = ("auto", "none", "shift", "temperature", "platt", "beta", "isoton
 STORIES = ("fraud", "wildlife", "alerts")
 PERIODS = ("day", "week", "month", "quarter", "year")
 EXACT = 2**53  # from here on not every integer is a float
+AUTO = "auto"  # a base rate that is to be estimated
 LARGEST_COST = 1e100  # sums over rows, and differences, stay finite
 WHOLE = re.compile(r"[+-]?[0-9]+")
 
@@ -111,21 +112,25 @@ class Cost(click.ParamType[str]):
 
 
 class Share(click.ParamType[str]):
-    """A base rate or a sampling rate as typed: NUMBER or CLASS=NUMBER."""
+    """A base rate or a sampling rate as typed: NUMBER or CLASS=NUMBER, possibly "auto"."""
 
     name = "share"
 
-    def __init__(self, *, whole: bool) -> None:
+    def __init__(self, *, whole: bool, auto: bool = False) -> None:
         self.whole = whole  # whether 1 is allowed
+        self.auto = auto
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         """Return the text as typed; refuse what is not in (0, 1), or (0, 1] for a rate."""
         text = str(value)
+        if self.auto and text == AUTO:
+            return text
         number = text.rpartition("=")[2]
         try:
             share = float(number)
         except ValueError:
-            self.fail(f"{number!r} is not a number. Give one such as 0.015.", param, ctx)
+            word = ", or auto" if self.auto else ""
+            self.fail(f"{number!r} is not a number. Give one such as 0.015{word}.", param, ctx)
         if not (0.0 < share < 1.0 or (self.whole and share == 1.0)):
             hint = f" {share:g} % is {share / 100:g}." if 1.0 < share < 100.0 else ""
             hint = " Every tenth row is 0.1." if self.whole else hint
@@ -151,6 +156,7 @@ COLUMN = ColumnName()
 COST = Cost()
 SHARE = Share(whole=False)
 RATE = Share(whole=True)
+NOW = Share(whole=False, auto=True)
 INPUT = click.Path(path_type=Path, allow_dash=True)
 FILE = click.Path(path_type=Path)
 COUNT = Integer(min=1)
@@ -373,7 +379,11 @@ ROLES: dict[str, tuple[Option, ...]] = {
                "classes.", SHARE, metavar="RATE", repeatable=True,
                feeds="correct_prior(trained_at)"),
         Option("now-at", "Base rate where the probabilities are used; CLASS=RATE for several "
-               "classes.", SHARE, metavar="RATE", repeatable=True, feeds="correct_prior(now_at)"),
+               "classes; auto estimates it with --validation.", NOW, metavar="RATE|auto",
+               repeatable=True, feeds="correct_prior(now_at)"),
+        Option("validation", "For --now-at auto: a table with --label and the same columns of "
+               "probabilities, of rows that the model did not learn from.", FILE, metavar="TABLE",
+               feeds="estimate_share(validation)"),
         Option("undersample", "Instead of --now-at: the fraction of non-events kept for training, "
                "such as 0.1; CLASS=RATE for several classes.", RATE, metavar="RATE",
                repeatable=True),

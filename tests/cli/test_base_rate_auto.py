@@ -1,0 +1,99 @@
+"""--now-at auto: today's base rate from a table of labelled rows, in correct and decide."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from scarce import correct_prior, estimate_share
+from scarce.cli.main import scarce as command
+from tests.prior.test_label_shift import three, world
+
+
+def ran(*args, code=0, stdin=None):
+    done = CliRunner().invoke(command, list(map(str, args)), input=stdin)
+    assert done.exit_code == code, done.output + done.stderr
+    return done
+
+
+@pytest.fixture
+def tables(tmp_path):
+    rng = np.random.default_rng(1)
+    y, prob = world(rng, 1500, 0.1)
+    _, now = world(rng, 1200, 0.3)
+    now, prob = now.round(6), prob.round(6)
+    lines = [f"{i},{p:.6f}" for i, p in enumerate(now)]
+    (tmp_path / "p.csv").write_text("id,prob\n" + "\n".join(lines) + "\n")
+    lines = [f"{'fraud' if k else 'legit'},{k},{p:.6f}" for k, p in zip(y, prob, strict=True)]
+    (tmp_path / "valid.csv").write_text("kind,y,prob\n" + "\n".join(lines) + "\n")
+    return tmp_path, y, prob, now
+
+
+def test_correct_is_the_library_s_estimate(tables):
+    folder, y, prob, now = tables
+    auto = ("--now-at", "auto", "--validation", folder / "valid.csv", "--label", "y")
+    done = ran("correct", folder / "p.csv", *auto, "--out", folder / "q.csv", "--json")
+    found = estimate_share(now, validation=(y, prob))
+    told = json.loads(done.stdout)["result"]
+    assert told["now_at"][1] == pytest.approx(found.share.value, rel=1e-9)
+    assert told["estimate"]["shares"][1]["low"] == pytest.approx(found.share.low, rel=1e-9)
+    assert told["estimate"]["p_value"] == found.p_value
+    written = np.genfromtxt(folder / "q.csv", delimiter=",", names=True)["prob"]
+    np.testing.assert_allclose(written, correct_prior(now, found.trained_at, found), rtol=1e-6)
+    ran("correct", folder / "p.csv", *auto, "--trained-at", "0.1", "--out", folder / "r.csv")
+    words = auto[:-1] + ("kind", "--positive", "fraud")
+    said = ran("correct", folder / "p.csv", *words, "--out", folder / "s.csv")
+    assert "test of label shift" in said.stdout + said.stderr
+    table = (folder / "p.csv").read_text()
+    piped = ran("correct", *auto, "--out", folder / "t.csv", stdin=table, code=2)
+    assert "read-twice" in piped.stderr
+
+
+def test_decide_by_the_estimate(tables):
+    folder, y, prob, now = tables
+    auto = ("--now-at", "auto", "--validation", folder / "valid.csv", "--label", "y")
+    costs = ("--false-alarm", "1", "--miss", "9")
+    done = ran("decide", folder / "p.csv", *costs, *auto, "--out", folder / "d.csv", "--json")
+    told = json.loads(done.stdout)["result"]
+    found = estimate_share(now, validation=(y, prob))
+    moved = correct_prior(now, found.trained_at, found)
+    assert told["actions"][1]["rows"] == int((moved > 0.1).sum())
+    assert told["estimate"]["shares"][1]["value"] == pytest.approx(found.share.value, rel=1e-9)
+
+
+def test_several_classes(tmp_path):
+    rng = np.random.default_rng(2)
+    y, prob = three(rng, 900, [0.6, 0.3, 0.1])
+    _, now = three(rng, 700, [0.2, 0.3, 0.5])
+    head = "prob_a,prob_b,prob_c"
+    rows = [",".join(f"{p:.8f}" for p in row) for row in now]
+    (tmp_path / "p.csv").write_text(head + "\n" + "\n".join(rows) + "\n")
+    rows = [
+        "abc"[k] + "," + ",".join(f"{p:.8f}" for p in row) for k, row in zip(y, prob, strict=True)
+    ]
+    (tmp_path / "valid.csv").write_text("y," + head + "\n" + "\n".join(rows) + "\n")
+    auto = ("--now-at", "auto", "--validation", tmp_path / "valid.csv", "--label", "y")
+    done = ran("correct", tmp_path / "p.csv", *auto, "--out", tmp_path / "q.csv", "--json")
+    found = estimate_share(now, validation=(y, prob))
+    told = json.loads(done.stdout)["result"]
+    assert told["classes"] == ["a", "b", "c"]
+    np.testing.assert_allclose(told["now_at"], [one.value for one in found.shares], atol=1e-5)
+
+
+@pytest.mark.parametrize("verb", ["correct", "decide"])
+def test_refusals(tables, verb):
+    folder, *_ = tables
+    extra = ("--false-alarm", "1", "--miss", "9") if verb == "decide" else ()
+    table = (verb, folder / "p.csv", *extra, "--out", folder / "x.csv")
+    validation = ("--validation", folder / "valid.csv")
+    for flags in (
+        ("--now-at", "auto"),
+        ("--now-at", "auto", "--label", "y"),
+        ("--now-at", "auto", *validation),
+        ("--now-at", "auto", "--now-at", "1=0.2", *validation, "--label", "y"),
+        ("--now-at", "0.2", "--trained-at", "0.1", *validation),
+        ("--now-at", "car"),
+    ):
+        ran(*table, *flags, code=2)
+    assert not (folder / "x.csv").exists()
