@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from scarce import (
     AutoClassifier,
+    Calibrated,
     CostSensitiveClassifier,
     DataError,
     GaussianBayes,
@@ -294,6 +295,11 @@ def test_wrappers_hand_frames_on(model):
         expected = correct_prior(inner, trained_at=y.mean(), now_at=0.02)
         np.testing.assert_allclose(corrected.predict_proba(other)[:, 1], expected, rtol=1e-6)
         np.testing.assert_array_equal(actions, (inner > 0.1).astype(int))
+    same = [
+        Calibrated(model, random_state=0).fit(other, y).predict_proba(other)
+        for other in (frame, as_table(frame))
+    ]
+    np.testing.assert_array_equal(*same)
     piped = make_pipeline(clone(model)).fit(frame, y)
     np.testing.assert_array_equal(piped.predict_proba(frame), prob)
 

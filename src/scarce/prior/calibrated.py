@@ -519,7 +519,7 @@ def _numbers(X: Any) -> Array:
     if issparse(X):
         at = np.random.default_rng(0).standard_normal((X.shape[1], 2))
         return np.asarray(X @ at, dtype=np.float64)
-    names = getattr(X, "columns", None)
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow, of others
     columns: list[Any]
     if names is not None and not callable(names):
         columns = [np.asarray(X[name]) for name in names]
