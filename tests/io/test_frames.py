@@ -232,6 +232,10 @@ def test_batches_of_frames_are_read_as_the_first():
     rows = open_rows(frame.assign(y=y), label="y", like=like)
     whole = GaussianBayes("diag").fit(rows)
     np.testing.assert_allclose(parts.predict_proba(frame), whole.predict_proba(frame), rtol=1e-9)
+    later = frame[150:].assign(city=frame["city"][150:].astype("category"), y=y[150:])
+    of_rows = GaussianBayes("diag").partial_fit(frame[:150], y[:150])
+    of_rows.partial_fit(open_rows(later[later.columns[::-1]], label="y"))  # codes of its own
+    np.testing.assert_array_equal(of_rows.predict_proba(frame), parts.predict_proba(frame))
 
 
 @pytest.mark.parametrize("form", ["text beside", "numbers", "polars"])
