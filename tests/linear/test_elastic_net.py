@@ -167,7 +167,9 @@ def test_a_sample_of_the_rows_with_one_step_is_near_the_answer_of_all(monkeypatc
     ridges = [3.0, 10.0, 30.0]
 
     def coefs():
-        search = selection._Search(rows, stats, [loss], problem, validation, splits, None, None)
+        search = selection._Search(
+            rows, stats, [loss], problem, validation, splits, None, None, None
+        )
         return search._fit([loss], ridges, splits.folds[0])[0]
 
     whole = coefs()

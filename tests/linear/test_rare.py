@@ -10,7 +10,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.integrate import quad
-from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_approximation import Nystroem, RBFSampler
@@ -602,8 +601,6 @@ def test_refusals_of_data(rng):
     bad[7, 1] = np.nan
     with pytest.raises(ValueError, match="infinity"):
         model.fit(np.where(np.isnan(bad), np.inf, bad), y)
-    with pytest.raises(TypeError, match=r"[Ss]parse"):
-        model.fit(csr_array(X), y)
     with refused("one-class", DataError, classes="1.0"):
         model.fit(X, np.ones(60))
     with refused("too-many-classes", DataError, count=3):

@@ -114,6 +114,15 @@ class Block:
     def __len__(self) -> int:
         return len(self.X)
 
+    @property
+    def matrix(self) -> Any:
+        """The features as they are held: X, or a sparse matrix (see sparse.py)."""
+        return self.X
+
+    def weighted(self, weight: Array) -> Block:
+        """Return the same rows with other weights."""
+        return Block(self.X, self.y, weight, self.start, self.index)
+
     def open(self) -> Block:
         """Return itself: a block in memory is its own ticket.
 
@@ -152,6 +161,10 @@ class Block:
                 self.start + first,
                 self.index,
             )
+
+    def strips(self, rows: int = PIECE_ROWS) -> Iterator[Block]:
+        """Walk the block in pieces for products with `matrix`: a sparse block is one."""
+        return self.pieces(rows)
 
     @staticmethod
     def scratch(

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
 from scarce.checks import is_missing
 from scarce.engine.block import Array, Block, ColumnLike
@@ -290,11 +291,14 @@ def row_words(block: Block, params: tuple[Any, ...]) -> Words:
     mean, scale, books, seed = params
     words = np.empty((len(block), 2), dtype=np.uint64)
     start = mix_bits(np.full(1, seed, dtype=np.uint64))
+    if issparse(block.matrix):
+        return _sparse_words(block.matrix, mean, scale, start)
     for piece in block.pieces():
+        X = piece.X
         exact = np.zeros(len(piece), dtype=np.uint64)
         order = np.zeros(len(piece), dtype=np.uint64)
-        for j in range(piece.X.shape[1]):
-            column = piece.X[:, j] + 0.0  # -0.0 and 0.0 are one value
+        for j in range(X.shape[1]):
+            column = X[:, j] + 0.0  # -0.0 and 0.0 are one value
             missing = np.isnan(column)
             exact += _exact_word(column, missing, j)
             if scale[j] > 0:
@@ -305,16 +309,35 @@ def row_words(block: Block, params: tuple[Any, ...]) -> Words:
     return words
 
 
-def _exact_word(column: Array, missing: NDArray[np.bool_], position: int) -> Words:
+def _sparse_words(matrix: csr_array, mean: Array, scale: Array, start: Words) -> Words:
+    """Return the words of compressed rows: those of rows of 0, and what the other values change."""
+    columns = np.arange(matrix.shape[1])
+    nothing, none = np.zeros(len(columns)), np.zeros(len(columns), dtype=bool)
+    varied, safe = scale > 0, np.where(scale > 0, scale, 1.0)
+    at, values = matrix.indices, matrix.data + 0.0
+    stored = np.zeros(len(values), dtype=bool)
+    zeros = [_exact_word(nothing, none, columns)]
+    found = [_exact_word(values, stored, at)]
+    zeros.append(_order_word(nothing, none, mean, safe, None, start) * varied)
+    found.append(_order_word(values, stored, mean[at], safe[at], None, start) * varied[at])
+    words = np.empty((matrix.shape[0], 2), dtype=np.uint64)
+    for place, (empty, each) in enumerate(zip(zeros, found, strict=True)):
+        sums = np.append(np.zeros(1, dtype=np.uint64), np.cumsum(each - empty[at]))
+        words[:, place] = empty.sum() + sums[matrix.indptr[1:]] - sums[matrix.indptr[:-1]]
+    return words
+
+
+def _exact_word(column: Array, missing: NDArray[np.bool_], position: int | Ids) -> Words:
     bits = np.where(missing, _MISSING, column.view(np.uint64))
-    return mix_bits(bits + np.uint64((2 * position + 1) * 0xD1342543DE82EF95 % 2**64))
+    place = np.atleast_1d(2 * np.asarray(position) + 1).astype(np.uint64)
+    return mix_bits(bits + place * np.uint64(0xD1342543DE82EF95))
 
 
 def _order_word(
     column: Array,
     missing: NDArray[np.bool_],
-    mean: float,
-    scale: float,
+    mean: float | Array,
+    scale: float | Array,
     book: Words | None,
     start: Words,
 ) -> Words:
@@ -363,13 +386,26 @@ def _standard(
 
 def column_sums(block: Block, share: Array) -> tuple[Array, Array, Array, Array]:
     """Kernel: weight, weighted sum, least and greatest value of each column."""
-    own = share[block.start : block.start + len(block), None] * np.ones(block.X.shape[1])
-    known = ~np.isnan(block.X) & (own > 0)
+    own = share[block.start : block.start + len(block), None]
+    if issparse(block.matrix):
+        return _sparse_sums(block.matrix, own[:, 0])
+    X = block.X
+    own = own * np.ones(X.shape[1])
+    known = ~np.isnan(X) & (own > 0)
     with np.errstate(over="ignore", invalid="ignore"):
-        total = np.where(known, block.X * own, 0.0).sum(axis=0)
-    low = np.where(known, block.X, np.inf).min(axis=0, initial=np.inf)
-    high = np.where(known, block.X, -np.inf).max(axis=0, initial=-np.inf)
+        total = np.where(known, X * own, 0.0).sum(axis=0)
+    low = np.where(known, X, np.inf).min(axis=0, initial=np.inf)
+    high = np.where(known, X, -np.inf).max(axis=0, initial=-np.inf)
     return np.where(known, own, 0.0).sum(axis=0), total, low, high
+
+
+def _sparse_sums(matrix: csr_array, own: Array) -> tuple[Array, Array, Array, Array]:
+    k = matrix.shape[1]
+    counted = matrix[own > 0]
+    if not counted.shape[0]:
+        return np.zeros(k), np.zeros(k), np.full(k, np.inf), np.full(k, -np.inf)
+    low, high = counted.min(axis=0).toarray().ravel(), counted.max(axis=0).toarray().ravel()
+    return np.full(k, own.sum()), own @ matrix, low, high
 
 
 def _merged_sums(total: Any, more: Any) -> Any:
@@ -383,6 +419,9 @@ column_sums.merge = _merged_sums  # type: ignore[attr-defined]
 def column_squares(block: Block, params: tuple[Array, Array]) -> Array:
     """Kernel: weighted squares of each column around its mean."""
     share, mean = params
+    if issparse(block.matrix):
+        own, X = share[block.start : block.start + len(block)], block.matrix
+        return np.asarray(own @ X.multiply(X) - 2.0 * mean * (own @ X) + own.sum() * mean**2)
     with np.errstate(over="ignore", invalid="ignore"):
         away = block.X - mean
         squares = away * away * share[block.start : block.start + len(block), None]

@@ -123,7 +123,7 @@ class ArrayRows(Rows):
     def fingerprint(self) -> str:
         """Names the data in reports and model files; found when it is first asked for."""
         if not self._fingerprint:
-            self._fingerprint = _fingerprint(self._X, self._y, self._weight)
+            self._fingerprint = fingerprint_of(self._X, self._y, self._weight)
         return self._fingerprint
 
     @property
@@ -294,7 +294,8 @@ def _whole(block: Block, _: None) -> tuple[Array, Array | None, Array | None]:
     return block.X, block.y, block.weight
 
 
-def _fingerprint(*parts: NDArray[Any] | None) -> str:
+def fingerprint_of(*parts: NDArray[Any] | None) -> str:
+    """Return a hash of the shape of arrays and of 64 rows spread over each."""
     digest = hashlib.blake2b(digest_size=12)
     for part in parts:
         if part is not None:

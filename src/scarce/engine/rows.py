@@ -74,6 +74,7 @@ class Rows(ABC):
     schema: Schema
     starts: tuple[int, ...]
     engine: Engine = None
+    sparse: bool = False  # whether a block's `matrix` is sparse
 
     @abstractmethod
     def ticket(self, index: int) -> Ticket:
@@ -254,6 +255,7 @@ class WeightedRows(Rows):
     def __init__(self, rows: Rows, weight: Array) -> None:
         self.rows, self.weight = rows, weight
         self.schema, self.starts, self.engine = rows.schema, rows.starts, rows.engine
+        self.sparse = rows.sparse
 
     @property
     def fingerprint(self) -> str:
@@ -275,8 +277,7 @@ class _Weighted:
         self.ticket, self.weight = ticket, weight
 
     def open(self) -> Block:
-        block = self.ticket.open()
-        return Block(block.X, block.y, self.weight, block.start, block.index)
+        return self.ticket.open().weighted(self.weight)
 
 
 def block_labels(block: Block, _: Params) -> Array:

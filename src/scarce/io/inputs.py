@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -36,6 +37,7 @@ from scarce.engine.block import Array, Block, ColumnLike, TableLike
 from scarce.engine.executors import Engine
 from scarce.engine.memory import ArrayRows
 from scarce.engine.rows import Rows, Ticket, WeightedRows
+from scarce.engine.sparse import SparseRows
 from scarce.errors import (
     Argument,
     DataError,
@@ -163,8 +165,9 @@ def rows_to_fit(
             ensure_all_finite="allow-nan" if allow_missing else True,
             ensure_min_samples=1,
             reset=reset,
+            accept_sparse=_sparse_format(estimator),
         )
-    codes, classes = label_codes(y, len(features))
+    codes, classes = label_codes(y, features.shape[0])
     weight = None
     if sample_weight is not None:
         weight = _check_sample_weight(
@@ -173,6 +176,9 @@ def rows_to_fit(
     names = None
     if schema is None:
         names = [str(name) for name in getattr(estimator, "feature_names_in_", [])] or None
+    if issparse(features):
+        sparse = SparseRows(features, codes, weight=weight, names=names, classes=classes.tolist())
+        return _noted(estimator, sparse, None, None, engine), classes
     rows = ArrayRows(
         features,
         codes,
@@ -219,6 +225,11 @@ def _said_for_prediction() -> Iterator[None]:
             remedy="The model was fitted on numbers or categories there: give values of the same "
             "kind, or missing ones."
         ) from error.__cause__
+
+
+def _sparse_format(estimator: BaseEstimator) -> str | bool:
+    """Return the sparse format that an estimator takes, or False for one that takes none."""
+    return "csr" if estimator.__sklearn_tags__().input_tags.sparse else False
 
 
 def _refuse_labels_beside(X: Rows, y: ColumnLike | None, sample_weight: ColumnLike | None) -> None:
@@ -472,8 +483,15 @@ def rows_to_predict(
     finite = "allow-nan" if allow_missing or coded else True
     if like is None or len(like.columns) == estimator.n_features_in_:
         features = validate_data(
-            estimator, _masked_as_nan(X), dtype=dtype, ensure_all_finite=finite, reset=False
+            estimator,
+            _masked_as_nan(X),
+            dtype=dtype,
+            ensure_all_finite=finite,
+            reset=False,
+            accept_sparse=_sparse_format(estimator),
         )
+        if issparse(features):
+            return SparseRows(features, engine=engine)
     else:
         features = check_array(_masked_as_nan(X), dtype=dtype, ensure_all_finite=finite)
         _refuse_other_width(features, like)

@@ -20,10 +20,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from scipy.special import betaln, gammaln, logsumexp
 
 from scarce.engine.block import Array, Block, TableLike
@@ -276,6 +278,10 @@ def sketch(block: Block, params: tuple[int, bool]) -> Sketch:
     events are all there; more classes are one group.
     """
     n_classes, whole = params
+    if issparse(block.matrix):
+        pieces = list(block.pieces())
+        if len(pieces) > 1:
+            return reduce(_merge, (sketch(piece, params) for piece in pieces))
     X, y = block.X, block.y
     if block.weight is not None and not block.weight.all():
         counts = block.weight > 0

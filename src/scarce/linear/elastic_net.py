@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
@@ -39,7 +40,8 @@ FEW = 40  # columns up to which all are at work
 NEAR = 0.9  # share of absolute_j from which the gradient of a 0 puts its column to work
 MOST_NEW = 100  # columns without a coefficient that are put to work at once, or as many as have one
 LIFT = 1e-9  # of the information at the base rate, on the Gram matrix: a flat loss stays finite
-SWEEPS = 20  # of coordinate descent between linear systems
+SWEEPS = 20  # of coordinate descent between linear systems, ten times as many for large ones
+MANY = 300
 ROUNDS = 200
 
 Ids = NDArray[np.intp]
@@ -60,7 +62,7 @@ def active_sums(block: Block, params: tuple[RowLoss, Array, float, bool, Ids, bo
     gradient, gram = np.zeros(k + 1), np.zeros((len(columns) + 1, len(columns) + 1))
     value = 0.0 if with_value else np.nan
     everything = len(columns) == k
-    for piece in block.pieces(piece_rows(k)):
+    for piece in block.strips(piece_rows(k)):
         X, y, weight = labelled_rows(piece, unlabelled)
         score = X @ slopes
         score += constant
@@ -108,11 +110,14 @@ class Coordinates:
         return np.asarray(np.where(self.free, moved / self.scale, 0.0))
 
     def gram(self, gram: Array, columns: Ids) -> Array:
-        """Return the standardised Gram matrix of some columns and the intercept."""
+        """Standardise the Gram matrix of some columns and the intercept, in place."""
         mean, scale = np.append(self.mean[columns], 0.0), np.append(self.scale[columns], 1.0)
-        moved = gram - np.outer(mean, gram[-1]) - np.outer(gram[-1], mean)
-        moved += gram[-1, -1] * np.outer(mean, mean)
-        return np.asarray(moved / np.outer(scale, scale))
+        half = np.outer(mean, gram[-1] - 0.5 * gram[-1, -1] * mean)
+        gram -= half
+        gram -= half.T
+        gram /= scale[:, None]
+        gram /= scale
+        return gram
 
     def violation(self, theta: Array, gradient: Array) -> Array:
         """Return how far each coefficient is from the conditions of a minimum."""
@@ -132,11 +137,12 @@ class Coordinates:
 
 @dataclass
 class Warm:
-    """Where a neighbour on the path ended: its coefficients, gradient and penalty."""
+    """Where a neighbour on the path ended: its coefficients, gradient, penalty and objective."""
 
     coef: Array
     gradient: Array
     absolute: Array
+    value: float
 
 
 def minimise_elastic_net(
@@ -173,14 +179,15 @@ def minimise_elastic_net(
     theta = standard.theta(start.coef if isinstance(start, Warm) else start)
     columns = _first_columns(standard, theta, start)
 
-    def at(theta: Array, columns: Ids) -> tuple[Array, Array]:
+    def at(theta: Array, columns: Ids) -> tuple[float, Array, Array]:
         coef = standard.coef(theta)
         unlabelled = objective.stats.unlabelled > 0
-        params = (objective.loss, coef[:-1].copy(), float(coef[-1]), unlabelled, columns, False)
+        params = (objective.loss, coef[:-1].copy(), float(coef[-1]), unlabelled, columns, True)
         found: ActiveSums = rows.fold(active_sums, params, engine=engine)
-        return standard.gradient(found.gradient), standard.gram(found.gram, columns)
+        value = found.value + objective.penalty_at(coef)
+        return value, standard.gradient(found.gradient), standard.gram(found.gram, columns)
 
-    gradient, gram = at(theta, columns)
+    value, gradient, gram = at(theta, columns)
     passes, step = 1, np.zeros_like(theta)
     size = _largest(standard.violation(theta, gradient)) / total
     while size > tol and passes < max_passes:
@@ -194,24 +201,26 @@ def minimise_elastic_net(
             if np.isin(wider, columns).all():
                 break
             columns = wider
-            gradient, gram = at(theta, columns)
+            value, gradient, gram = at(theta, columns)
             passes += 1
             continue
         at_work = _columns_at_work(standard, aim, gradient)
         share = 1.0
         while True:
             tried = aim if share == 1.0 else theta + share * step
-            new, new_gram = at(tried, at_work)
+            new_value, new, new_gram = at(tried, at_work)
             passes += 1
             after = standard.slope(tried, new, step, ahead=False)
-            if after <= 0.5 * -downhill or passes >= max_passes:
+            # Near the bottom the value has no digits left to fall by: the slope decides there.
+            level = abs(new_value - value) <= 1e-12 * abs(value) and after <= 0.5 * -downhill
+            if new_value <= value + 1e-4 * share * downhill or level or passes >= max_passes:
                 break
-            share *= float(np.clip(downhill / (downhill - after), 0.05, 0.7))
-        theta, gradient, gram, columns = tried, new, new_gram, at_work
+            share *= float(np.clip(downhill / (downhill - after), 0.2, 0.5))
+        theta, value, gradient, gram, columns = tried, new_value, new, new_gram, at_work
         size = _largest(standard.violation(theta, gradient)) / total
     coef = standard.coef(theta)
     found = OptimizerResult(coef, size, size <= tol, passes, passes, step)
-    return found, Warm(coef, gradient, standard.absolute)
+    return found, Warm(coef, gradient, standard.absolute, value)
 
 
 def _largest(violation: Array) -> float:
@@ -264,9 +273,10 @@ def _model_minimum(
     absolute, penalty = standard.absolute[place], standard.penalty[place]
     hessian[np.diag_indices(len(place))] += penalty + lift
     own, slope = theta[place], gradient[place] + penalty * theta[place]
+    sweeps = SWEEPS if len(place) < MANY else 10 * SWEEPS
     for _ in range(ROUNDS):
-        biggest = coordinate_descent(hessian, slope, own, absolute, SWEEPS)
-        if _solve_signs(hessian, slope, own, absolute) or biggest <= 1e-3 * enough:
+        biggest = coordinate_descent(hessian, slope, own, absolute, sweeps, 1e-3 * enough)
+        if biggest <= 1e-3 * enough or _solve_signs(hessian, slope, own, absolute):
             break
     out = theta.copy()
     out[place] = own
@@ -275,7 +285,7 @@ def _model_minimum(
 
 @njit(cache=True, nogil=True)
 def coordinate_descent(
-    hessian: Array, slope: Array, theta: Array, absolute: Array, sweeps: int
+    hessian: Array, slope: Array, theta: Array, absolute: Array, sweeps: int, enough: float
 ) -> float:  # pragma: no cover
     """Walk over the coordinates of a quadratic with absolute values; change theta and slope.
 
@@ -299,7 +309,7 @@ def coordinate_descent(
                 theta[j] = new
                 slope += hessian[j] * change
                 biggest = max(biggest, abs(change) * curvature)
-        if biggest == 0.0:
+        if biggest <= enough:
             break
     return biggest
 
@@ -315,7 +325,11 @@ def _solve_signs(hessian: Array, slope: Array, theta: Array, absolute: Array) ->
     scale = np.sqrt(np.diag(inner))
     unit = inner / np.outer(scale, scale) + 1e-13 * np.eye(len(active))
     residual = slope[active] + absolute[active] * sign
-    moved = theta[active] - np.linalg.solve(unit, residual / scale) / scale
+    try:
+        factor = cho_factor(unit, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    moved = theta[active] - cho_solve(factor, residual / scale, check_finite=False) / scale
     if not np.isfinite(moved).all() or (np.sign(moved) * sign < (sign != 0.0)).any():
         return False
     new = slope + hessian[:, active] @ (moved - theta[active])

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -111,35 +112,57 @@ class OptimizerResult:
 
 
 class StandardCoordinates:
-    """Standardised coordinates: from columns as given to mean 0 and standard deviation 1."""
+    """Standardised coordinates: from columns as given to mean 0 and standard deviation 1.
+
+    coef = T theta: slopes are divided by the standard deviation, and the intercept gives up the
+    means. T has a diagonal and one row, and is never formed but by who asks for it.
+    """
 
     def __init__(self, objective: Objective, start: Array) -> None:
         k = len(start) - 1
-        scale = objective.stats.scale
+        scale, free = objective.stats.scale, objective.free
         self.objective = objective
-        self.free = np.flatnonzero(objective.free)
+        self.free = np.flatnonzero(free)
         self.start = start
-        # coef = T @ theta: slopes are divided by std, and the intercept gives up the means
-        self.T = np.zeros((k + 1, k + 1))
-        self.T[np.arange(k), np.arange(k)] = 1.0 / scale
-        self.T[k, k] = 1.0
-        if objective.free[k] and objective.penalty[k] == 0:
-            self.T[k, :k] = np.where(objective.free[:k], -objective.stats.mean / scale, 0.0)
-        self.T = self.T[:, self.free]
+        self.diagonal = np.append(1.0 / scale, 1.0)[self.free]
+        self.centred = bool(free[k] and objective.penalty[k] == 0)
+        last = np.where(free[:k], -objective.stats.mean / scale, 0.0)
+        self.last = np.append(last if self.centred else np.zeros(k), 0.0)[self.free]
+
+    @cached_property
+    def T(self) -> Array:
+        """The matrix itself, (k + 1, free)."""
+        matrix = np.zeros((len(self.start), len(self.free)))
+        matrix[self.free, np.arange(len(self.free))] = self.diagonal
+        if self.centred:
+            matrix[-1] += self.last
+        return matrix
+
+    def direction(self, theta: Array) -> Array:
+        """Return T theta: a step in the units of the columns."""
+        step = np.zeros(len(self.start))
+        step[self.free] = self.diagonal * theta
+        if self.centred:
+            step[-1] += self.last @ theta
+        return step
 
     def coef(self, theta: Array) -> Array:
         """Return coefficients in the units of the columns."""
         held = np.where(self.objective.free, 0.0, self.start)
-        return np.asarray(held + self.T @ theta)
+        return np.asarray(held + self.direction(theta))
 
     def theta(self, coef: Array) -> Array:
         """Return the standardised coordinates of coefficients."""
         moved = (coef - np.where(self.objective.free, 0.0, self.start))[self.free]
-        return np.asarray(np.linalg.solve(self.T[self.free], moved))
+        theta = moved / self.diagonal
+        if self.centred:
+            theta[-1] -= self.last[:-1] @ theta[:-1]
+        return np.asarray(theta)
 
     def gradient(self, coef: Array, sums: LinearSums) -> Array:
         """Return the gradient of the penalised total in standardised coordinates."""
-        return np.asarray(self.T.T @ (sums.gradient + self.objective.penalty * coef))
+        given = sums.gradient + self.objective.penalty * coef
+        return np.asarray(self.diagonal * given[self.free] + self.last * given[-1])
 
     def hessian(self, gram: Array) -> Array:
         """Return the Hessian of the penalised total in standardised coordinates."""
@@ -348,7 +371,8 @@ def is_wide(coordinates: StandardCoordinates, n: int) -> bool:
 
 def _diagonal(coordinates: StandardCoordinates, total: float) -> Array:
     prevalence = coordinates.objective.stats.prevalence
-    ridge = (coordinates.T**2).T @ coordinates.objective.penalty
+    penalty = coordinates.objective.penalty
+    ridge = coordinates.diagonal**2 * penalty[coordinates.free] + coordinates.last**2 * penalty[-1]
     return np.asarray(total * prevalence * (1.0 - prevalence) + ridge)
 
 
@@ -379,7 +403,7 @@ def _fit_sample(
     sums = some.sums(sample, found.coef, True, None)
     curvature = Curvature(coordinates.hessian(sums.gram))
     step = curvature.solve(coordinates.gradient(found.coef, sums))
-    return found.coef - coordinates.T @ step, curvature
+    return found.coef - coordinates.direction(step), curvature
 
 
 def systematic_sample(block: Block, every: tuple[int, int]) -> tuple[Array, Array, Array]:

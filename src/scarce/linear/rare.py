@@ -178,8 +178,9 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     shapes, ridges : sequence of float, optional
         What "auto" chooses from. By default seven ridges from 1e-4 to 100 times the information of
         a standardised column at the base rate, total weight * prevalence * (1 - prevalence), and
-        more where the best lies at an end; with a Laplace prior thirteen, from what leaves no
-        coefficient to a thousandth of it. shapes="continuous" searches between the points of the
+        more where the best lies at an end; with a Laplace prior nine, from what leaves no
+        coefficient to a hundredth of it, and weaker ones where the best lies at that end.
+        shapes="continuous" searches between the points of the
         grid too, in shape and ridge.
     offset : str or int, optional
         A column whose coefficient is 1 and not fitted, such as log exposure.
@@ -374,8 +375,9 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n, k), or Rows
-            Numbers, NaN where a value is missing. `Rows` bring their labels and weights along.
+        X : array-like or sparse matrix of shape (n, k), or Rows
+            Numbers, NaN where a value is missing. `Rows` bring their labels and weights along. A
+            sparse matrix is never made dense as a whole; what it does not store is 0.
         y : array-like of shape (n,), optional
             Two classes; NaN, None or NA where a row is not labelled.
         sample_weight : array-like of shape (n,), optional
@@ -1320,6 +1322,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.allow_nan = not self._needs_complete()
+        tags.input_tags.sparse = True
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
@@ -1441,7 +1444,7 @@ def missing_by_column(block: Block, _: None) -> Array:
 def linear_scores(block: Block, params: tuple[Array, float]) -> Array:
     """Kernel of the map: the linear score of each row."""
     slopes, constant = params
-    return np.asarray(block.X @ slopes + constant)
+    return np.asarray(block.matrix @ slopes + constant)
 
 
 def rows_that_count(block: Block, _: None) -> tuple[Array, Array, Array]:

@@ -11,9 +11,10 @@ of a missing one. Knows no penalties or steps: see newton.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.sparse import issparse, vstack
 
 from scarce.checks import refuse_one_class
 from scarce.engine.block import Array, Block
@@ -54,7 +55,7 @@ def linear_sums(block: Block, params: tuple[RowLoss, Array, float, bool, bool, b
     gradient = np.zeros(k + 1)
     gram = np.zeros((k + 1, k + 1) if with_gram else (0, 0))
     value = 0.0 if with_value else np.nan
-    for piece in block.pieces(piece_rows(k)):
+    for piece in block.strips(piece_rows(k)):
         X, y, weight = labelled_rows(piece, unlabelled)
         score = X @ slopes
         score += constant
@@ -79,9 +80,9 @@ def labelled_rows(piece: Block, unlabelled: bool) -> tuple[Array, Array, Array |
     """Return features, labels and weights of the labelled rows with a weight above 0."""
     y, weight = labels_and_weights(piece, unlabelled)
     if weight is None or weight.all():
-        return piece.X, y, weight
+        return piece.matrix, y, weight
     kept = weight > 0
-    return piece.X[kept], y[kept], weight[kept]
+    return piece.matrix[kept], y[kept], weight[kept]
 
 
 def labels_and_weights(piece: Block, unlabelled: bool) -> tuple[Array, Array | None]:
@@ -94,13 +95,17 @@ def labels_and_weights(piece: Block, unlabelled: bool) -> tuple[Array, Array | N
     return np.where(missing, 0.0, piece.y), np.where(missing, 0.0, weight)
 
 
-def weighted_gram(X: Array, curvature: Array) -> Array:
+def weighted_gram(X: Any, curvature: Array) -> Array:
     """Return the Gram matrix of [X, 1] under row weights that are not negative."""
     n, k = X.shape
     gram = np.empty((k + 1, k + 1))
-    scaled = Block.scratch("weighted_gram", (n, k))
-    np.multiply(X, np.sqrt(curvature)[:, None], out=scaled)
-    gram[:k, :k] = scaled.T @ scaled  # type: ignore[operator]
+    if issparse(X):
+        sparse = X.multiply(np.sqrt(curvature)[:, None]).tocsr()
+        gram[:k, :k] = (sparse.T @ sparse).toarray()
+    else:
+        scaled = Block.scratch("weighted_gram", (n, k))
+        np.multiply(X, np.sqrt(curvature)[:, None], out=scaled)
+        gram[:k, :k] = scaled.T @ scaled  # type: ignore[operator]
     gram[k, :k] = gram[:k, k] = curvature @ X
     gram[k, k] = curvature.sum()
     return gram
@@ -113,7 +118,10 @@ def piece_rows(n_columns: int) -> int:
 
 def append_rows(total: tuple[Array, ...], more: tuple[Array, ...]) -> tuple[Array, ...]:
     """Merge rows that were collected from two blocks."""
-    return tuple(np.concatenate(pair) for pair in zip(total, more, strict=True))
+    return tuple(
+        vstack(pair, format="csr") if issparse(pair[0]) else np.concatenate(pair)
+        for pair in zip(total, more, strict=True)
+    )
 
 
 # --- summary of the columns -----------------------------------------------------------------------
@@ -195,16 +203,21 @@ def summarise_columns(
 
 def column_sums(block: Block, origin: Array | None) -> tuple[Array, Array, int, Array, Array]:
     """Kernel: class weights and counts; sum and sum of squares of each column, from an origin."""
-    k = block.X.shape[1]
+    k = block.matrix.shape[1]
     weights, counts, unlabelled = np.zeros(2), np.zeros(2), 0
     first, second = np.zeros((2, k))
     assert block.y is not None
-    for piece in block.pieces(piece_rows(k)):
+    for piece in block.strips(piece_rows(k)):
         missing = np.isnan(piece.y)  # type: ignore[arg-type]
         y, weight = labels_and_weights(piece, bool(missing.any()))
         unlabelled += int(missing.sum())
-        X = piece.X if origin is None else piece.X - origin
-        if weight is None:
+        X: Any = piece.matrix if origin is None else piece.X - origin
+        if issparse(X):
+            if weight is None:
+                weight = np.ones(len(piece))
+            with np.errstate(over="ignore"):
+                second += weight @ X.multiply(X)
+        elif weight is None:
             weight = np.ones(len(piece))
             with np.errstate(over="ignore"):
                 second += np.einsum("ij,ij->j", X, X)
@@ -258,7 +271,10 @@ def column_ranges(block: Block, _: None) -> tuple[Array, Array]:
     """Kernel: smallest and largest value of each column over the labelled rows."""
     weight = labels_and_weights(block, True)[1]
     assert weight is not None
-    X = block.X[weight > 0]
+    X = block.matrix[weight > 0]
+    if issparse(X) and X.shape[0]:
+        return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+    X = X.toarray() if issparse(X) else X
     return X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
 
 
