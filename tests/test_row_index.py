@@ -154,6 +154,7 @@ FEW = {"resamples": 100}
 CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "evaluate": (on("evaluate", **FEW), {"y_true": Y, "prob": PROB, **JUDGED}),
     "calibrate": (on("calibrate"), {"y_true": Y, "prob": PROB, **JUDGED}),
+    "reliability_curve": (on("reliability_curve", **FEW), {"y_true": Y, "prob": PROB, **JUDGED}),
     "share_of_missing": (on("share_of_missing"), {"X": X, "y_true": Y}),
     "brier_score": (on("brier_score", **FEW), {"y_true": Y, "prob": PROB, **JUDGED}),
     "log_loss": (on("log_loss", **FEW), {"y_true": Y, "prob": PROB, **JUDGED}),

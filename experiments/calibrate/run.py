@@ -8,7 +8,8 @@ mean of the ratio over repeats; of the support vector machine, which gives no pr
 that of scikit-learn's sigmoid. `Calibrated` with its defaults, and scikit-learn's
 CalibratedClassifierCV (sigmoid, isotonic, temperature) on the same five stratified folds or as
 many as there are events. Probabilities beyond 1e-6 are taken as 1e-6 for all sides: isotonic and
-uncalibrated forests say 0, and their log loss would be infinite.
+uncalibrated forests say 0, and their log loss would be infinite. Last, the band and the p-value of
+`reliability_curve` where the true probabilities are given, and where half of them are.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from experiments.frame import Comparison, Progress, over_repeats
-from scarce import Calibrated
+from scarce import Calibrated, reliability_curve
 
 Array = NDArray[np.float64]
 
@@ -43,6 +44,7 @@ NEW_ROWS = 10_000
 LEAST = 1e-6
 METHODS = ("sigmoid", "isotonic", "temperature")
 FOLDS = 5
+CURVES = {12: 200, 100: 200}  # worlds of each number of events
 MODELS: dict[str, Callable[[], Any]] = {
     "naive Bayes": GaussianNB,
     "balanced logit": lambda: LogisticRegression(class_weight="balanced"),
@@ -104,7 +106,37 @@ def run(quick: bool, progress: Progress) -> list[Comparison]:
             progress(f"{events} events, repeat {repeat + 1}")
             found.append(losses(events, repeat))
         table += [line for name in MODELS for line in lines(events, name, found)]
+    for events, worlds in CURVES.items():
+        progress(f"curves, {events} events")
+        table += curves(events, 2 * QUICK if quick else worlds)
     return table
+
+
+def curves(events: int, worlds: int) -> list[Comparison]:
+    """Return how often the band and the p-value of a curve are right."""
+    found: dict[str, list[float]] = {"held": [], "alarm": [], "seen": []}
+    for world in range(worlds):
+        rng = np.random.default_rng([SEED, 1, events, world])
+        _, score = draw(round(events / SHARE), rng)
+        shift = float(brentq(lambda b: expit(score + b).mean() - SHARE, -15, 5))  # noqa: B023
+        prob = expit(score + shift)
+        y = rng.random(len(prob)) < prob
+        right = reliability_curve(y, prob, resamples=300)
+        inside = (right.observed >= right.low - 1e-12) & (right.observed <= right.high + 1e-12)
+        found["held"].append(float(inside.mean()))
+        found["alarm"].append(float(right.log_loss.p_value <= 0.1))
+        found["seen"].append(
+            float(reliability_curve(y, prob / 2, resamples=300).log_loss.p_value <= 0.1)
+        )
+    words = {
+        "held": ("the 90 % band holds the curve of right probabilities", ".9 is right."),
+        "alarm": ("p <= .1 for right probabilities", ".1 is right."),
+        "seen": ("p <= .1 for half of the right ones", "1 would be best."),
+    }
+    return [
+        over_repeats(f"{events} events, curve: {words[name][0]}", None, values, words[name][1])
+        for name, values in found.items()
+    ]
 
 
 def lines(events: int, name: str, found: list[dict[str, dict[str, float]]]) -> list[Comparison]:

@@ -21,6 +21,7 @@ from scarce.errors import WorkerError as WorkerError
 from scarce.evaluation.calibration import calibration_loss as calibration_loss
 from scarce.evaluation.compare import compare as compare
 from scarce.evaluation.compare import left_out_prob as left_out_prob
+from scarce.evaluation.corp import reliability_curve as reliability_curve
 from scarce.evaluation.cost import cost_confusion as cost_confusion
 from scarce.evaluation.cost import mean_cost as mean_cost
 from scarce.evaluation.cost import savings as savings

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from scarce.errors import DataError, UsageError
 from scarce.evaluation.calibration import reliability
-from scarce.plots import ReliabilityDisplay
+from scarce.plots import ReliabilityCurveDisplay, ReliabilityDisplay
 from tests.problems import refused
 
 
@@ -221,3 +221,21 @@ def test_weights_draws_and_groups_reach_the_diagram(rng):
     groups = np.arange(400) // 10
     together = ReliabilityDisplay.from_predictions(y, prob, bins=4, groups=groups).table
     np.testing.assert_allclose(together.high, reliability(y, prob, bins=4, groups=groups).high)
+
+
+def test_the_curve_without_bins_is_the_record_s(rare, sides, named):
+    display = ReliabilityCurveDisplay.from_predictions(*rare, name="model", resamples=100)
+    curve, ax = display.curve, display.ax_
+    drawn = named(ax, "model").get_xydata()
+    seen = curve.predicted >= drawn[0, 0]
+    np.testing.assert_allclose(drawn[:, 0], curve.predicted[seen])
+    event = curve.observed[seen] > 0
+    np.testing.assert_allclose(drawn[event, 1], curve.observed[seen][event])
+    assert np.isnan(drawn[~event, 1]).all()  # a logarithmic axis has no 0, and the legend says so
+    _, high = sides(ax, "90 % of calibrated probabilities")
+    np.testing.assert_allclose(high, np.maximum(curve.high[seen], ax.get_ylim()[0]), rtol=1e-6)
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+    rng = np.random.default_rng(0)
+    prob = rng.random(300)
+    often = ReliabilityCurveDisplay.from_predictions(rng.random(300) < prob, prob, resamples=100)
+    assert often.ax_.get_xscale() == "linear"

@@ -359,7 +359,22 @@ class EvaluationPage:
         if len(self.found.events) > MOST_SERIES:
             page.text(f"The {MOST_SERIES} classes with most rows, each against all others.")
         show_reliability(page, reliabilities(rows, self.found, self.level, self.seed))
+        if len(self.found.events) == 1:
+            self._curve(page, rows)
         page.figure(*given_by_outcome(rows, self.found))
+
+    def _curve(self, page: Report, rows: OutcomeTable) -> None:
+        """Show calibration without bins, where both classes were met."""
+        import numpy as np
+
+        from scarce import reliability_curve
+        from scarce.report import show_reliability_curve
+
+        if len(np.unique(rows.y[rows.known])) < 2:
+            return
+        curve = reliability_curve(rows.y, rows.prob, **rows.drawn(self.level, self.seed))
+        page.data("reliability_curve", curve)
+        show_reliability_curve(page, curve)
 
     def _decisions(self, page: Report) -> None:
         import numpy as np

@@ -5,6 +5,7 @@ from scarce.plots.bars import LabelValueDisplay as LabelValueDisplay
 from scarce.plots.cost_confusion import CostConfusionDisplay as CostConfusionDisplay
 from scarce.plots.curves import CostCurveDisplay as CostCurveDisplay
 from scarce.plots.curves import DecisionCurveDisplay as DecisionCurveDisplay
+from scarce.plots.curves import ReliabilityCurveDisplay as ReliabilityCurveDisplay
 from scarce.plots.curves import RiskCoverageDisplay as RiskCoverageDisplay
 from scarce.plots.losses import LossDisplay as LossDisplay
 from scarce.plots.mixture import MixtureDisplay as MixtureDisplay

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from scarce.checks import is_missing, refuse_other_index
 from scarce.errors import Argument, DataError, UsageError, listed, refuse_word, suggest
+from scarce.evaluation.corp import ReliabilityCurve, reliability_curve
 from scarce.evaluation.coverage import RiskCoverage, risk_coverage
 from scarce.evaluation.curves import (
     BrierCurve,
@@ -25,6 +26,7 @@ from scarce.plots.picture import (
     brier_picture,
     cost_picture,
     decision_picture,
+    reliability_curve_picture,
     risk_picture,
 )
 
@@ -341,3 +343,38 @@ class RiskCoverageDisplay(CurveDisplay[RiskCoverage]):
     def picture(self, name: str = "") -> Curves:
         """Return the picture as data."""
         return risk_picture(self.curve, name)
+
+
+class ReliabilityCurveDisplay(CurveDisplay[ReliabilityCurve]):
+    """A `ReliabilityCurve`: a reliability diagram without bins, with the band of chance.
+
+    Parameters
+    ----------
+    curve : ReliabilityCurve
+        What to draw.
+    name : str
+        Legend entry.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib objects, after `plot`.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> rng = np.random.default_rng(0)
+    >>> prob = rng.beta(1, 20, 500)
+    >>> display = ReliabilityCurveDisplay.from_predictions(rng.random(500) < prob, prob)
+    >>> display.ax_.get_xscale(), display.ax_.get_ylabel()
+    ('log', 'observed frequency')
+    >>> matplotlib.pyplot.close(display.figure_)
+    """
+
+    @classmethod
+    def _compute(cls, kind: str) -> Callable[..., ReliabilityCurve]:
+        return reliability_curve
+
+    def picture(self, name: str = "") -> Curves:
+        """Return the picture as data."""
+        return reliability_curve_picture(self.curve, name)

@@ -20,6 +20,7 @@ from scarce.plots.names import one_line
 from scarce.results import short
 
 if TYPE_CHECKING:
+    from scarce.evaluation.corp import ReliabilityCurve
     from scarce.evaluation.coverage import RiskCoverage
     from scarce.evaluation.curves import BrierCurve, CostCurve, DecisionCurve
     from scarce.evaluation.segments import EvaluationBy
@@ -697,6 +698,45 @@ def _base_rate(bins: Bins) -> float:
     rows = np.ones(len(bins.observed)) if bins.rows is None else bins.rows
     total = float(rows.sum())
     return float(rows @ bins.observed) / total if total > 0 else math.nan
+
+
+def reliability_curve_picture(
+    curve: ReliabilityCurve, name: str = "", *, log: bool | str = "auto"
+) -> Curves:
+    """Return the picture of a `ReliabilityCurve`: the curve, and the band of chance.
+
+    Parameters
+    ----------
+    curve : ReliabilityCurve
+    name : str
+    log : bool or "auto"
+        "auto": logarithmic if the base rate is below 20 %.
+    """
+    x, y = np.asarray(curve.predicted), np.asarray(curve.observed)
+    low, high = np.asarray(curve.low), np.asarray(curve.high)
+    if log == "auto":
+        log = curve.events < 0.2 * curve.rows
+    log = bool(log) and bool((x > 0).any())
+    least, notes = 0.0, []
+    if log:
+        event = y > 0
+        least = float(min(x[event].min(initial=0.1), y[event].min(initial=0.1))) / 3
+        if not event.all():
+            notes.append(f"no event up to {short(float(x[~event].max()), percent=True)}")
+        y = np.where(event, y, np.nan)  # a logarithmic axis has no 0
+        low, high = np.maximum(low, least), np.maximum(high, least)
+        x, y, low, high = (one[x >= least] for one in (x, y, low, high))
+    ends = (least, 1.0)
+    words = f"{percent(curve.level)} of calibrated probabilities"
+    return Curves(
+        [
+            Line("calibrated", ends, ends, grey=True, dash="dashed"),
+            Line(name or "observed", x, y, low, high, band=words, step=False),
+        ],
+        Axis("predicted probability", log=log, percent=True, ends=ends),
+        Axis("observed frequency", log=log, percent=True, ends=ends),
+        notes=notes,
+    )
 
 
 def segments_picture(found: EvaluationBy) -> Forest:

@@ -13,6 +13,7 @@ from scarce.report.results import (
     show_missing,
     show_performance,
     show_reliability,
+    show_reliability_curve,
     show_savings,
 )
 
@@ -24,6 +25,7 @@ __all__ = [
     "show_by",
     "show_missing",
     "show_reliability",
+    "show_reliability_curve",
     "show_performance",
     "show_costs",
     "show_savings",

@@ -16,6 +16,7 @@ from scarce.plots.picture import (
     Bars,
     decision_picture,
     periods_picture,
+    reliability_curve_picture,
     reliability_picture,
     segments_picture,
 )
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from scarce.decisions.bands import Bands
     from scarce.decisions.costs import CostMatrix
     from scarce.evaluation.calibration import Reliability
+    from scarce.evaluation.corp import ReliabilityCurve
     from scarce.evaluation.cost import CostConfusion, Savings
     from scarce.evaluation.curves import DecisionCurve
     from scarce.evaluation.evaluate import Evaluation
@@ -308,6 +310,45 @@ def show_reliability(page: Report, tables: Mapping[str, Reliability]) -> Report:
         "Observed frequency against predicted probability. Calibrated probabilities lie on the "
         f"dashed line. {' '.join([f'Bars are {100 * first.level:g} % intervals.', *said])}",
     )
+
+
+def show_reliability_curve(page: Report, curve: ReliabilityCurve) -> Report:
+    """Add a reliability diagram without bins, and the losses taken apart.
+
+    Parameters
+    ----------
+    page : Report
+    curve : ReliabilityCurve
+
+    Examples
+    --------
+    >>> from scarce import reliability_curve
+    >>> curve = reliability_curve([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.8])
+    >>> page = show_reliability_curve(Report("May"), curve)
+    >>> [part["kind"] for part in page.to_dict()["sections"][0]["parts"]]
+    ['figure', 'table']
+    """
+    page.figure(
+        reliability_curve_picture(curve),
+        "The same without bins: the rising curve that fits the outcomes best (isotonic "
+        f"regression). If the probabilities are right, it lies in the band in "
+        f"{100 * curve.level:g} % of draws, at each probability by itself. "
+        f"{' '.join(map(str, curve.remarks))}".strip(),
+    )
+    return page.table(
+        [
+            *("loss", "mean", "miscalibration", "by chance", "p", "discrimination"),
+            "uncertainty",
+        ],
+        [
+            (name, one.loss, one.miscalibration, one.by_chance, one.p_value, one.discrimination,
+             one.uncertainty)
+            for name, one in (("log loss", curve.log_loss), ("Brier score", curve.brier))
+        ],
+        caption="mean = miscalibration - discrimination + uncertainty. Miscalibration is above 0 "
+        "by chance alone, by so much on average where probabilities are right; p is the share of "
+        "such draws with as much as was seen.",
+    )  # fmt: skip
 
 
 def show_savings(page: Report, saved: Savings, single: Mapping[Hashable, Estimate]) -> Report:
