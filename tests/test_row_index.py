@@ -383,6 +383,14 @@ for name in ("CostCurveDisplay", "DecisionCurveDisplay", "RiskCoverageDisplay"):
         display(name, "from_estimator", estimator=FITTED, **FEW),
         {"X": X, "y": Y},
     )
+CASES["ReliabilityCurveDisplay.from_predictions"] = (
+    display("ReliabilityCurveDisplay", "from_predictions", **FEW),
+    {"y_true": Y, "prob": PROB, **JUDGED},
+)
+CASES["ReliabilityCurveDisplay.from_estimator"] = (
+    display("ReliabilityCurveDisplay", "from_estimator", estimator=FITTED, **FEW),
+    {"X": X, "y": Y},
+)
 CASES["ReliabilityDisplay.from_predictions"] = (
     display("ReliabilityDisplay", "from_predictions"),
     {"y_true": Y, "prob": PROB, **JUDGED},

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,16 +31,18 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from experiments.frame import Comparison, Progress, over_repeats
+from experiments.frame import Comparison, Progress, Results, over_repeats, write_results
+from experiments.resume import Record, Work
 from scarce import Calibrated, reliability_curve
 
 Array = NDArray[np.float64]
 
 TITLE = "Calibration with few events: Calibrated against none and scikit-learn's"
 SEED = 4117
+LONG = True
 EVENTS = (6, 12, 25, 100)
 SHARE = 0.03
-REPEATS, QUICK = 20, 3
+REPEATS, QUICK = 20, 2
 NEW_ROWS = 10_000
 LEAST = 1e-6
 METHODS = ("sigmoid", "isotonic", "temperature")
@@ -97,45 +100,92 @@ def losses(events: int, repeat: int) -> dict[str, dict[str, float]]:
     return found
 
 
-def run(quick: bool, progress: Progress) -> list[Comparison]:
+class Job(NamedTuple):
+    """One simulated world: of classifiers to calibrate, or of a curve."""
+
+    kind: str
+    events: int
+    repeat: int
+
+    @property
+    def cost(self) -> float:
+        """Rough CPU seconds."""
+        return 10 + self.events / 2 if self.kind == "classifiers" else 1 + self.events / 100
+
+
+def do(job: Job) -> Record:
+    """Return the figures of one world."""
+    figures: dict[str, Any] = losses(job.events, job.repeat)
+    if job.kind == "curve":
+        figures = curve(job.events, job.repeat)
+    return {**job._asdict(), "figures": figures}
+
+
+WORK = Work(("prior/*", "evaluation/corp.py"), (Path(__file__),), do, Job)
+
+
+def jobs(quick: bool) -> list[Job]:
+    """Return all worlds, or those that take seconds."""
+    if quick:
+        worlds = [Job("classifiers", EVENTS[0], repeat) for repeat in range(QUICK)]
+        return worlds + [Job("curve", 12, world) for world in range(QUICK)]
+    worlds = [Job("classifiers", events, k) for events in EVENTS for k in range(REPEATS)]
+    return worlds + [Job("curve", n, world) for n, many in CURVES.items() for world in range(many)]
+
+
+def run(quick: bool, progress: Progress, work: Path) -> list[Comparison]:
     """Simulate, and return the table."""
+    todo = jobs(quick)
+    progress(f"{len(todo)} worlds")
+    return comparisons(WORK.do_all(todo, None if quick else WORK.work_file(work)))
+
+
+def comparisons(records: list[Record]) -> list[Comparison]:
+    """Return the rows of the table."""
+    cells: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for record in records:
+        cells.setdefault((record["kind"], record["events"]), []).append(record["figures"])
     table = []
-    for events in EVENTS:
-        found = []
-        for repeat in range(QUICK if quick else REPEATS):
-            progress(f"{events} events, repeat {repeat + 1}")
-            found.append(losses(events, repeat))
-        table += [line for name in MODELS for line in lines(events, name, found)]
-    for events, worlds in CURVES.items():
-        progress(f"curves, {events} events")
-        table += curves(events, 2 * QUICK if quick else worlds)
+    for (kind, events), found in cells.items():
+        if kind == "curve":
+            table += curve_lines(events, found)
+        else:
+            table += [line for name in MODELS for line in lines(events, name, found)]
     return table
 
 
-def curves(events: int, worlds: int) -> list[Comparison]:
+def write(results: Results, folder: Path, work: Path) -> None:
+    """Write the table."""
+    write_results(results, folder)
+
+
+def curve(events: int, world: int) -> dict[str, float]:
+    """Return whether the band and the p-value of a curve are right in one world."""
+    rng = np.random.default_rng([SEED, 1, events, world])
+    _, score = draw(round(events / SHARE), rng)
+    shift = float(brentq(lambda b: expit(score + b).mean() - SHARE, -15, 5))
+    prob = expit(score + shift)
+    y = rng.random(len(prob)) < prob
+    right = reliability_curve(y, prob, resamples=300)
+    half = reliability_curve(y, prob / 2, resamples=300)
+    inside = (right.observed >= right.low - 1e-12) & (right.observed <= right.high + 1e-12)
+    return {
+        "held": float(inside.mean()),
+        "alarm": float(right.log_loss.p_value <= 0.1),
+        "seen": float(half.log_loss.p_value <= 0.1),
+    }
+
+
+def curve_lines(events: int, found: list[dict[str, float]]) -> list[Comparison]:
     """Return how often the band and the p-value of a curve are right."""
-    found: dict[str, list[float]] = {"held": [], "alarm": [], "seen": []}
-    for world in range(worlds):
-        rng = np.random.default_rng([SEED, 1, events, world])
-        _, score = draw(round(events / SHARE), rng)
-        shift = float(brentq(lambda b: expit(score + b).mean() - SHARE, -15, 5))  # noqa: B023
-        prob = expit(score + shift)
-        y = rng.random(len(prob)) < prob
-        right = reliability_curve(y, prob, resamples=300)
-        inside = (right.observed >= right.low - 1e-12) & (right.observed <= right.high + 1e-12)
-        found["held"].append(float(inside.mean()))
-        found["alarm"].append(float(right.log_loss.p_value <= 0.1))
-        found["seen"].append(
-            float(reliability_curve(y, prob / 2, resamples=300).log_loss.p_value <= 0.1)
-        )
     words = {
         "held": ("the 90 % band holds the curve of right probabilities", ".9 is right."),
         "alarm": ("p <= .1 for right probabilities", ".1 is right."),
         "seen": ("p <= .1 for half of the right ones", "1 would be best."),
     }
     return [
-        over_repeats(f"{events} events, curve: {words[name][0]}", None, values, words[name][1])
-        for name, values in found.items()
+        over_repeats(f"{events} events, curve: {said}", None, [one[name] for one in found], why)
+        for name, (said, why) in words.items()
     ]
 
 

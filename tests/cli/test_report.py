@@ -21,6 +21,7 @@ from scarce import (
     load,
     mean_cost,
     open_rows,
+    reliability_curve,
     save,
 )
 from scarce.cli.evaluation_page import FitPage, _ColumnSums, summarise
@@ -129,7 +130,9 @@ def test_the_pictures_hold_every_labelled_row(here, made):
     assert rows.sum() == N
     assert rows @ bins["observed"] == pytest.approx(made["y"].sum(), rel=1e-5)
     assert rows @ bins["predicted"] == pytest.approx(made["prob"].sum(), rel=1e-5)
-    counts = drawn[1]["counts"]
+    curve = reliability_curve(made["y"], made["prob"])
+    assert drawn[1]["lines"][1]["y"][-1] == pytest.approx(curve.observed[-1], rel=1e-3)
+    counts = drawn[2]["counts"]
     assert sum(counts["was 1"]) == made["y"].sum()
     assert sum(counts["was 0"]) == N - made["y"].sum()
 
