@@ -519,10 +519,14 @@ def test_bands_of_scores_are_columns(folder, model):
 
 
 def test_values_that_the_model_cannot_read_are_named(folder, model):
-    def predict(text):
-        return run(folder, "predict", "model.scarce", "-", input=text.encode())
+    def predict(text, *words):
+        return run(folder, "predict", "model.scarce", "-", *words, input=text.encode())
 
-    shown = predict("amount,hour,city\n1,2,Ulm\n3,4,Rom\n")
+    unknown = "amount,hour,city\n1,2,Ulm\n3,4,Rom\n"
+    shown = predict(unknown)
+    assert shown.exit_code == 0
+    assert "[unknown-levels]" in shown.stderr
+    shown = predict(unknown, "--unknown", "error")
     assert shown.exit_code == 3
     assert "standard input, column 'city', row 1: " in shown.stderr
     assert "[unknown-level]" in shown.stderr
@@ -584,7 +588,8 @@ def test_the_place_of_a_bad_cell_counts_from_the_beginning_of_the_file(folder, m
     rows = ["1,2,Ulm"] * 300_000
     rows[250_000] = "1,2,Rom"  # beyond the first part of the walk
     text = "amount,hour,city\n" + "\n".join(rows) + "\n"
-    shown = run(folder, "predict", "model.scarce", "-", input=text.encode())
+    refuse = ("--unknown", "error")
+    shown = run(folder, "predict", "model.scarce", "-", *refuse, input=text.encode())
     assert shown.exit_code == 3
     assert "row 250,000: " in shown.stderr
 

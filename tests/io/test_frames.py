@@ -269,7 +269,7 @@ def test_text_of_another_value_in_every_row_is_refused_not_spread(model):
         model.fit(frame.assign(note=[f"note {n}" for n in range(1300)]), y)
 
 
-@pytest.mark.parametrize("name", ["maxent", "bayes", "auto"])
+@pytest.mark.parametrize("name", MODELS)
 def test_folds_that_lack_a_level_do_no_harm(name):
     frame, y = tickets()
     frame["city"] = frame["city"].astype(object)

@@ -144,7 +144,7 @@ def fit(
         drop=left_out or None,
         categories=list(categories),
         max_levels=max_levels,
-        unknown=_unknown(model),
+        unknown=_unknown(model, settings),
         engine=engine_of(threads),
     )
     counts = _say_labels(rows, labels, form)
@@ -163,7 +163,7 @@ def fit(
     _tell(fitted, _result(fitted, rows, counts, out), chosen, told, json)
 
 
-def _unknown(model: str) -> str:
+def _unknown(model: str, settings: dict[str, Any]) -> str:
     """What becomes of a level that is not in the training rows: refused where nothing may miss."""
     if model != "rare":
         return "missing"
@@ -171,7 +171,7 @@ def _unknown(model: str) -> str:
 
     from scarce import RareClassifier
 
-    return "missing" if get_tags(RareClassifier()).input_tags.allow_nan else "error"
+    return "missing" if get_tags(RareClassifier(**settings)).input_tags.allow_nan else "error"
 
 
 def _refuse_flags(labels: LabelFlags, out: Path | None, force: bool, dry_run: bool) -> str:
