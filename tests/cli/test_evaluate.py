@@ -33,7 +33,7 @@ from scarce import (
 from scarce.cli.evaluate import BaseRateAdvice, base_rate_advice, folded_note
 from scarce.cli.main import scarce
 from scarce.cli.options import LabelFlags
-from scarce.cli.outcome_table import read_outcomes
+from scarce.cli.outcome_table import OutcomeTable, read_outcomes
 from scarce.cli.sampling_columns import SamplingFlags
 from scarce.evaluation.evaluate import at_threshold, evaluate
 from scarce.evaluation.ranking import auc
@@ -528,6 +528,26 @@ def test_a_share_that_is_not_the_reason_is_not_moved(tmp_path, rng, share):
         advice = base_rate_advice(nearly, nearly.evaluate(0.9, 0))
         assert "on average" in advice.way
         assert advice.command == ""
+
+
+def test_no_advice_inside_the_noise_of_training_and_test():
+    """Both samples of the same world, with as many events on average: advice is false."""
+    rng = np.random.default_rng(4)
+    false, needed = [], []
+    rate = 12 / 600
+    for _ in range(50):
+        learnt = (rng.random(600) < rate).mean()
+        y = (rng.random(600) < rate).astype(float)
+        score = rng.normal(size=600) + 2.0 * y
+        prob = np.exp(2.0 * score - 2.0)
+        prob *= learnt / (1 - learnt)
+        prob /= 1 + prob
+        for given, said in ((prob, false), (4 * prob / (1 + 3 * prob), needed)):
+            judged = OutcomeTable("t", y, (0, 1), given, None, None, None, pa.table({}))
+            found = judged.evaluate(0.9, 0)
+            said.append(base_rate_advice(judged, found) is not None)
+    assert np.mean(false) <= 0.12  # of 50, at .05; 150 give .033, and .18 without training's error
+    assert np.mean(needed) > 0.7
 
 
 def test_a_pipe_gets_no_command_to_paste(tmp_path, data):

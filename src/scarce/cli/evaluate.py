@@ -9,6 +9,7 @@ figures are the library's; this file reads rows and writes tables.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,6 +39,7 @@ from scarce.errors import DataError, Problem, UsageError
 if TYPE_CHECKING:
     from scarce.evaluation.evaluate import Evaluation
     from scarce.io.text import TextForm
+    from scarce.results import Estimate
 
 BRIER = ("Brier score", "Brier score (half the sum)")  # of two classes, of several
 UNITS = {"given": " %", "happened": " %", "gap": " points"}
@@ -51,6 +53,7 @@ SAID = {
     "auc": "AUC",
     "recall": "recall (sensitivity)",
 }
+CERTAIN = 1.96  # standard errors of a gap, both samples counted, from which on it is no chance
 MENDED = 0.5  # of the gap that may be left by a move that is worth its while
 PLACEHOLDER = "SHARE"
 ANOTHER = "Fit it again on rows like these, or use another model."
@@ -381,6 +384,8 @@ def base_rate_advice(judged: OutcomeTable, found: Evaluation) -> BaseRateAdvice 
     given, happened = found.given[0].value, found.happened[0].value
     if not (given > FAR * happened or happened > FAR * given) or not 0 < happened < 1:
         return None
+    if not _beyond_noise(found.gap[0]):
+        return None
     seen = f"On average {_percent(given)} was given and {_percent(happened)} happened"
     if judged.chosen:
         return _of_chosen(judged, seen)
@@ -399,6 +404,18 @@ def base_rate_advice(judged: OutcomeTable, found: Evaluation) -> BaseRateAdvice 
     if mends and not command:
         way = f"{way.removesuffix('.')} with `scarce correct`."
     return BaseRateAdvice(seen, way, command)
+
+
+def _beyond_noise(gap: Estimate) -> bool:
+    """Whether a gap is more than chance, counting the training rows' sampling error, too.
+
+    The model learnt its base rate from rows that were a draw themselves, and nothing says how many
+    events these had: as many as here, it is taken, which doubles the variance.
+    """
+    from scipy.special import ndtri
+
+    error = gap.width / (2.0 * float(ndtri((1.0 + gap.level) / 2.0)))
+    return abs(gap.value) > CERTAIN * math.sqrt(2.0) * error
 
 
 def _of_chosen(judged: OutcomeTable, seen: str) -> BaseRateAdvice:
