@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "gaussian": BELOW | {"missing"},
     "auto": BELOW | {"missing", "linear", "maxent", "gaussian"},
     "prior": BELOW | {"MaxentClassifier"},  # that by its public name, when it is asked for
-    "decisions": BELOW | {"prior"},
+    "decisions": BELOW | {"prior", "missing"},
     "amounts": BELOW,
     "evaluation": BELOW | {"decisions", "prior"},
     "missed": BELOW | {"evaluation", "decisions"},

@@ -76,6 +76,7 @@ ROW_WISE = {
 SETTINGS = {  # names that mean something else there: settings, or a result's own fields
     *("RareClassifier.__init__", "Estimate.__init__", "CostMatrix.per_row", "CostMatrix.__init__"),
     *("ReliabilityDisplay.__init__", "Linex.__init__", "CostConfusionDisplay.__init__"),
+    "value_of_fetching",  # a price is that of a column
 }
 
 

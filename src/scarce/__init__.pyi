@@ -7,6 +7,7 @@ from scarce.decisions.classifier import CostSensitiveClassifier as CostSensitive
 from scarce.decisions.costs import CostMatrix as CostMatrix
 from scarce.decisions.decide import decide as decide
 from scarce.decisions.decide import expected_cost as expected_cost
+from scarce.decisions.fetching import value_of_fetching as value_of_fetching
 from scarce.decisions.intervals import decide_between as decide_between
 from scarce.decisions.stability import stable_prior as stable_prior
 from scarce.decisions.stability import stable_range as stable_range

@@ -246,7 +246,7 @@ def row_terms(loss: Loss, y: Array, z: Array, v: Array) -> RowTerms:
             found[:, own] = label_terms(loss.link, label, z[own], v[own])
     log_prob, d_z, d_v, zz, zv, vv = found
     other = -np.expm1(log_prob)
-    odds = np.exp(log_prob) / np.where(other > 0, other, 1.0)
+    odds = np.where(other > 1e-150, np.exp(log_prob) / np.maximum(other, 1e-150), 0.0)
     return RowTerms(-log_prob, -d_z, -d_v, -zz, -zv, -vv, (d_z, d_v, odds))
 
 
