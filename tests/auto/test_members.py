@@ -70,6 +70,7 @@ def test_members_are_known_by_name():
         "forest",
         "extra-trees",
         "kernel",
+        "gaussian",
         "catboost",
         "lightgbm",
     ]

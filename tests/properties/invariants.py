@@ -115,7 +115,7 @@ CASES = (
         scarce.RareClassifier("logistic", penalty="lasso"),
         chooses=("ridge_",),
     ),
-    Case("AutoClassifier()", scarce.AutoClassifier(), slow=True),
+    Case("AutoClassifier()", scarce.AutoClassifier(), missing=True, slow=True),
     Case(
         "AutoClassifier: trees only",
         scarce.AutoClassifier(["boosting", "forest"]),

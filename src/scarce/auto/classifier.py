@@ -36,10 +36,12 @@ from scarce.auto.classes import (
 )
 from scarce.auto.comparison import class_line, fold_gain, score_line, text_table
 from scarce.auto.drivers import Drivers, Kept, find_drivers, keep_some
+from scarce.auto.forms import FORMS, OWN, Inputs, which_marked
 from scarce.auto.logits import knots
 from scarce.auto.members import (
     DEFAULT,
     MEMBERS,
+    MOST_GAUSSIAN,
     PACKAGES,
     Fitted,
     Model,
@@ -47,7 +49,7 @@ from scarce.auto.members import (
     fit_members,
     usable,
 )
-from scarce.auto.own import ALL, Own, read_members
+from scarce.auto.own import Own, read_members
 from scarce.auto.softmax import ClassCombination, class_losses
 from scarce.auto.stack import FLOORS, Combination, combine
 from scarce.checks import (
@@ -65,16 +67,17 @@ from scarce.engine.executors import Engine, Progress
 from scarce.engine.folds import deal_folds, mix_bits, row_groups
 from scarce.engine.rows import Rows
 from scarce.errors import (
-    Argument,
     DataError,
     Phrase,
     Problem,
+    ScarceError,
     UsageError,
     inconsistent_model,
     refuse_word,
 )
 from scarce.io.inputs import positive_remark, rows_to_fit, rows_to_predict
 from scarce.linear.rare import RareClassifier
+from scarce.missing.front import Front, fit_front
 from scarce.results import FitReport
 from scarce.scoring import score_log_losses
 
@@ -87,7 +90,7 @@ FEWEST_FOLDS = 3
 WORSE = 1.1  # a stack has failed if its loss is this many times its best member's
 NO_EDGE_ROWS = 350  # below, no advantage over a single CatBoost was measured
 WEIGHT_DIGITS = 12  # of a weight in units of the mean: the last bits depend on its unit
-NEED_COMPLETE = ("logit", "spline", "extra-trees", "kernel", "flic")
+WIDEST_FRONT = 500  # columns up to which complete rows teach what a missing value would be
 PARAMETERS: dict[str, list[Constraint]] = {
     "floor": [Number(0, 0.5, open_low=True, open_high=True)],
     "fallback": [Word("loss", "noise"), NONE],
@@ -151,6 +154,12 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Bands of left-out scores, and how often the event happened in each: see `predict_band`.
     drivers_ : Drivers
         What `drivers` returned; there after it was asked for, and in a model that was loaded.
+    front_ : Front or None
+        What stands for missing values: one normal distribution of these columns, fitted without
+        labels. None if complete rows of more than 500 columns were given.
+    marked_, often_missing_ : ndarray
+        Columns of which forests are told whether a value is missing, each pattern once; and
+        whether a column missed enough values for boosting to learn from it.
     rarer_ : int
         Position in `classes_` of the rarer class, whose probability members and intercept give.
     prevalence_ : float
@@ -160,7 +169,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     report_ : FitReport
 
     **Assumes** independent rows, or groups of rows, that are a fair sample of the population to
-    predict for. Values must be complete unless all members are trees. Unlabelled rows are not
+    predict for, and values that are missing at random given those seen. Unlabelled rows are not
     used; copies of a row count as one row of their total weight.
 
     Examples
@@ -229,8 +238,11 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_parameters(self, PARAMETERS)
         names = self._names()
         rows, self.classes_ = rows_to_fit(self, X, y, sample_weight, engine=self.engine)
-        sample, group, remarks = self._sample(rows, groups, names)
+        sample, group, remarks = self._sample(rows, groups)
         names = [n for n in names if n != "spline" or _bends(sample.X) or len(names) == 1]
+        narrow = len(self.columns_) <= MOST_GAUSSIAN
+        if sample.incomplete and narrow and set(DEFAULT) <= {*names, "spline"}:
+            names.append("gaussian")
         self.members_: dict[str, list[Model]] = {}
         self.weights_: dict[str, float] = {}
         self.floors_: dict[str, float] = {}
@@ -303,9 +315,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         event = self.rarer_ if len(self.classes_) == 2 else 1  # of several: the class, not the rest
         return {n: Own(n, one, self.columns_, fixed, event) for n, one in mine.items()}
 
-    def _sample(
-        self, rows: Rows, groups: ArrayLike | None, names: Sequence[str]
-    ) -> tuple[Sample, Ids, list[str]]:
+    def _sample(self, rows: Rows, groups: ArrayLike | None) -> tuple[Sample, Ids, list[str]]:
         """Return the labelled rows in an order of their own, the group of each, and remarks."""
         self.levels_ = np.array(
             [len(c.levels) if c.kind == "category" else 0 for c in rows.schema.columns],
@@ -315,7 +325,6 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = rows.fold(used_rows, self.levels_, engine=self.engine)
         counts = np.bincount(table.y.astype(np.intp), minlength=len(self.classes_))
         refuse_one_class(self.classes_, counts.astype(np.float64))
-        self._refuse_missing(table.X, names)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         table, folds, group, remarks = self._in_folds(rows, groups, table, given, seed)
         self._note_shares(table)
@@ -324,7 +333,18 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         order, self.columns_ = own_orders(table.X, y, relative)
         X = np.ascontiguousarray(table.X[order][:, self.columns_])
         relative = None if relative is None else relative[order]
-        return Sample(X, y[order], relative, folds[order], seed), group[order], remarks
+        self.front_: Front | None = None
+        if len(self.columns_) and (np.isnan(X).any() or len(self.columns_) <= WIDEST_FRONT):
+            self.front_ = fit_front(X, relative)
+        sample = Sample(
+            X, y[order], relative, folds[order], seed, self.front_, self._category_columns()
+        )
+        self.marked_, self.often_missing_ = which_marked(X, sample.weights)
+        return sample, group[order], remarks
+
+    def _category_columns(self) -> NDArray[np.bool_]:
+        """Return which of the members' columns are levels of a category."""
+        return np.repeat(self.levels_ > 0, np.maximum(self.levels_, 1))[self.columns_]
 
     def _note_shares(self, table: Table) -> None:
         """Note the rarer class, and the prevalence of the positive class or of each of several."""
@@ -369,21 +389,19 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             table, folds = merged(table, copies.group[table.row], folds)
         return table, folds, found.group[table.row], remarks
 
-    def _refuse_missing(self, X: Array, names: Sequence[str]) -> None:
-        needy = [name for name in names if name in NEED_COMPLETE]
+    def _refuse_missing(self, X: Array) -> None:
+        """Refuse missing values where nothing is known to stand for them."""
         missing = np.isnan(X).sum(axis=0)
-        if needy and missing.any():
+        if missing.any():
             column = int(np.flatnonzero(missing)[0])
             raise DataError(
-                "X contains NaN: {count:,} in column {column}, but the members {members} need "
-                "complete rows.",
+                "X contains NaN: {count:,} in column {column}, but the model was fitted to "
+                "complete rows of more than {most} columns.",
                 code="missing-values",
                 count=int(missing[column]),
-                column=self._column(column),
-                members=" and ".join(needy),
-                trees=Argument("members", ["boosting", "forest"]),
-                remedy="Use {trees}, impute the missing values, or use GaussianBayes, which "
-                "handles them.",
+                column=self._column(int(self.columns_[column])),
+                most=WIDEST_FRONT,
+                remedy="Impute the missing values, or fit to rows that have some.",
             )
 
     def _column(self, wide: int) -> str:
@@ -477,7 +495,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_few(self, sample: Sample, why: Problem, remarks: list[str]) -> FitReport:
         """With few labels: Firth's logistic with a refitted intercept, or the prevalence alone."""
         several = len(self.classes_) > 2
-        columns = 0 if np.isnan(sample.X).any() else sample.X.shape[1]
+        columns = sample.X.shape[1]
         counts = np.bincount(sample.y.astype(np.intp), minlength=len(self.classes_))
         rows = np.minimum(counts, len(sample.y) - counts)  # of each class, or of all others
         able = np.flatnonzero(2 * columns <= rows) if columns else np.empty(0, dtype=np.intp)
@@ -506,7 +524,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for k in able.tolist() if several else [1]:
             model = RareClassifier("logistic", ridge=0, bias_reduction="flic", keep_rows=False)
             y = (sample.y == k) * 1.0
-            models.append(model.fit(sample.X, y, sample_weight=sample.weight))
+            models.append(model.fit(sample.inputs().filled, y, sample_weight=sample.weight))
         self.floors_["flic"], self.weights_["flic"] = float(self.floor), 1.0
         self.members_["flic"] = [models[0]]
         if several:
@@ -765,8 +783,13 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.drivers_
 
     def _before_save(self) -> None:
-        if self.__dict__.get("_kept") is not None:
-            self.drivers()
+        if self.__dict__.get("_kept") is None:
+            return
+        try:
+            self._check_loaded()
+        except ScarceError:  # which `save` will say
+            return
+        self.drivers()
 
     def summary(self) -> str:
         """Return the comparison, the weights and the remarks as a plain text table."""
@@ -780,15 +803,13 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         given = ["auto"] if isinstance(self.members, str) else list(self.members)
-        tags.input_tags.allow_nan = not {*NEED_COMPLETE, *ALL} & {
-            one for one in given if isinstance(one, str)
-        } and all(get_tags(one[1]).input_tags.allow_nan for one in given if isinstance(one, tuple))
+        own = [one[1] for one in given if isinstance(one, tuple)]
+        tags.input_tags.allow_nan = all(get_tags(one).input_tags.allow_nan for one in own)
         return tags
 
     def _score_block(self, block: Block, _: None) -> Array:
         """Kernel of the map: log-odds of a block of rows, or log probabilities of classes."""
         X = one_hot(block.X, self.levels_)
-        self._refuse_missing(X, list(self.weights_) or self._names())
         return self._score(np.ascontiguousarray(X[:, self.columns_]))
 
     def _score(self, X: Array, fit: int | None = None) -> Array:
@@ -796,9 +817,14 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names, count = list(self.members_), len(self.classes_)
         models = [self.members_[n] if fit is None else [self.members_[n][fit]] for n in names]
         prob = np.empty((len(names), len(models[0]) if names else 1, len(X), count))
-        for place, fits in enumerate(models):
+        if self.front_ is None and names:
+            self._refuse_missing(X)
+        category = self._category_columns()
+        rows = Inputs(X, self.front_, self.marked_, self.often_missing_, category)
+        for place, (name, fits) in enumerate(zip(names, models, strict=True)):
+            taken = rows.of(FORMS.get(name, OWN))
             for at, model in enumerate(fits):
-                prob[place, at] = np.asarray(model.predict_proba(X))
+                prob[place, at] = np.asarray(model.predict_proba(taken))
         floors = np.array([self.floors_[name] for name in names])
         weights, shares = np.array([self.weights_[name] for name in names]), self._shares()
         if count > 2:
@@ -812,7 +838,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Refuse a model file whose parts do not belong together."""
         if not hasattr(self, "classes_"):
             return
-        if not hasattr(self, "columns_"):
+        if not hasattr(self, "columns_") or not hasattr(self, "marked_"):
             raise DataError(
                 "The file was written by an earlier version, whose models are no longer read.",
                 code="old-model-file",
@@ -840,6 +866,24 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "columns_",
                 f"must be among {wide} columns",
             ),
+            (
+                self.front_ is None
+                or (isinstance(self.front_, Front) and self.front_.n_columns == len(self.columns_)),
+                "front_",
+                f"must be that of {len(self.columns_)} columns",
+            ),
+            (
+                self.often_missing_.shape == self.columns_.shape
+                and self.often_missing_.dtype.kind == "b",
+                "often_missing_",
+                f"must be those of {len(self.columns_)} columns",
+            ),
+            (
+                self.marked_.ndim == 1
+                and bool(np.isin(self.marked_, np.arange(len(self.columns_))).all()),
+                "marked_",
+                f"must be among {len(self.columns_)} columns",
+            ),
             (self.rarer_ in range(count), "rarer_", "must be the position of a class"),
             (bool(((shares > 0) & (shares < 1)).all()), "prevalence_", "must be between 0 and 1"),
             (
@@ -861,10 +905,9 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not right:
                 raise inconsistent_model(name, expected)
         for name, models in self.members_.items():
-            if {model.n_features_in_ for model in models} != {len(self.columns_)}:
-                raise inconsistent_model(
-                    "members_", f"must have {len(self.columns_)} columns each ({name})"
-                )
+            taken = len(self.columns_) + (FORMS.get(name) == "marked") * len(self.marked_)
+            if {model.n_features_in_ for model in models} != {taken}:
+                raise inconsistent_model("members_", f"must have {taken} columns each ({name})")
             if count > 2 and {len(getattr(one, "prevalence_", ())) for one in models} != {count}:
                 raise inconsistent_model("members_", f"must be of {count} classes ({name})")
             if not 0 < self.floors_[name] < 1:
@@ -907,7 +950,7 @@ def _separated(group: Ids, folds: Ids, given: bool) -> list[str]:
 
 def _bends(X: Array) -> bool:
     """Whether some column has enough different values for a spline to differ from a line."""
-    return any(len(knots(column)) > 0 for column in X.T if not np.isnan(column).any())
+    return any(len(knots(column[~np.isnan(column)])) > 0 for column in X.T)
 
 
 # --- the rows -------------------------------------------------------------------------------------
@@ -950,19 +993,24 @@ def codes_and_weights(block: Block, _: None) -> Array:
 
 
 def one_hot(X: Array, levels: NDArray[np.int64]) -> Array:
-    """Return rows in which a category of L levels is L one-hot columns; missing is all 0.
+    """Return rows in which a category of L levels is L one-hot columns; missing is NaN in all.
 
     Examples
     --------
     >>> one_hot(np.array([[5.0, 1.0], [6.0, np.nan]]), np.array([0, 2]))
-    array([[5., 0., 1.],
-           [6., 0., 0.]])
+    array([[ 5.,  0.,  1.],
+           [ 6., nan, nan]])
     """
     if not levels.any():
         return X
     parts = []
     for column, n in zip(X.T, levels, strict=True):
-        parts.append(column[:, None] if n == 0 else (column[:, None] == np.arange(n)) * 1.0)
+        if n == 0:
+            parts.append(column[:, None])
+            continue
+        levels_of = (column[:, None] == np.arange(n)) * 1.0
+        levels_of[np.isnan(column)] = np.nan
+        parts.append(levels_of)
     return np.ascontiguousarray(np.hstack(parts))
 
 

@@ -25,6 +25,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from scarce.engine.block import Array
 from scarce.errors import inconsistent_model, refuse_array
+from scarce.linear.links import Logit
+from scarce.linear.marginal import effective_score, marginal_path
+from scarce.missing.front import Completed, Front
 
 RIDGES = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.01, 0.001, 0.0001)
 RIDGES_AT_ONCE, RIDGE_PATIENCE = 2, 2
@@ -172,8 +175,8 @@ class RidgeLogit(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of the columns, then of the splines of each column in turn.
     intercept_ : float
 
-    **Assumes** complete numeric columns. Beyond the range of the fit splines are constant and the
-    linear term continues.
+    **Assumes** complete numeric columns, or without splines what `Front.spread` gives. Beyond the
+    range of the fit splines are constant and the linear term continues.
 
     Examples
     --------
@@ -183,10 +186,13 @@ class RidgeLogit(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     (9, array([1., 0., 1.]))
     """
 
-    def predict_proba(self, X: ArrayLike) -> Array:
-        """Return both classes' probabilities, shape (n, 2)."""
-        wide = widened(np.asarray(X, dtype=np.float64), self.knots_)
-        score = wide @ self.coef_ + self.intercept_
+    def predict_proba(self, X: ArrayLike | Completed) -> Array:
+        """Return both classes' probabilities, shape (n, 2), of rows or of `Front.spread`."""
+        if isinstance(X, Completed):
+            score = marginal_score(X, self.coef_, self.intercept_)
+        else:
+            wide = widened(np.asarray(X, dtype=np.float64), self.knots_)
+            score = wide @ self.coef_ + self.intercept_
         return np.column_stack([expit(-score), expit(score)])
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -248,6 +254,53 @@ class LogitPath:
     def describe(self, setting: int) -> str:
         """Return the ridge in words."""
         return f"ridge {RIDGES[setting]:.3g}"
+
+
+class MarginalPath:
+    """The logit by the marginal probability of each label: missing values are integrated out."""
+
+    at_once, patience = 4, RIDGE_PATIENCE
+
+    def __init__(self, seen: FitRows, new: Array, seed: int, *, front: Front) -> None:
+        X, self.y, self.weight = seen
+        self.seen, self.new = front.spread(X), front.spread(new)
+        self.coef = np.empty((0, X.shape[1] + 1))
+        self.prob = np.empty((0, len(new)))
+
+    def extend(self, length: int) -> int:
+        """Solve the first `length` ridges."""
+        length = min(length, len(RIDGES))
+        if length > len(self.coef):
+            ridges = RIDGES[len(self.coef) : length]
+            coef = marginal_path(self.seen, self.y, ridges, self.weight)
+            rows = [expit(marginal_score(self.new, one[:-1], float(one[-1]))) for one in coef]
+            self.coef, self.prob = np.vstack([self.coef, coef]), np.vstack([self.prob, *rows])
+        return length
+
+    def model(self, setting: int) -> RidgeLogit:
+        """Return the logit at one ridge."""
+        model = RidgeLogit()
+        coef = self.coef[setting]
+        model.classes_, model.n_features_in_ = np.array([0, 1]), len(coef) - 1
+        model.knots_ = [np.empty(0)] * (len(coef) - 1)
+        model.coef_, model.intercept_ = coef[:-1].copy(), float(coef[-1])
+        return model
+
+    def describe(self, setting: int) -> str:
+        """Return the ridge in words."""
+        return f"ridge {RIDGES[setting]:.3g}"
+
+
+def marginal_score(found: Completed, coef: Array, intercept: float) -> Array:
+    """Return the log-odds of rows in which some values are only known by mean and covariance.
+
+    Examples
+    --------
+    >>> found = Completed(np.array([[2.0]]), np.ones(1), ())
+    >>> marginal_score(found, np.array([1.5]), -1.0)
+    array([2.])
+    """
+    return effective_score(Logit(), found.mean @ coef + intercept, found.variance(coef))
 
 
 def logit_path(seen: FitRows, new: Array, seed: int, *, bent: bool = False) -> LogitPath:

@@ -33,11 +33,14 @@ from sklearn.ensemble import (
 )
 from threadpoolctl import threadpool_limits
 
+from scarce.auto.forms import FORMS, OWN, Inputs, which_marked
 from scarce.auto.kernel import KernelPath
-from scarce.auto.logits import FitRows, logit_path, strongest_columns
+from scarce.auto.logits import FitRows, MarginalPath, logit_path, strongest_columns
 from scarce.auto.trees import LARGEST, TreeEnsemble, freeze
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine, Progress, many, with_words
+from scarce.gaussian.pair import GaussianPair, fit_pair
+from scarce.missing.front import Front
 
 PACKAGES = {"catboost": "catboost", "lightgbm": "lightgbm"}
 MOST_PARTS = 5  # that are judged in turn, each without the folds in it
@@ -45,6 +48,7 @@ SMALLEST = 1e-12  # keeps a choice by log loss finite; the floor comes later
 FOREST_TREES = 40  # of each fit without a fold
 TREES_AT_ONCE, TREE_PATIENCE = 4, 8  # settings added at a time, and worse ones before stopping
 MOST_COLUMNS = 64  # that trees see
+MOST_GAUSSIAN = 40  # columns up to which "gaussian" joins where values are missing
 # Rows of a tree of a forest: fewer where there are many columns.
 CELLS_PER_TREE, FEWEST_PER_TREE, MOST_PER_TREE = 200_000, 1000, 10_000
 BINS = 64  # of a column, for boosting
@@ -65,6 +69,7 @@ FIT_COSTS = {
     "forest": 8,
     "extra-trees": 8,
     "kernel": 4,
+    "gaussian": 1,
     "catboost": 20,
     "lightgbm": 6,
 }
@@ -83,11 +88,23 @@ class Sample(NamedTuple):
     weight: Array | None
     folds: NDArray[np.intp]
     seed: int
+    front: Front | None = None  # None: all values are there, or were not looked at
+    category: NDArray[np.bool_] | None = None  # one-hot columns
 
     @property
     def weights(self) -> Array:
         """One weight per row."""
         return np.ones(len(self.y)) if self.weight is None else self.weight
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether some value is missing."""
+        return bool(np.isnan(self.X).any())
+
+    def inputs(self) -> Inputs:
+        """Return the rows in the forms that members take."""
+        category = np.zeros(self.X.shape[1], bool) if self.category is None else self.category
+        return Inputs(self.X, self.front, *which_marked(self.X, self.weights), category)
 
     def without(self, left_out: frozenset[int]) -> tuple[Array, Array, Array | None]:
         """Return the rows that a fit may see when some folds are left out."""
@@ -187,6 +204,12 @@ def fit_member(
     `step` is called after each fit; `maker` fits a member that is not shipped.
     """
     make = MEMBERS[name] if maker is None else maker
+    if sample.incomplete:
+        if name == "logit" and maker is None and sample.front is not None:
+            make = partial(MarginalPath, front=sample.front)
+        else:
+            form = OWN if maker is not None else FORMS[name]
+            sample = sample._replace(X=sample.inputs().of(form))
     paths: dict[frozenset[int], Path] = {}
 
     def path(left_out: frozenset[int]) -> Path:
@@ -439,6 +462,28 @@ def _extra_trees(seen: FitRows, new: Array, seed: int) -> TreePath:
     return TreePath(grow, [FOREST_TREES], seen, new)
 
 
+class GaussianPath:
+    """Two Gaussian classes that know what is missing: a path with one setting."""
+
+    at_once, patience = 1, 1
+
+    def __init__(self, seen: FitRows, new: Array, seed: int) -> None:
+        self.fitted = fit_pair(*seen)
+        self.prob = self.fitted.predict_proba(new)[None, :, 1]
+
+    def extend(self, length: int) -> int:
+        """Return that there is one setting."""
+        return 1
+
+    def model(self, setting: int) -> GaussianPair:
+        """Return the fitted classes."""
+        return self.fitted
+
+    def describe(self, setting: int) -> str:
+        """Return what was fitted."""
+        return "two Gaussians"
+
+
 def _catboost(seen: FitRows, new: Array, seed: int) -> TreePath:
     CatBoostClassifier = import_module("catboost").CatBoostClassifier
 
@@ -481,7 +526,8 @@ MEMBERS: dict[str, Maker] = {
     "forest": _forest,
     "extra-trees": _extra_trees,
     "kernel": KernelPath,
+    "gaussian": GaussianPath,
     "catboost": _catboost,
     "lightgbm": _lightgbm,
 }
-DEFAULT = tuple(name for name in MEMBERS if name not in PACKAGES)
+DEFAULT = tuple(name for name in MEMBERS if name not in (*PACKAGES, "gaussian"))
