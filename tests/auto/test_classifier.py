@@ -521,7 +521,7 @@ def test_model_file_needs_no_library(fitted, tmp_path):
         ("chosen_", "forest2", "chosen_"),
         ("levels_", np.array([0, 0]), "levels_"),
         ("columns_", np.array([0, 1, 3]), "columns_"),
-        ("columns_", np.array([0, 1]), "members_"),
+        ("columns_", np.array([0, 1]), "front_"),
         ("rarer_", 2, "rarer_"),
         ("stack_intercept_", np.nan, "weights_"),
         ("prevalence_", 1.0, "prevalence_"),
