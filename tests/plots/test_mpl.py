@@ -40,6 +40,7 @@ def some_displays():
         decision_curve,
         estimate_performance,
         label_value,
+        reliability_curve,
         risk_coverage,
     )
     from scarce import plots as rooms
@@ -63,6 +64,7 @@ def some_displays():
         rooms.CostCurveDisplay(brier_curve(y, prob, **quick)),
         rooms.DecisionCurveDisplay(decision_curve(y, prob, **quick)),
         rooms.RiskCoverageDisplay(risk_coverage(y, prob, **quick)),
+        rooms.ReliabilityCurveDisplay(reliability_curve(y, prob, **quick)),
         rooms.CostConfusionDisplay(cost_confusion(y, y, costs, **quick)),
         rooms.MixtureDisplay(mixture, threshold=9.1),
         rooms.PerformanceDisplay(found, thresholds=[8.0, 9.1]),

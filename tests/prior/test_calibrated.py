@@ -4,6 +4,8 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
@@ -87,6 +89,21 @@ def test_groups_and_copies_are_left_out_whole(rng):
     model, fits = spied(np.vstack([X, X]), np.append(y, y))
     assert all((np.unique(one.rows_, return_counts=True)[1] == 2).all() for one in fits)
     assert [remark.code for remark in model.remarks_] == ["repeated-rows"]
+
+
+def test_groups_go_on_to_a_classifier_that_has_folds_of_its_own(monkeypatch):
+    X, y, _ = world(300)
+    seen = []
+    plain = GaussianBayes.fit
+
+    def fit(self, X, y=None, sample_weight=None, groups=None):
+        seen.append(groups)
+        return plain(self, X, y, sample_weight)
+
+    monkeypatch.setattr(GaussianBayes, "fit", fit)
+    group = np.arange(300) // 2
+    Calibrated(GaussianBayes("shared"), "platt").fit(X, y, groups=group)
+    assert [len(held) for held in seen] == [len(set(held.tolist())) * 2 for held in seen]
 
 
 def test_what_predicts_is_the_mean_of_the_fits_that_were_calibrated():
@@ -213,6 +230,17 @@ def test_tables_of_words_and_sparse_columns_are_taken_as_the_classifier_takes_th
     sparse = clone(dense).fit(csr_array(X), y)
     assert sparse.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), rel=0.1)
     assert dense.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), rel=0.1)
+
+
+@pytest.mark.parametrize("kind", ["polars", "arrow", "nullable"])
+def test_frames_of_every_kind_go_to_a_classifier_of_scarce(kind, rng):
+    X, y, _ = world(400)
+    table = pa.table({name: X[:, j] for j, name in enumerate("abcd")})
+    frames = {"polars": pl.DataFrame(table), "arrow": table}
+    frames["nullable"] = pd.DataFrame({n: pd.array(X[:, j]) for j, n in enumerate("abcd")})
+    model = Calibrated(GaussianBayes("shared"), "platt")
+    found = model.fit(frames[kind], y).predict_proba(frames[kind])
+    np.testing.assert_allclose(found, clone(model).fit(X, y).predict_proba(X), rtol=1e-9)
 
 
 def test_open_rows_give_what_arrays_give():

@@ -59,6 +59,7 @@ FLOOR = 0.001  # of the base rates, in every calibrated probability
 FEWEST = 5  # events, or groups with one, below which nothing is calibrated
 FEWEST_ROWS = 40  # independent rows of any class, the same
 FOLDS = 5
+MANY = 50_000  # rows above which a choice among few maps is no longer a matter of luck
 SURE = 1.0  # standard errors within which the simpler map is taken
 MOST_STEPS = 100
 TARGET = 1e-11  # gradient per unit of weight
@@ -81,6 +82,7 @@ class Calibration(Record):
     comparison : dict of dict
         Of each method and of "auto", the choice among them: `log_loss` and `brier` on left-out
         rows, `gain` in log loss over "none", each with its standard error (`log_loss_error`, ...).
+        Above 50,000 rows "auto" is the method that was taken: the choice is not repeated.
     remarks : tuple of str
         What the reader should know.
     coef : ndarray
@@ -415,7 +417,9 @@ def _choose(
     taken, picks = allowed[0], dict.fromkeys(trials.parts, allowed[0])
     if method == "auto":
         taken = _decide(rows, losses, allowed)
-        picks = _nested(rows, trials, allowed)
+        picks = dict.fromkeys(trials.parts, taken)
+        if len(codes) <= MANY:
+            picks = _nested(rows, trials, allowed)
         losses = {**losses, "auto": trials.judged(picks)}
         nested = losses["auto"]
         if "none" in allowed:

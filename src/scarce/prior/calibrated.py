@@ -21,7 +21,12 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+)
 
 from scarce.bootstrap import Inclusion, read_sample
 from scarce.checks import (
@@ -31,6 +36,7 @@ from scarce.checks import (
     Word,
     check_parameters,
     is_missing,
+    name_column,
     refuse_one_class,
     refuse_other_index,
 )
@@ -184,7 +190,8 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         sample_weight : array-like of shape (n,), optional
             For classifiers that take it; with cv="prefit" for any.
         groups : array-like of shape (n,), optional
-            Rows of one value belong together and stay in one fold.
+            Rows of one value belong together and stay in one fold; they go on to a classifier whose
+            `fit` takes groups.
         inclusion : array-like of shape (n,) or LabelChoice, optional
             Probability with which each row was to be labelled. A labelled row counts 1 / inclusion
             times, in the fit and in calibration.
@@ -201,6 +208,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         self.classes_ = rows.classes
         refuse_method(str(self.method), len(rows.classes))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rows.groups = None if groups is None else name_column(groups, "groups")
         found, copies = rows.together(groups, seed)
         self._refuse_seen(rows)
         few = found.fewest(rows.codes) < FEWEST or found.n_groups < FEWEST_ROWS
@@ -226,7 +234,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         if not gives_probabilities(models[0]):
             self.scale_ = _deviation(scores, weight)
             scores = scores / self.scale_
-        factor = weight_factor(float(weight.sum()), len(used), rows.kind)[0]
+        factor, said = weight_factor(float(weight.sum()), len(used), rows.kind)
         self.calibration_ = choose(
             scores,
             rows.codes[used],
@@ -242,7 +250,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
             models = [self._fitted(rows, rows.codes >= 0)]
         self.estimators_ = models
         self.comparison_ = self.calibration_.comparison
-        self.remarks_ = (*self.calibration_.remarks, *copies)
+        self.remarks_ = (*self.calibration_.remarks, *copies, *said)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(models[0], name):
@@ -302,6 +310,8 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         weight = rows.weight[at] if rows.weighted else None
         fix_balanced(model, labels, weight)
         how = sample_weight_argument(model, weight)
+        if rows.groups is not None and has_fit_parameter(model, "groups"):
+            how["groups"] = _safe_indexing(rows.groups, at)
         return model.fit(_safe_indexing(rows.X, at), labels, **how)
 
     def _refuse_scores_only(self, total: int, least: int) -> None:
@@ -404,6 +414,7 @@ class _Rows:
 
     def __init__(self, X: Any, codes: Ids, weight: Array, classes: NDArray[Any], kind: str) -> None:
         self.X, self.codes, self.weight, self.classes, self.kind = X, codes, weight, classes, kind
+        self.groups: NDArray[Any] | None = None
         self.weighted = bool((weight[codes >= 0] != 1).any())
 
     def together(self, groups: ArrayLike | None, seed: int) -> tuple[RowGroups, list[str]]:
