@@ -13,7 +13,8 @@ import pytest
 
 import scarce
 from scarce import Estimate, FitReport, UsageError
-from scarce.auto.bands import ScoreBands
+from scarce.auto.bands import RowBands, ScoreBands
+from scarce.auto.drivers import Drivers
 from scarce.decisions.bands import Idle, find_bands
 from scarce.decisions.decide import decision_table
 from scarce.evaluation.calibration import reliability
@@ -218,6 +219,9 @@ def made():
     done = scarce.decide(prob, costs)
     alerts = np.where(prob > 0.2, y, np.nan)
     yield Estimate(math.nan, -math.inf, math.inf)
+    one = np.array([0.1])
+    yield RowBands(one, one / 2, one * 2, one * 150, np.array([0]), 0.9)
+    yield Drivers(("a",), one, one, 0.3, 150, {"a": (one, np.array([[0.9, 0.1]]))})
     yield FitReport(True, 0.0, math.inf, 1, 0.1, warnings=("Few rows.",))
     yield choice(error=math.nan)
     yield Selection(

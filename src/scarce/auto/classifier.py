@@ -28,30 +28,35 @@ from sklearn.utils.validation import check_is_fitted
 
 from scarce.auto.bands import RowBands, ScoreBands, cut_bands
 from scarce.auto.classes import (
-    ClassFitted,
     fit_classes,
-    judge_classes,
     judgeable,
     one_vs_rest,
 )
 from scarce.auto.comparison import class_line, fold_gain, score_line, text_table
 from scarce.auto.drivers import Drivers, Kept, find_drivers, keep_some
 from scarce.auto.forms import FORMS, OWN, Inputs, which_marked
+from scarce.auto.judging import (
+    Judged,
+    StackFit,
+    judge,
+    judge_several,
+    losses_of,
+    mean_scores,
+)
 from scarce.auto.logits import knots
 from scarce.auto.members import (
     DEFAULT,
     MEMBERS,
     MOST_GAUSSIAN,
     PACKAGES,
-    Fitted,
     Model,
     Sample,
     fit_members,
     usable,
 )
 from scarce.auto.own import Own, read_members
-from scarce.auto.softmax import ClassCombination, class_losses
-from scarce.auto.stack import FLOORS, Combination, combine
+from scarce.auto.softmax import ClassCombination
+from scarce.auto.stack import FLOORS, Combination
 from scarce.checks import (
     NONE,
     Constraint,
@@ -79,7 +84,6 @@ from scarce.io.inputs import positive_remark, rows_to_fit, rows_to_predict
 from scarce.linear.rare import RareClassifier
 from scarce.missing.front import Front, fit_front
 from scarce.results import FitReport
-from scarce.scoring import score_log_losses
 
 Ids = NDArray[np.intp]
 Split = tuple[Ids, Ids]  # positions of the rows to fit on and of those left out
@@ -89,11 +93,13 @@ FEWEST_ROWS = 60
 FEWEST_FOLDS = 3
 WORSE = 1.1  # a stack has failed if its loss is this many times its best member's
 NO_EDGE_ROWS = 350  # below, no advantage over a single CatBoost was measured
+REPEATS, REPEATED_ROWS = 3, 2000  # of repeats="auto"
 WEIGHT_DIGITS = 12  # of a weight in units of the mean: the last bits depend on its unit
 WIDEST_FRONT = 500  # columns up to which complete rows teach what a missing value would be
 PARAMETERS: dict[str, list[Constraint]] = {
     "floor": [Number(0, 0.5, open_low=True, open_high=True)],
     "fallback": [Word("loss", "noise"), NONE],
+    "repeats": [Word("auto"), Number(1, 100, whole=True)],
 }
 
 
@@ -120,6 +126,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         stack's log loss on left-out rows is a tenth above its own, or not below the logit's.
         "noise": the logit, where the stack's gain over it is within one standard error over folds.
         Both: the constant, where the gain over that is within one standard error. None: never.
+    repeats : "auto" or int
+        How many times everything is fitted with other folds; log-odds are averaged. "auto": 3
+        times where the choice of what predicts is within one standard error and there are at most
+        2,000 rows, else once.
     random_state : int, RandomState or None
         Seeds folds and trees. The default makes the same rows, in any order, give the same model;
         None draws a new seed.
@@ -148,6 +158,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         floors, weights and the best single member were chosen again without them.
     members_ : dict of list
         The members that predict: of each, one fit without each fold, as plain arrays.
+    others_ : list of StackFit
+        Members, weights and intercept of further draws of folds (`repeats`), averaged with these.
     columns_ : ndarray of int
         The (one-hot) columns that members see, in their own order; constant columns are left out.
     bands_ : ScoreBands or None
@@ -193,6 +205,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cv: int | Sequence[Split] = 5,
         floor: float = 0.001,
         fallback: str | None = "loss",
+        repeats: str | int = "auto",
         random_state: int | np.random.RandomState | None = 0,
         engine: Engine = None,
         progress: Progress | None = None,
@@ -201,6 +214,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.cv = cv
         self.floor = floor
         self.fallback = fallback
+        self.repeats = repeats
         self.random_state = random_state
         self.engine = engine
         self.progress = progress
@@ -238,7 +252,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_parameters(self, PARAMETERS)
         names = self._names()
         rows, self.classes_ = rows_to_fit(self, X, y, sample_weight, engine=self.engine)
-        sample, group, remarks = self._sample(rows, groups)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        sample, group, remarks = self._sample(rows, groups, seed)
         names = [n for n in names if n != "spline" or _bends(sample.X) or len(names) == 1]
         narrow = len(self.columns_) <= MOST_GAUSSIAN
         if sample.incomplete and narrow and set(DEFAULT) <= {*names, "spline"}:
@@ -252,13 +267,14 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.stack_intercept_: float | Array = 0.0
         self.stack_strength_ = 0.0
         self.bands_: ScoreBands | None = None
+        self.others_: list[StackFit] = []
         self._kept: Kept | None = None
         self.__dict__.pop("drivers_", None)
         few = self._too_few(sample)
         if few is not None:
             ended = self._fit_few(sample, few, remarks)
         else:
-            ended = self._fit_stack(names, rows, sample, group, remarks)
+            ended = self._fit_stack(names, rows, groups, sample, group, remarks)
             y = sample.y if self.rarer_ or len(self.classes_) > 2 else 1.0 - sample.y
             self._kept = keep_some(sample.X, y, sample.weights, sample.folds, sample.seed)
         remarks += self._remarks(len(sample.y))
@@ -274,19 +290,44 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _fit_stack(
-        self, names: list[str], rows: Rows, sample: Sample, group: Ids, remarks: list[str]
+        self,
+        names: list[str],
+        rows: Rows,
+        groups: ArrayLike | None,
+        sample: Sample,
+        group: Ids,
+        remarks: list[str],
     ) -> FitReport:
         """Fit the members, weigh them, and decide what predicts."""
         makers = self._own_makers(rows)
+        judged = [self._judge(names, sample, makers, self.progress)]
+        if len(self.classes_) > 2:
+            remarks += self._rare_classes(sample, judgeable(sample, len(self.classes_)))
+        unsure = self.repeats == "auto" and len(sample.y) <= REPEATED_ROWS
+        count = REPEATS if unsure and self._unsure(judged[0], sample) else 1
+        for number in range(1, count if self.repeats == "auto" else int(self.repeats)):
+            seed = int(np.random.default_rng([sample.seed, number]).integers(2**31 - 1))
+            other, _, _ = self._sample(rows, groups, seed)
+            judged.append(self._judge(names, other, makers, None))
+        return self._settle(judged, sample, group, remarks)
+
+    def _judge(
+        self,
+        names: list[str],
+        sample: Sample,
+        makers: Mapping[str, Own],
+        progress: Progress | None,
+    ) -> Judged:
+        """Fit the members with one draw of folds, and score each way on left-out rows."""
+        floors = sorted({max(float(self.floor), e) for e in FLOORS})
         if len(self.classes_) == 2:
-            fitted = fit_members(names, sample, self.engine, self.progress, makers)
-            return self._weigh(dict(zip(names, fitted, strict=True)), sample, group, remarks)
+            fitted = fit_members(names, sample, self.engine, progress, makers)
+            return judge(dict(zip(names, fitted, strict=True)), sample, floors)
         modelled = judgeable(sample, len(self.classes_))
         members = fit_classes(
-            names, sample, modelled, self._shares(), self.engine, self.progress, makers
+            names, sample, modelled, self._shares(), self.engine, progress, makers
         )
-        remarks += self._rare_classes(sample, modelled)
-        return self._weigh_classes(dict(zip(names, members, strict=True)), sample, remarks)
+        return judge_several(dict(zip(names, members, strict=True)), sample, floors)
 
     def _names(self) -> list[str]:
         """Return the members to fit; refuse unknown ones and those that are not installed."""
@@ -315,7 +356,9 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         event = self.rarer_ if len(self.classes_) == 2 else 1  # of several: the class, not the rest
         return {n: Own(n, one, self.columns_, fixed, event) for n, one in mine.items()}
 
-    def _sample(self, rows: Rows, groups: ArrayLike | None) -> tuple[Sample, Ids, list[str]]:
+    def _sample(
+        self, rows: Rows, groups: ArrayLike | None, seed: int
+    ) -> tuple[Sample, Ids, list[str]]:
         """Return the labelled rows in an order of their own, the group of each, and remarks."""
         self.levels_ = np.array(
             [len(c.levels) if c.kind == "category" else 0 for c in rows.schema.columns],
@@ -325,7 +368,6 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = rows.fold(used_rows, self.levels_, engine=self.engine)
         counts = np.bincount(table.y.astype(np.intp), minlength=len(self.classes_))
         refuse_one_class(self.classes_, counts.astype(np.float64))
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         table, folds, group, remarks = self._in_folds(rows, groups, table, given, seed)
         self._note_shares(table)
         relative = relative_weights(table.weight)
@@ -534,89 +576,56 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         report: FitReport = max((one.report_ for one in models), key=lambda one: one.certificate)
         return report
 
-    def _weigh_classes(
-        self, fitted: Mapping[str, ClassFitted], sample: Sample, remarks: list[str]
+    def _settle(
+        self, judged: list[Judged], sample: Sample, group: Ids, remarks: list[str]
     ) -> FitReport:
-        """Combine members of several classes, score every way on rows it had not seen, choose."""
-        names = list(fitted)
-        floors = sorted({max(float(self.floor), e) for e in FLOORS})
-        plain = names.index("logit") if "logit" in names else None
-        ways, best, scores = judge_classes([*fitted.values()], sample, floors, plain)
-        codes, single = sample.y.astype(np.intp), names[best]
-        self.comparison_ = {
-            f"best single ({single})" if way == "best single" else way: class_line(
-                codes, score, sample.weights, sample.folds
+        """Compare the ways on left-out rows, and keep the one that predicts."""
+        weight, folds, single = sample.weights, sample.folds, judged[0].single
+        scores = {way: mean_scores([one.scores[way] for one in judged]) for way in judged[0].scores}
+        sign, event = (1.0, sample.y) if self.rarer_ else (-1.0, 1.0 - sample.y)
+        self.comparison_ = {}
+        for way, score in scores.items():
+            name = f"best single ({single})" if way == "best single" else way
+            self.comparison_[name] = (
+                class_line(sample.y.astype(np.intp), score, weight, folds)
+                if score.ndim == 2
+                else score_line(event, sign * score, weight, folds)
             )
-            for way, score in scores.items()
-        }
-        losses = {way: class_losses(codes, score) for way, score in scores.items()}
-        way = self._decide(single, len(names) > 1, losses, sample.weights, sample.folds, remarks)
-        used = ways[way]
-        self.chosen_, self.stack_intercept_ = (
-            single if way == "best single" else way,
-            used.intercepts,
-        )
-        self._keep(fitted, used)
-        assert ways["auto"].report is not None
-        return ways["auto"].report
-
-    def _keep(
-        self,
-        fitted: Mapping[str, Fitted] | Mapping[str, ClassFitted],
-        used: Combination | ClassCombination,
-    ) -> None:
-        """Keep the members that predict, and what was chosen for each."""
-        self.weights_ = dict(zip(fitted, used.weights.tolist(), strict=True))
-        self.floors_ = dict(zip(fitted, used.floors.tolist(), strict=True))
-        self.choices_ = {name: member.chosen for name, member in fitted.items()}
-        self.members_ = {n: [*fitted[n].models] for n, w in self.weights_.items() if w > 0}
-        self.stack_strength_ = float(used.strength)
-
-    def _weigh(
-        self, fitted: Mapping[str, Fitted], sample: Sample, group: Ids, remarks: list[str]
-    ) -> FitReport:
-        """Combine the members, score every way on rows that it had not seen, and choose one."""
-        names, members = list(fitted), list(fitted.values())
-        floors = sorted({max(float(self.floor), e) for e in FLOORS})
-        plain = names.index("logit") if "logit" in names else None
-        prob = np.array([member.whole.left_out for member in members])
-        ways, best = combine(
-            prob, sample.y, sample.weight, sample.folds, floors=floors, plain=plain
-        )
-        scores = {way: np.empty(len(sample.y)) for way in ways}
-        for number, part in enumerate(sample.parts()):
-            inside = sample.inside(part)
-            kept = np.flatnonzero(~inside)
-            tried, _ = combine(
-                np.array([member.trials[number].left_out[kept] for member in members]),
-                sample.y[kept],
-                None if sample.weight is None else sample.weight[kept],
-                sample.folds[kept],
-                floors=floors,
-                plain=plain,
-            )
-            judged = np.array([member.trials[number].judged for member in members])
-            for way, combination in tried.items():
-                scores[way][inside] = combination.score(judged)
-        single = names[best]
-        sign, weight = (1.0 if self.rarer_ else -1.0), sample.weights
-        self.comparison_ = {
-            f"best single ({single})" if way == "best single" else way: score_line(
-                sample.y if self.rarer_ else 1.0 - sample.y, sign * score, weight, sample.folds
-            )
-            for way, score in scores.items()
-        }
-        losses = {way: score_log_losses(sample.y, score) for way, score in scores.items()}
-        way = self._decide(single, len(names) > 1, losses, weight, sample.folds, remarks)
-        used = ways[way]
+        losses = {way: losses_of(sample.y, score) for way, score in scores.items()}
+        way = self._decide(single, len(judged[0].fitted) > 1, losses, weight, folds, remarks)
         self.chosen_ = single if way == "best single" else way
-        self.stack_intercept_ = used.intercept
-        self._keep(fitted, used)
-        event = sample.y if self.rarer_ else 1.0 - sample.y
-        left_out = used.score(prob[:, None])  # by the fits that predict, each without the row
-        self.bands_ = cut_bands(sign * left_out, event, weight, group)
-        assert ways["auto"].report is not None
-        return ways["auto"].report
+        first, *self.others_ = [one.stack(way) for one in judged]
+        self.members_, self.weights_ = first.members_, first.weights_
+        self.floors_, self.stack_intercept_ = first.floors_, first.stack_intercept_
+        self.choices_ = {name: member.chosen for name, member in judged[0].fitted.items()}
+        self.stack_strength_ = float(judged[0].ways[way].strength)
+        if len(self.classes_) == 2:
+            left_out = mean_scores([one.plain[way] for one in judged])
+            self.bands_ = cut_bands(sign * left_out, event, weight, group)
+        if len(judged) > 1:
+            remarks.append(
+                Problem(
+                    "{count} fits with different folds are averaged{why}.",
+                    code="fits-averaged",
+                    count=len(judged),
+                    why=": what predicts depended on the draw of the folds"
+                    if self.repeats == "auto"
+                    else "",
+                )
+            )
+        return judged[0].report
+
+    def _unsure(self, judged: Judged, sample: Sample) -> bool:
+        """Whether another draw of folds may well choose another way to predict."""
+        if self.fallback is None or len(judged.fitted) < 2:
+            return False
+        losses = {way: losses_of(sample.y, score) for way, score in judged.scores.items()}
+        plain = "logit" if "logit" in losses else "best single"
+        for one in (plain, "constant"):
+            gain, error = fold_gain(losses[one], losses["auto"], sample.weights, sample.folds)
+            if abs(gain) <= error:
+                return True
+        return False
 
     def _decide(
         self,
@@ -813,9 +822,14 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._score(np.ascontiguousarray(X[:, self.columns_]))
 
     def _score(self, X: Array, fit: int | None = None) -> Array:
-        """Return the scores of rows in the members' columns, by all fits or by one of them."""
-        names, count = list(self.members_), len(self.classes_)
-        models = [self.members_[n] if fit is None else [self.members_[n][fit]] for n in names]
+        """Return the scores of rows in the members' columns, by all fits or by one of the first."""
+        others = getattr(self, "others_", []) if fit is None else []
+        return mean_scores([self._score_by(one, X, fit) for one in (self, *others)])
+
+    def _score_by(self, stack: Self | StackFit, X: Array, fit: int | None) -> Array:
+        """Return the scores of rows by the members and weights of one draw of folds."""
+        names, count = list(stack.members_), len(self.classes_)
+        models = [stack.members_[n] if fit is None else [stack.members_[n][fit]] for n in names]
         prob = np.empty((len(names), len(models[0]) if names else 1, len(X), count))
         if self.front_ is None and names:
             self._refuse_missing(X)
@@ -825,12 +839,12 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             taken = rows.of(FORMS.get(name, OWN))
             for at, model in enumerate(fits):
                 prob[place, at] = np.asarray(model.predict_proba(taken))
-        floors = np.array([self.floors_[name] for name in names])
-        weights, shares = np.array([self.weights_[name] for name in names]), self._shares()
+        floors = np.array([stack.floors_[name] for name in names])
+        weights, shares = np.array([stack.weights_[name] for name in names]), self._shares()
         if count > 2:
-            stack = ClassCombination(floors, weights, np.asarray(self.stack_intercept_), shares)
-            return stack.log_prob(prob)
-        share, intercept = float(shares[self.rarer_]), float(self.stack_intercept_)
+            intercepts = np.asarray(stack.stack_intercept_)
+            return ClassCombination(floors, weights, intercepts, shares).log_prob(prob)
+        share, intercept = float(shares[self.rarer_]), float(stack.stack_intercept_)
         score = Combination(floors, weights, intercept, share).score(prob[..., 1])
         return score * (1.0 if self.rarer_ else -1.0)
 
@@ -887,30 +901,32 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             (self.rarer_ in range(count), "rarer_", "must be the position of a class"),
             (bool(((shares > 0) & (shares < 1)).all()), "prevalence_", "must be between 0 and 1"),
             (
-                bool(np.isfinite(numbers).all()) and min([0.0, *numbers[first:]]) >= 0,
-                "weights_",
-                "must be finite and not negative, and stack_intercept_ finite",
-            ),
-            (
                 bands is None or (count == 2 and isinstance(bands, ScoreBands)),
                 "bands_",
                 "must be bands of scores of two classes",
             ),
-            (
-                len({len(models) for models in self.members_.values()}) <= 1,
-                "members_",
-                "must have the same number of fits",
-            ),
         ):
             if not right:
                 raise inconsistent_model(name, expected)
-        for name, models in self.members_.items():
+        for stack in (self, *getattr(self, "others_", [])):
+            self._check_stack(stack, count)
+
+    def _check_stack(self, stack: Self | StackFit, count: int) -> None:
+        """Refuse members and weights of one draw of folds that do not belong together."""
+        numbers = [*np.ravel(stack.stack_intercept_), *(stack.weights_[n] for n in stack.members_)]
+        if np.size(stack.stack_intercept_) != (1 if count == 2 else count):
+            raise inconsistent_model("stack_intercept_", f"must be of {count} classes")
+        if not np.isfinite(numbers).all() or min([0.0, *stack.weights_.values()]) < 0:
+            raise inconsistent_model("weights_", "must be finite and not negative")
+        if len({len(models) for models in stack.members_.values()}) > 1:
+            raise inconsistent_model("members_", "must have the same number of fits")
+        for name, models in stack.members_.items():
             taken = len(self.columns_) + (FORMS.get(name) == "marked") * len(self.marked_)
             if {model.n_features_in_ for model in models} != {taken}:
                 raise inconsistent_model("members_", f"must have {taken} columns each ({name})")
             if count > 2 and {len(getattr(one, "prevalence_", ())) for one in models} != {count}:
                 raise inconsistent_model("members_", f"must be of {count} classes ({name})")
-            if not 0 < self.floors_[name] < 1:
+            if not 0 < stack.floors_[name] < 1:
                 raise inconsistent_model("floors_", f"must be between 0 and 1 ({name})")
 
 

@@ -66,6 +66,7 @@ REGISTRY: dict[str, str] = {
     "TreeEnsemble": "scarce.auto.trees",
     "OwnModel": "scarce.auto.own",
     "OneVsRest": "scarce.auto.classes",
+    "StackFit": "scarce.auto.judging",
     "PriorCorrected": "scarce.prior",
     "Calibrated": "scarce.prior.calibrated",
     "ScoreMixture": "scarce.missed.mixture.estimator",
