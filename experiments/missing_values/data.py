@@ -18,6 +18,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_numeric_dtype
 from scipy.special import expit, ndtri
 from scipy.stats import rankdata
 
@@ -86,7 +87,7 @@ def hidden(frame: pd.DataFrame, way: str, rng: np.random.Generator) -> NDArray[n
 
 def normal_score(column: pd.Series, rng: np.random.Generator) -> Array:
     """Return the normal score of each value; ties share one."""
-    if column.dtype == object:
+    if not is_numeric_dtype(column):
         levels = sorted(column.unique())
         column = column.map(dict(zip(levels, rng.permutation(len(levels)), strict=True)))
     return np.asarray(ndtri((rankdata(column) - 0.5) / len(column)))
@@ -115,7 +116,7 @@ def parts(name: str, way: str, number: int) -> tuple[pd.DataFrame, Positions, pd
         lost[train] = False
     holed = frame.copy()
     for j, column in enumerate(frame.columns):
-        kind = object if frame[column].dtype == object else np.float64
+        kind = np.float64 if is_numeric_dtype(frame[column]) else object
         values = frame[column].to_numpy().astype(kind)
         values[lost[:, j]] = None if kind is object else np.nan
         holed[column] = values
@@ -127,7 +128,7 @@ def one_hot(train: pd.DataFrame, test: pd.DataFrame) -> tuple[Array, Array]:
     """Return numbers only; a missing category is missing in all its one-hot columns."""
     seen, new = [], []
     for column in train.columns:
-        if train[column].dtype != object:
+        if is_numeric_dtype(train[column]):
             seen.append(train[column].to_numpy(np.float64)[:, None])
             new.append(test[column].to_numpy(np.float64)[:, None])
             continue
