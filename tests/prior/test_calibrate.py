@@ -157,6 +157,14 @@ def test_certain_probabilities_are_never_left_as_they_are():
     assert "certain-probabilities" in [remark.code for remark in found.remarks]
 
 
+def test_probabilities_that_rank_the_wrong_way_round_become_the_base_rate_and_that_is_said():
+    prob, y, _ = world(1000, 11)
+    found = calibrate(1 - y, prob)
+    assert np.ptp(found.apply(prob)) < 1e-9
+    assert found.apply(prob)[0] == pytest.approx(1 - y.mean(), rel=1e-3)
+    assert "no-ranking" in [remark.code for remark in found.remarks]
+
+
 def test_order_of_rows_units_of_weights_and_names_do_not_matter():
     prob, y, _ = world(500, 8)
     order = np.random.default_rng(0).permutation(500)

@@ -61,6 +61,7 @@ FEWEST_ROWS = 40  # independent rows of any class, the same
 FOLDS = 5
 MANY = 50_000  # rows above which a choice among few maps is no longer a matter of luck
 SURE = 1.0  # standard errors within which the simpler map is taken
+FLAT = 1e-9  # range of calibrated probabilities below which they are one number
 MOST_STEPS = 100
 TARGET = 1e-11  # gradient per unit of weight
 
@@ -427,7 +428,18 @@ def _choose(
             taken = taken if np.average(gain, weights=weight) > 0 else "none"
     lines = _compared(rows, losses)
     said = _remarks(taken, method, lines, zeros)
-    found = replace(trials.fitted(taken, frozenset()), comparison=lines, remarks=said)
+    found = trials.fitted(taken, frozenset())
+    if taken != "none" and np.ptp(found.from_log(log_prob), axis=0).max() < FLAT:
+        said = (
+            *said,
+            Problem(
+                "The probabilities do not tell the classes apart on these rows, or rank them the "
+                "wrong way round: every row gets the base rate.",
+                code="no-ranking",
+                remedy="Check which class the probabilities are of.",
+            ),
+        )
+    found = replace(found, comparison=lines, remarks=said)
     return found, None if taken == "none" else trials.predicted(picks)
 
 
