@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize, minimize_scalar
 from scipy.sparse import csr_array
-from scipy.special import softmax
+from scipy.special import expit, ndtri, softmax
 
 from scarce.bootstrap import (
     Resampling,
@@ -168,8 +168,10 @@ def estimate_share(
         Base rates that the probabilities are for (`find_base_rates`). By default those of the
         validation rows; needed without these.
     validation : (y, prob) or dict, optional
-        Labels of other rows and their probabilities by the same classifier, which did not learn
-        from them: a held-out part, or left-out predictions (`left_out_prob`, `cross_val_predict`).
+        Labels of rows that the classifier did not learn from, and their probabilities by the same
+        fit: a held-out part. Left-out predictions of folds (`left_out_prob`, `cross_val_predict`)
+        are those of other fits: good for the estimate, but the test takes the difference for a
+        change (see Notes).
         A dict may hold "sample_weight", "inclusion" and "groups" beside "y" and "prob", as
         `evaluate` takes them; rows without a label need "inclusion".
     classes : array-like of shape (n_classes,), optional
@@ -196,6 +198,7 @@ def estimate_share(
     The interval resamples today's rows and those of each class (`scarce.bootstrap`), one unseen
     row added. It is [0, 1] where the classes cannot be told apart. How often it holds the truth,
     and how often the test speaks, is measured in experiments/base_rates.
+    On 72 cases of UCI tables the test speaks falsely in 27 % with left-out predictions of folds.
 
     References
     ----------
@@ -735,4 +738,24 @@ def _em_limits(now: _Part, before: Array, asked: Resampling) -> tuple[Array, Arr
         step = np.linalg.solve(information, each[:, : n - 1, None])[:, :, 0]
         last = np.clip(shares[1:] + step, 0.0, 1.0)
         found.append(np.column_stack([np.clip(1.0 - last.sum(axis=1), 0.0, 1.0), last]))
-    return outer_limits(found, asked)
+    low, high = outer_limits(found, asked)
+    if n > 2:
+        return low, high
+    least, most = _likelihood_limits(merged, now.effective(), ratio, shares, asked)
+    return np.minimum(low, least), np.maximum(high, most)
+
+
+def _likelihood_limits(
+    part: _Part, effective: float, ratio: Array, shares: Array, asked: Resampling
+) -> tuple[Array, Array]:
+    """Return where the likelihood ratio of two classes ends: few events today make it skew."""
+    weight = part.weight * (effective / part.weight.sum())
+    grid = expit(np.linspace(-12.0, 12.0, 961))
+    with np.errstate(divide="ignore"):
+        best = float(weight @ np.log(ratio @ shares))
+        loss = np.array([weight @ np.log(ratio @ np.array([1.0 - one, one])) for one in grid])
+    inside = grid[2.0 * (best - loss) <= float(ndtri(asked.tails[1])) ** 2]
+    if not len(inside):
+        return shares, shares
+    least, most = float(inside.min()), float(inside.max())
+    return np.array([1.0 - most, least]), np.array([1.0 - least, most])

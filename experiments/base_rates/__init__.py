@@ -1,0 +1,1 @@
+"""Today's base rate under label shift, and one labelled class with a known share."""
