@@ -11,12 +11,15 @@ of trees by left-out log loss.
 The choice is judged too: without each fold in turn, the whole procedure is repeated on the other
 folds (a fit without two folds serves both). Trees are grown on ranks of the columns, which makes
 units irrelevant, and kept as plain arrays; where there are more than 64 columns, on the 64 that say
-the most about the labels of the fit one by one. Does not weigh members: see stack.py.
+the most about the labels of the fit one by one. In tables of more than 20,000 rows, fits see all
+events and four other rows for each (20,000 rows at least), and the odds of the others are put back;
+all rows are judged. Does not weigh members: see stack.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -34,8 +37,8 @@ from sklearn.ensemble import (
 from threadpoolctl import threadpool_limits
 
 from scarce.auto.forms import FORMS, OWN, Inputs, which_marked
-from scarce.auto.kernel import KernelPath
-from scarce.auto.logits import FitRows, MarginalPath, logit_path, strongest_columns
+from scarce.auto.kernel import KernelLogit, KernelPath
+from scarce.auto.logits import FitRows, MarginalPath, RidgeLogit, logit_path, strongest_columns
 from scarce.auto.trees import LARGEST, TreeEnsemble, freeze
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine, Progress, many, with_words
@@ -47,6 +50,7 @@ MOST_PARTS = 5  # that are judged in turn, each without the folds in it
 SMALLEST = 1e-12  # keeps a choice by log loss finite; the floor comes later
 FOREST_TREES = 40  # of each fit without a fold
 TREES_AT_ONCE, TREE_PATIENCE = 4, 8  # settings added at a time, and worse ones before stopping
+LARGE, OTHERS_PER_EVENT = 20_000, 4  # rows above which fits see all events and some of the others
 MOST_COLUMNS = 64  # that trees see
 MOST_GAUSSIAN = 40  # columns up to which "gaussian" joins where values are missing
 # Rows of a tree of a forest: fewer where there are many columns.
@@ -95,6 +99,20 @@ class Sample(NamedTuple):
     def weights(self) -> Array:
         """One weight per row."""
         return np.ones(len(self.y)) if self.weight is None else self.weight
+
+    def thinned(self) -> NDArray[np.bool_] | None:
+        """Return the rows that fits see in a large table: all events, and some of the others.
+
+        Four for each event, drawn at random, and 20,000 rows at least. None: all rows.
+        """
+        others = np.flatnonzero(self.y != 1)
+        events = len(self.y) - len(others)
+        most = max(OTHERS_PER_EVENT * events, LARGE - events)
+        if len(self.y) <= LARGE or len(others) <= most:
+            return None
+        kept = self.y == 1
+        kept[np.random.default_rng(self.seed).choice(others, most, replace=False)] = True
+        return np.asarray(kept)
 
     @property
     def incomplete(self) -> bool:
@@ -211,11 +229,15 @@ def fit_member(
             form = OWN if maker is not None else FORMS[name]
             sample = sample._replace(X=sample.inputs().of(form))
     paths: dict[frozenset[int], Path] = {}
+    thinned = None if maker is not None else sample.thinned()
 
     def path(left_out: frozenset[int]) -> Path:
         if left_out not in paths:
-            seen = sample.without(left_out)
-            paths[left_out] = make(seen, sample.X[sample.inside(left_out)], sample.seed)
+            seen, odds = sample.without(left_out), 1.0
+            if thinned is not None:
+                seen, odds = some_of(seen, thinned[~sample.inside(left_out)])
+            path = make(seen, sample.X[sample.inside(left_out)], sample.seed)
+            paths[left_out] = path if odds == 1.0 else ThinnedPath(path, odds)
             step()
         return paths[left_out]
 
@@ -234,6 +256,56 @@ def fit_member(
             for left_out in [key for key in paths if not any(one < key for one in later)]:
                 del paths[left_out]
         return Fitted(models, whole, trials, chosen)
+
+
+def some_of(seen: FitRows, kept: NDArray[np.bool_]) -> tuple[FitRows, float]:
+    """Return some rows of which all events are kept, and the factor of odds that undoes it.
+
+    Examples
+    --------
+    >>> rows = np.zeros((4, 1)), np.array([1.0, 0, 0, 0]), None
+    >>> round(some_of(rows, np.array([True, False, True, False]))[1], 3)
+    0.333
+    """
+    X, y, weight = seen
+    others = (y != 1) * (1.0 if weight is None else weight)
+    part = np.ascontiguousarray(X[kept]), y[kept], None if weight is None else weight[kept]
+    return part, float(others[kept].sum() / others.sum())
+
+
+class ThinnedPath:
+    """A path of a fit to all events and some other rows: the odds of the others are put back."""
+
+    def __init__(self, path: Path, odds: float) -> None:
+        self.path, self.odds = path, odds
+        self.at_once, self.patience = path.at_once, path.patience
+
+    @property
+    def prob(self) -> Array:
+        """Probabilities of the new rows at the settings so far."""
+        prob = self.path.prob
+        return np.asarray(self.odds * prob / (self.odds * prob + (1.0 - prob)))
+
+    def extend(self, length: int) -> int:
+        """Continue the path."""
+        return self.path.extend(length)
+
+    def model(self, setting: int) -> Model:
+        """Return the model of one setting, for all rows."""
+        model: Model = self.path.model(setting)
+        if isinstance(model, TreeEnsemble):
+            model.odds_ = self.odds
+        elif isinstance(model, GaussianPair):
+            model = copy(model)
+            model.log_odds_ += float(np.log(self.odds))
+        else:
+            assert isinstance(model, (RidgeLogit, KernelLogit))
+            model.intercept_ += float(np.log(self.odds))
+        return model
+
+    def describe(self, setting: int) -> str:
+        """Return a setting in words."""
+        return self.path.describe(setting)
 
 
 def fits_needed(sample: Sample) -> int:

@@ -63,6 +63,9 @@ class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Whether the score is log-odds, or already a probability (forests).
     single_ : bool
         Whether the library compares in single precision, as forests and CatBoost do.
+    odds_ : float
+        Factor of the odds of the second class: 1, or what puts back rows of the first class that
+        were left out of the fit.
     tiny_ : float
         Values up to this size count as 0: 1e-35 in LightGBM, elsewhere 0.
 
@@ -130,7 +133,17 @@ class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def staged_prob(self, X: Array, counts: Sequence[int]) -> Array:
         """Return probabilities of the second class by the first `counts` trees, unchecked."""
         scores = self.staged(X, counts)
-        return scores if self.link_ == "share" else np.asarray(expit(scores))
+        return np.asarray(self._both(scores)[1])
+
+    def _both(self, score: Array) -> tuple[Array, Array]:
+        """Return the probabilities of the two classes at some scores."""
+        if self.link_ == "share":
+            if self.odds_ == 1.0:
+                return 1.0 - score, score
+            total = 1.0 - score + self.odds_ * score
+            return (1.0 - score) / total, self.odds_ * score / total
+        score = score if self.odds_ == 1.0 else score + np.log(self.odds_)
+        return np.asarray(expit(-score)), np.asarray(expit(score))
 
     def first(self, count: int) -> TreeEnsemble:
         """Return the ensemble of the first `count` trees, or of all if there are fewer."""
@@ -144,10 +157,7 @@ class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return both classes' probabilities, shape (n, 2)."""
-        score = self.decision_function(X)
-        if self.link_ == "share":
-            return np.column_stack([1.0 - score, score])
-        return np.column_stack([expit(-score), expit(score)])
+        return np.column_stack(self._both(self.decision_function(X)))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the more probable class of each row."""
@@ -164,6 +174,8 @@ class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name in ("threshold_", "value_", "offset_", "scale_", "tiny_"):
             if not np.isfinite(getattr(self, name)).all():
                 raise inconsistent_model(name, "must be finite")
+        if not 0 < self.odds_ < np.inf:
+            raise inconsistent_model("odds_", "must be above 0 and finite")
         if self.link_ not in LINKS:
             raise inconsistent_model("link_", f"must be one of {LINKS}")
         if type(self.single_) is not bool:
@@ -258,6 +270,7 @@ def freeze(model: BaseEstimator) -> TreeEnsemble:
             joined = np.clip(joined, -LARGEST, LARGEST)
         kind = {"threshold": np.float64, "value": np.float64, "missing_left": np.bool_}
         setattr(frozen, f"{field}_", joined.astype(kind.get(field, np.int32)))
+    frozen.odds_ = 1.0
     frozen.offset_, frozen.scale_, frozen.link_, frozen.single_, frozen.tiny_ = settings
     frozen._check_loaded()
     return frozen
