@@ -1,0 +1,1 @@
+"""AutoClassifier with several classes against CatBoost, histogram boosting and a tuned logit."""
