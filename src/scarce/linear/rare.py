@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtri
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from scarce.checks import (
@@ -112,6 +112,7 @@ from scarce.linear.selection import (
     mix_with_prevalence,
     select,
 )
+from scarce.linear.shape import profile_shape
 from scarce.linear.sums import (
     ColumnSummary,
     ShiftedRows,
@@ -120,7 +121,7 @@ from scarce.linear.sums import (
     summarise_columns,
 )
 from scarce.missing.front import Front
-from scarce.results import FitReport, short
+from scarce.results import Estimate, FitReport, short
 
 DEFERRED = ("covariance_", "covariance_at_origin_", "floored_rows_", "report_", "front_")
 FLIC = Phrase(
@@ -1066,6 +1067,50 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.bias_reduction == "flic":  # the ends are those of Firth's intercept
             np.asarray(found.value)[-1] = self.intercept_[0]
         return found
+
+    def shape_interval(
+        self,
+        X: ArrayLike | Rows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        level: float = 0.9,
+    ) -> Estimate:
+        """Return the best shape of the GEV link and its interval, from rows as `fit` takes them.
+
+        By profile likelihood without a penalty, for loss="gev-log"; shapes from -1 to 1.5. An end
+        of the interval there is only where the search ends. At level .9 it held the true shape in
+        .83 (shape .3) to .93 (shape -.4) of simulated tables with 33 to 144 events.
+
+        **Assumes** a score that is linear in the columns: a curved effect looks like a shape.
+
+        Examples
+        --------
+        >>> from scarce.datasets import make_rare
+        >>> data = make_rare(3000, prevalence=0.2, random_state=0)
+        >>> found = RareClassifier("gev-log").shape_interval(data.X, data.y)
+        >>> found.low < found.value < found.high
+        True
+        """
+        if self.loss != "gev-log" or self.weight_kind == "survey":
+            raise UsageError(
+                "An interval for the shape needs a likelihood: {log} and {frequency}, got {loss} "
+                "and {kind}. The canonical loss is none, and its profile has no coverage.",
+                code="no-likelihood",
+                log=Argument("loss", "gev-log"),
+                frequency=Argument("weight_kind", "frequency"),
+                loss=Argument("loss", self.loss),
+                kind=Argument("weight_kind", self.weight_kind),
+                remedy="Pass {log}.",
+            )
+        level = read_level(level)
+        model = clone(self).set_params(ridge=0, diagnostics=True, tol=max(self.tol, 1e-7))
+
+        def loss(shape: float) -> float:
+            report = model.set_params(shape=shape).fit(X, y, sample_weight).report_
+            return float(report.objective)
+
+        return profile_shape(loss, level)
 
     def predict_interval(
         self,
