@@ -47,6 +47,9 @@ def test_the_band_is_where_curves_of_drawn_outcomes_lie():
     low, high = np.quantile(curves, [0.05, 0.95], axis=0)
     assert np.abs(found.low - low).mean() < 0.01
     assert np.abs(found.high - high).mean() < 0.02
+    middle = slice(100, 280)  # of the rows, where the curve is neither 0 nor 1
+    assert found.low[middle].mean() == pytest.approx(low[middle].mean(), rel=0.06)
+    assert found.high[middle].mean() == pytest.approx(high[middle].mean(), rel=0.04)
     assert found.brier.by_chance == pytest.approx(np.mean(excess), rel=0.1)
     share = np.mean(np.array(excess) >= found.brier.miscalibration)
     assert found.brier.p_value == pytest.approx(share, abs=0.06)
