@@ -1007,3 +1007,20 @@ def test_rows_with_another_code_book_are_read_by_the_names_of_levels(rng):
         np.testing.assert_array_equal(model.predict_proba(opened), model.predict_proba(rows))
         np.testing.assert_array_equal(model.density_ratio(opened), model.density_ratio(rows))
         assert model.extrapolation(opened)[1].tolist() == model.extrapolation(rows)[1].tolist()
+
+
+def test_units_do_not_matter_where_a_fence_falls_on_a_value():
+    """Quartiles 2 and 4 put a fence on the value 10: rounding made a segment of length 0."""
+    rng = np.random.default_rng(0)
+    column = np.concatenate(
+        [np.repeat([0, 1, 2, 3, 4, 5], [50, 90, 180, 180, 180, 90]), [10] * 9, [15] * 4]
+    )
+    X = np.column_stack([column, rng.normal(size=len(column))]).astype(float)
+    y = np.where((rng.random(len(X)) < 0.05 + 0.03 * column.clip(0, 10)), 1.0, np.nan)
+    plain = MaxentClassifier(prevalence=0.4).fit(X, y).predict_proba(X)[:, 1]
+    for mean, scale in ((2.7, 1.9), (3.1, 0.7), (np.pi, 2.3)):
+        with np.errstate(all="raise", under="ignore"):
+            moved = MaxentClassifier(prevalence=0.4).fit((X - mean) / scale, y)
+            prob = moved.predict_proba((X - mean) / scale)[:, 1]
+        assert prob.mean() == pytest.approx(0.4, abs=1e-3)
+        np.testing.assert_allclose(prob, plain, atol=1e-3)

@@ -36,6 +36,7 @@ from scarce.maxent import kernels
 Codes = NDArray[np.unsignedinteger]
 Mask = NDArray[np.bool_]
 
+ROUNDING = 1e-12  # of a fence, by which it may miss a knot
 BUCKETS = 2048  # for looking values up: many, because quantiles can lie close together
 SAMPLE_ROWS = 200_000  # quantiles of more rows are those of a random sample of this size
 MOST_KNOTS = 60_000  # codes have 16 bits
@@ -333,6 +334,7 @@ def _fenced(name: str, ends: tuple[float, float], inner: Array, fences: Fences |
     most one interquartile range long, and all have the same length.
     """
     low, high = ends
+    fences = None if fences is None else _on_knots(fences, np.concatenate([ends, inner]))
     if fences is None or (fences.low <= low and high <= fences.high):
         inner = inner[(inner > low) & (inner < high)]
         return Axis(name, np.concatenate([[low], inner, [high]]))
@@ -343,6 +345,20 @@ def _fenced(name: str, ends: tuple[float, float], inner: Array, fences: Fences |
         if beyond.any():
             length[beyond] = min(float(length[beyond].sum()), fences.distance) / beyond.sum()
     return Axis(name, knots, scale=np.concatenate([[0.0], np.cumsum(length)]))
+
+
+def _on_knots(fences: Fences, knots: Array) -> Fences:
+    """Return the fences, on a knot where rounding alone keeps them from it.
+
+    A fence is a sum of three numbers. One that ends a digit beside a knot would make a segment of
+    no length, and slopes of 0 / 0.
+    """
+    near = []
+    for fence in (fences.low, fences.high):
+        nearest = float(knots[int(np.abs(knots - fence).argmin())])
+        close = abs(nearest - fence) <= ROUNDING * (abs(fence) + fences.distance)
+        near.append(nearest if close else fence)
+    return Fences(near[0], near[1], fences.distance)
 
 
 def _outliers(name: str, ends: tuple[float, float], fences: Fences | None) -> list[Outlier]:
