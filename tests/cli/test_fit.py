@@ -175,7 +175,7 @@ def test_auto_takes_maxent_when_one_class_is_labelled_and_says_why(folder):
     assert isinstance(load(folder / "w.scarce"), MaxentClassifier)
 
 
-def test_auto_takes_trees_where_values_are_missing(folder):
+def test_auto_takes_every_member_where_values_are_missing(folder):
     lines = (folder / "data.csv").read_text(encoding="utf-8").splitlines()
     holes = [lines[0]]
     for place, line in enumerate(lines[1:]):
@@ -186,8 +186,8 @@ def test_auto_takes_trees_where_values_are_missing(folder):
     (folder / "holes.csv").write_text("\n".join(holes) + "\n", encoding="utf-8")
     shown = fit(folder, "t.scarce", data="holes.csv")
     assert shown.exit_code == 0, shown.stderr
-    assert "stack of trees" in shown.stderr
-    assert load(folder / "t.scarce").members == ["boosting", "forest"]
+    assert "stack of regressions and trees" in shown.stderr
+    assert "logit" in load(folder / "t.scarce").comparison_
     shown = run(folder, "predict", "t.scarce", "holes.csv", "--id", "id")
     assert shown.exit_code == 0, shown.stderr
 

@@ -47,8 +47,6 @@ def run(*words):
 def test_the_same_probabilities(table, tmp_path, monkeypatch, model, missing):
     monkeypatch.setattr("scarce.auto.classifier.DEFAULT", ("logit",))
     if missing:
-        if model == "auto":
-            pytest.skip("needs complete rows")
         table = table.astype({"city": object, "age": float})
         table.loc[::7, "city"] = None
         table.loc[::5, "age"] = np.nan

@@ -304,7 +304,7 @@ def _ask_folds(
     for name in named or suitable_models(judged, rows_of.open(False), json):
         kind, settings = read_model(name)
         rows = rows_of.labelled(kind in WIDENED, judged)
-        fits[name] = (ModelFit(kind, settings, seed, incomplete=has_missing(rows)), rows)
+        fits[name] = (ModelFit(kind, settings, seed), rows)
     with progress("Fitting") as tick:
         probs = left_out(fits, dealt.folds, groups=groups, engine=engine_of(threads), progress=tick)
     if len(judged.classes) == 2:
@@ -549,13 +549,10 @@ def _features(block: Any, _: Any) -> Any:
 
 
 class ModelFit:
-    """How a model is fitted, as `scarce fit` would; small, so that workers can be sent it.
+    """How a model is fitted, as `scarce fit` would; small, so that workers can be sent it."""
 
-    `incomplete` says whether values are missing in any row, held out or not.
-    """
-
-    def __init__(self, kind: str, settings: dict[str, Any], seed: int, *, incomplete: bool) -> None:
-        self.kind, self.settings, self.seed, self.incomplete = kind, settings, seed, incomplete
+    def __init__(self, kind: str, settings: dict[str, Any], seed: int) -> None:
+        self.kind, self.settings, self.seed = kind, settings, seed
 
     def __call__(self, rows: Rows, groups: Any = None) -> Any:
         """Return the model, fitted to these rows; those of one group are kept together."""
@@ -569,8 +566,6 @@ class ModelFit:
             arguments = {"random_state": self.seed, **arguments}
         if self.kind == "bayes" and not self.settings and len(rows.classes) > 2:
             arguments["covariance"] = "shrunk"
-        if self.kind == "auto" and self.incomplete:
-            arguments["members"] = ["boosting", "forest"]  # as `scarce fit` does
         if self.kind == "maxent" and "default_prevalence" not in arguments:
             arguments |= _labelled_shares(rows)
         with said_clearly(cls.__name__):

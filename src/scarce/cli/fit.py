@@ -598,10 +598,10 @@ def choose_model(rows: Rows, counts: dict[str, Any]) -> Choice:
         )
         return Choice("bayes", {"covariance": "shrunk"}, why)
     why = (
-        f"{every} are labelled and values are missing, so a stack of trees, which accept "
-        "missing values, is weighted on held-out rows; regressions need every value."
+        f"{every} are labelled, so a stack of regressions and trees is weighted on held-out rows; "
+        "each member deals with missing values in its own way."
     )
-    return Choice("auto", {"members": ["boosting", "forest"]}, why)
+    return Choice("auto", {}, why)
 
 
 def refuse_numbers(name: str, classes: tuple[Any, ...], labels: LabelFlags) -> None:
