@@ -13,11 +13,14 @@ from tests.properties.store_properties import check_round_trip
 
 ESTIMATORS = [
     scarce.GaussianBayes(),
+    scarce.GaussianBayes("diag"),
     scarce.GaussianBayes("shared-diag"),
     scarce.GaussianBayes("full"),
-    scarce.GaussianBayes("shared"),
+    scarce.GaussianBayes("shared", shrinkage=0),
     scarce.GaussianBayes("shrunk"),
     scarce.GaussianBayes("full", unlabelled="use", unbiased=True),
+    scarce.GaussianBayes("diag", calibrate=False),
+    scarce.GaussianBayes(factors={0: "gaussian"}),
     scarce.CostSensitiveClassifier(scarce.RareClassifier("logistic", ridge=1.0)),
     scarce.CostSensitiveClassifier(
         scarce.GaussianBayes(), scarce.CostMatrix.binary(false_alarm=2, miss=2).with_abstain(0.4)

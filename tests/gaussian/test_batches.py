@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from scarce import DataError, GaussianBayes, UsageError, load, save
+from scarce import DataError, UsageError, load, save
 from scarce.datasets import hide_features
 from scarce.engine.memory import ArrayRows
 from scarce.errors import Argument
+from tests.gaussian.densities import densities
 from tests.problems import refused
 from tests.properties.store_properties import check_round_trip
 
@@ -48,10 +49,10 @@ def assert_same(one, other, X):
 def test_invariant_batches_in_any_order_are_one_fit(data, kind, weighted):
     X, y = data
     weight = np.random.default_rng(0).integers(0, 4, 300).astype(float) if weighted else None
-    whole = GaussianBayes(kind).fit(X, y, weight)
+    whole = densities(kind).fit(X, y, weight)
     batches = np.array_split(np.arange(300), [1, 40, 41, 250])
-    assert_same(in_batches(GaussianBayes(kind), X, y, batches, weight), whole, X)
-    assert_same(in_batches(GaussianBayes(kind), X, y, batches[::-1], weight), whole, X)
+    assert_same(in_batches(densities(kind), X, y, batches, weight), whole, X)
+    assert_same(in_batches(densities(kind), X, y, batches[::-1], weight), whole, X)
 
 
 @pytest.mark.parametrize("kind", ["diag", "shared-diag"])
@@ -59,40 +60,38 @@ def test_naive_kinds_take_missing_values_in_batches(data, kind):
     X = hide_features(data[0], how="mcar", share=0.3, random_state=1)
     y = data[1].astype(object)
     y[::7] = None
-    whole = GaussianBayes(kind).fit(X, y)
+    whole = densities(kind).fit(X, y)
     batches = np.array_split(np.arange(300), 4)
-    assert_same(in_batches(GaussianBayes(kind), X, y, batches), whole, X)
+    assert_same(in_batches(densities(kind), X, y, batches), whole, X)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_saved_model_goes_on(data, kind, tmp_path):
     X, y = data
-    first = GaussianBayes(kind).fit(X[:200], y[:200])
+    first = densities(kind).fit(X[:200], y[:200])
     save(first, tmp_path / "m.scarce")
     model = load(tmp_path / "m.scarce").partial_fit(X[200:], y[200:])
-    assert_same(model, GaussianBayes(kind).fit(X, y), X)
+    assert_same(model, densities(kind).fit(X, y), X)
 
 
 def test_a_class_may_come_later(data, tmp_path):
     X, y = data
     late = np.argsort(y, kind="stable")
     for kind in ("diag", "full"):
-        model = GaussianBayes(kind).partial_fit(
-            X[late[:150]], y[late[:150]], classes=["a", "b", "c"]
-        )
+        model = densities(kind).partial_fit(X[late[:150]], y[late[:150]], classes=["a", "b", "c"])
         with pytest.raises(NotFittedError, match=r"'b', 'c'"):
             model.predict(X)
         save(model, tmp_path / "m.scarce")
         model = load(tmp_path / "m.scarce").partial_fit(X[late[150:]], y[late[150:]])
-        assert_same(model, GaussianBayes(kind).fit(X, y), X)
+        assert_same(model, densities(kind).fit(X, y), X)
         check_round_trip(model, X)
 
 
 def test_rows_may_be_batches(data):
     X, y = data
     codes = np.searchsorted(["a", "b", "c"], y)
-    whole = GaussianBayes("full").fit(ArrayRows(X, codes, classes="abc"))
-    model = GaussianBayes("full")
+    whole = densities("full").fit(ArrayRows(X, codes, classes="abc"))
+    model = densities("full")
     model.partial_fit(ArrayRows(X[:90], codes[:90], classes="abc"))
     model.partial_fit(ArrayRows(X[90:], codes[90:], classes="abc"))
     np.testing.assert_allclose(model.covariance_, whole.covariance_, rtol=1e-9, atol=1e-9)
@@ -102,7 +101,7 @@ def test_batches_that_cannot_be_taken_are_refused(data):
     X, y = data
     incomplete = X.copy()
     incomplete[3, 1] = np.nan
-    model = GaussianBayes("full")
+    model = densities("full")
     with refused("missing-in-batch", DataError, rows=1):
         model.partial_fit(incomplete, y)
     assert not hasattr(model, "classes_")
@@ -120,7 +119,7 @@ def test_batches_that_cannot_be_taken_are_refused(data):
     with refused("cannot-continue", UsageError, covariance=Argument("covariance", "diag")):
         model.set_params(covariance="diag").partial_fit(X, y)
     with pytest.raises(AttributeError, match="no attribute 'partial_fit'"):
-        GaussianBayes("full", unlabelled="use").partial_fit(X, y)
-    fitted = GaussianBayes("full").fit(incomplete, y)
+        densities("full", unlabelled="use").partial_fit(X, y)
+    fitted = densities("full").fit(incomplete, y)
     with refused("cannot-continue", UsageError, covariance=Argument("covariance", "full")):
         fitted.partial_fit(X, y)

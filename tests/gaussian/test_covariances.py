@@ -10,10 +10,11 @@ from sklearn.discriminant_analysis import (
 )
 from sklearn.utils.fixes import parse_version
 
-from scarce import DataError, GaussianBayes, StoreError, UsageError, load, save
+from scarce import DataError, StoreError, UsageError, load, save
 from scarce.datasets import hide_features
 from scarce.engine.memory import ArrayRows
 from scarce.errors import Argument
+from tests.gaussian.densities import densities
 from tests.problems import codes, refused
 from tests.properties.store_properties import check_round_trip
 
@@ -40,9 +41,9 @@ def data():
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        (GaussianBayes("full", unbiased=UNBIASED), QuadraticDiscriminantAnalysis()),
-        (GaussianBayes("shared", unbiased=UNBIASED), LinearDiscriminantAnalysis()),
-        (GaussianBayes("shared"), LinearDiscriminantAnalysis("lsqr")),
+        (densities("full", unbiased=UNBIASED), QuadraticDiscriminantAnalysis()),
+        (densities("shared", unbiased=UNBIASED), LinearDiscriminantAnalysis()),
+        (densities("shared"), LinearDiscriminantAnalysis("lsqr")),
     ],
     ids=["qda", "lda-svd", "lda-lsqr"],
 )
@@ -60,14 +61,14 @@ def test_oracle_agrees_with_scikit_learn_on_complete_data(data, ours, theirs, pr
 
 def test_oracle_linear_weights_are_those_of_scikit_learn(data):
     X, y = data[0], data[1] == "c"  # 10 % positives: the constant holds log(p / (1 - p))
-    ours = GaussianBayes("shared").fit(X, y)
+    ours = densities("shared").fit(X, y)
     theirs = LinearDiscriminantAnalysis("lsqr").fit(X, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-10)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-10)
     np.testing.assert_allclose(
         ours.decision_function(X), theirs.decision_function(X), rtol=1e-10, atol=1e-10
     )
-    even = GaussianBayes("shared", priors=[0.5, 0.5]).fit(X, y)
+    even = densities("shared", priors=[0.5, 0.5]).fit(X, y)
     odds = np.log(ours.class_prior_[1] / ours.class_prior_[0])
     assert ours.intercept_ - even.intercept_ == pytest.approx(odds, rel=1e-9)
 
@@ -75,7 +76,7 @@ def test_oracle_linear_weights_are_those_of_scikit_learn(data):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_discriminant_is_the_log_odds(data, kind):
     X, y = data[0], data[1] == "b"
-    model = GaussianBayes(kind).fit(X, y)
+    model = densities(kind).fit(X, y)
     prob = model.predict_proba(X)
     log_odds = np.log(prob[:, 1] / prob[:, 0])
     np.testing.assert_allclose(model.decision_function(X), log_odds, rtol=1e-8, atol=1e-8)
@@ -87,13 +88,13 @@ def test_the_discriminant_is_the_log_odds(data, kind):
     else:
         assert not hasattr(model, "coef_")
     with refused("two-classes-needed", UsageError, n_classes=3):
-        GaussianBayes(kind).fit(*data).discriminant()
+        densities(kind).fit(*data).discriminant()
 
 
 def test_oracle_covariances_are_those_of_numpy(data, rng):
     X, y = data
     weight = rng.random(500)
-    model = GaussianBayes("full").fit(X, y, weight)
+    model = densities("full").fit(X, y, weight)
     pooled = np.zeros((5, 5))
     for label, name in enumerate("abc"):
         mine = y == name
@@ -101,22 +102,22 @@ def test_oracle_covariances_are_those_of_numpy(data, rng):
         np.testing.assert_allclose(model.covariance_[label], wanted, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(model.variance_[label], np.diag(wanted), rtol=1e-9)
         pooled += weight[mine].sum() * wanted
-    shared = GaussianBayes("shared").fit(X, y, weight)
+    shared = densities("shared").fit(X, y, weight)
     np.testing.assert_allclose(shared.covariance_, pooled / weight.sum(), rtol=1e-9, atol=1e-12)
 
 
 def test_oracle_unbiased_divisors(data):
     X, y = data
-    model = GaussianBayes("full", unbiased=True).fit(X, y)
+    model = densities("full", unbiased=True).fit(X, y)
     for label, name in enumerate("abc"):
         wanted = np.cov(X[y == name].T)
         np.testing.assert_allclose(model.covariance_[label], wanted, rtol=1e-10, atol=1e-12)
     centred = X - np.array([X[y == name].mean(axis=0) for name in y])
-    shared = GaussianBayes("shared", unbiased=True).fit(X, y)
+    shared = densities("shared", unbiased=True).fit(X, y)
     np.testing.assert_allclose(shared.covariance_, centred.T @ centred / 497, rtol=1e-9, atol=1e-12)
-    naive = GaussianBayes("diag", unbiased=True, var_smoothing=0.0).fit(X, y)
+    naive = densities("diag", unbiased=True, var_smoothing=0.0).fit(X, y)
     np.testing.assert_allclose(naive.variance_, model.variance_, rtol=1e-10)
-    naive = GaussianBayes("shared-diag", unbiased=True, var_smoothing=0.0).fit(X, y)
+    naive = densities("shared-diag", unbiased=True, var_smoothing=0.0).fit(X, y)
     np.testing.assert_allclose(naive.variance_, shared.variance_, rtol=1e-10)
 
 
@@ -126,7 +127,7 @@ def test_oracle_unbiased_divisors(data):
 @pytest.mark.parametrize("kind", COVARIANCES)
 def test_oracle_missing_values_are_integrated_out(data, kind):
     X, y = data
-    model = GaussianBayes(kind).fit(X, y)
+    model = densities(kind).fit(X, y)
     incomplete = hide_features(X[:60], how="mcar", share=0.4, random_state=0)
     incomplete[0] = np.nan
     joint = model.predict_joint_log_proba(incomplete)
@@ -155,19 +156,19 @@ def test_oracle_missing_values_are_integrated_out(data, kind):
 def test_invariant_order_units_labels_and_weights(data, kind, missing):
     X, y = data
     X = hide_features(X, how="mcar", share=missing, random_state=3)
-    model = GaussianBayes(kind).fit(X, y)
+    model = densities(kind).fit(X, y)
     prob = model.predict_proba(X)
     order = np.random.default_rng(0).permutation(500)
-    again = GaussianBayes(kind).fit(X[order], y[order])
+    again = densities(kind).fit(X[order], y[order])
     np.testing.assert_allclose(again.predict_proba(X), prob, rtol=1e-8, atol=1e-12)
     units = np.array([1e3, 1e-4, 7.0, 1e6, 1.0])
-    scaled = GaussianBayes(kind).fit(X * units + 5, y)
+    scaled = densities(kind).fit(X * units + 5, y)
     np.testing.assert_allclose(scaled.predict_proba(X * units + 5), prob, rtol=1e-6, atol=1e-9)
-    swapped = GaussianBayes(kind).fit(X, np.array(["c", "b", "a"])[np.searchsorted(list("abc"), y)])
+    swapped = densities(kind).fit(X, np.array(["c", "b", "a"])[np.searchsorted(list("abc"), y)])
     np.testing.assert_allclose(swapped.predict_proba(X)[:, ::-1], prob, rtol=1e-7, atol=1e-11)
     weight = np.arange(500) % 3
-    weighted = GaussianBayes(kind).fit(X, y, weight)
-    repeated = GaussianBayes(kind).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    weighted = densities(kind).fit(X, y, weight)
+    repeated = densities(kind).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     np.testing.assert_allclose(
         weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-7, atol=1e-11
     )
@@ -182,7 +183,7 @@ def test_invariant_engines_give_the_same_bits_and_cuts_the_same_model(data, kind
     codes[::5] = np.nan
     cut = (0, 1, 130, 200)
     models = [
-        GaussianBayes(kind, engine=engine, unlabelled="use", tol=1e-3).fit(
+        densities(kind, engine=engine, unlabelled="use", tol=1e-3).fit(
             ArrayRows(X, codes, classes="abc", starts=cut)
         )
         for engine in (None, "threads")
@@ -190,7 +191,7 @@ def test_invariant_engines_give_the_same_bits_and_cuts_the_same_model(data, kind
     np.testing.assert_array_equal(models[0].covariance_, models[1].covariance_)
     rows = ArrayRows(X, starts=cut)
     np.testing.assert_array_equal(models[0].predict_proba(rows), models[1].predict_proba(rows))
-    one = GaussianBayes(kind, unlabelled="use", tol=1e-3).fit(ArrayRows(X, codes, classes="abc"))
+    one = densities(kind, unlabelled="use", tol=1e-3).fit(ArrayRows(X, codes, classes="abc"))
     np.testing.assert_allclose(models[0].covariance_, one.covariance_, rtol=1e-7, atol=1e-9)
 
 
@@ -199,7 +200,7 @@ def test_invariant_a_column_never_seen_is_a_column_not_there(data, kind):
     X, y = data
     more = np.column_stack([X[:, :2], np.full(500, np.nan), X[:, 2:]])
     more[y == "a", 2] = 1.0  # seen in one class only: of no use either
-    model, plain = GaussianBayes(kind).fit(more, y), GaussianBayes(kind).fit(X, y)
+    model, plain = densities(kind).fit(more, y), densities(kind).fit(X, y)
     assert model.used_.tolist() == [True, True, False, True, True, True]
     (said,) = model.report_.warnings
     assert (said.code, said.fields["columns"]) == ("column-not-observed", "x2")
@@ -211,7 +212,7 @@ def test_invariant_a_column_never_seen_is_a_column_not_there(data, kind):
 @pytest.mark.parametrize("kind", COVARIANCES)
 def test_objective_is_the_negative_log_likelihood(data, kind):
     X, y = data
-    model = GaussianBayes(kind).fit(X, y)
+    model = densities(kind).fit(X, y)
     joint = model.predict_joint_log_proba(X)
     codes = np.searchsorted(model.classes_, y)
     assert model.report_.objective == pytest.approx(-joint[np.arange(500), codes].sum(), rel=1e-9)
@@ -263,7 +264,7 @@ def test_singular_covariances_are_met_and_said(data, how, kind, unbiased, missin
         X = X.copy()
         X[::7, 2] = np.nan
         X[1::9, 0] = np.nan
-    model = GaussianBayes(kind, unbiased=unbiased, tol=1e-3, max_iter=30).fit(X, y)
+    model = densities(kind, unbiased=unbiased, tol=1e-3, max_iter=30).fit(X, y)
     far = np.vstack([X, 1e9 + X, np.full((1, 5), 1e200)])
     for values in (
         model.predict_log_proba(X),
@@ -286,7 +287,7 @@ def test_singular_covariances_are_met_and_said(data, how, kind, unbiased, missin
 
 
 def test_full_stays_as_it_is_where_nothing_is_singular(data):
-    model = GaussianBayes("full").fit(*data)
+    model = densities("full").fit(*data)
     assert not model.shrinkage_.any()
     assert model.report_.warnings == ()
 
@@ -301,7 +302,7 @@ def test_simulation_outlier_scores_are_what_they_say(kind):
     y = np.arange(40_000) % 2
     X[y == 1] += 100.0
     X[rng.random(X.shape) < 0.2] = np.nan
-    model = GaussianBayes(kind, tol=1e-4).fit(X, y)
+    model = densities(kind, tol=1e-4).fit(X, y)
     score = model.outlier_score(X)
     some = ~np.isnan(X).all(axis=1)
     for level in (1, 2, 3):
@@ -325,9 +326,9 @@ def test_model_file_round_trip(data, kind, unlabelled):
     X = hide_features(data[0], how="mcar", share=0.1, random_state=1)
     y = data[1].astype(object)
     y[::4] = None
-    model = GaussianBayes(kind, unlabelled=unlabelled, tol=1e-3, shrinkage=0.3).fit(X, y)
+    model = densities(kind, unlabelled=unlabelled, tol=1e-3, shrinkage=0.3).fit(X, y)
     check_round_trip(model, X)
-    check_round_trip(GaussianBayes(kind).fit(*data), X)
+    check_round_trip(densities(kind).fit(*data), X)
 
 
 @pytest.mark.parametrize(
@@ -361,7 +362,7 @@ def test_model_file_round_trip(data, kind, unlabelled):
     ],
 )
 def test_a_model_file_with_arrays_that_do_not_fit_is_refused(data, tmp_path, spoil, code, name):
-    model = GaussianBayes("full").fit(*data)
+    model = densities("full").fit(*data)
     spoil(model)
     if code:  # what is not finite is refused for every model alike
         with refused(code, DataError, name=name):
@@ -373,7 +374,7 @@ def test_a_model_file_with_arrays_that_do_not_fit_is_refused(data, tmp_path, spo
 def test_a_model_file_of_large_units_is_read(data, tmp_path):
     """Whether a matrix is a covariance has nothing to do with the units of its columns."""
     X, y = data
-    model = GaussianBayes("full").fit(X * np.array([1e120, 1e-120, 1, 1, 1]), y)
+    model = densities("full").fit(X * np.array([1e120, 1e-120, 1, 1, 1]), y)
     save(model, tmp_path / "m.scarce")
     np.testing.assert_array_equal(load(tmp_path / "m.scarce").covariance_, model.covariance_)
 
@@ -393,20 +394,20 @@ def test_a_model_file_of_large_units_is_read(data, tmp_path):
 )
 def test_parameters_that_cannot_work_are_refused(data, name, value, code):
     with refused(code, UsageError, argument=name, value=value):
-        GaussianBayes(**{name: value}).fit(*data)
+        densities(**{name: value}).fit(*data)
 
 
 def test_a_class_with_too_few_rows_for_its_own_variances_is_named(rng):
     X = rng.normal(size=(60, 4))
     y = (np.arange(60) < 2).astype(int)
-    (said,) = [one for one in GaussianBayes().fit(X, y).report_.warnings if codes([one]) != [""]]
+    (said,) = [one for one in densities().fit(X, y).report_.warnings if codes([one]) != [""]]
     assert said.code == "few-rows-in-class"
     assert (said.fields["label"], said.fields["features"], said.fields["rows"]) == (1, 4, 2)
     assert said.fields["other"] == Argument("covariance", "shared-diag")
-    shared = GaussianBayes("shared-diag").fit(X, y).report_.warnings
+    shared = densities("shared-diag").fit(X, y).report_.warnings
     assert "few-rows-in-class" not in codes(shared)
     y = (np.arange(60) < 6).astype(int)
-    (said,) = GaussianBayes("full").fit(X, y).report_.warnings
+    (said,) = densities("full").fit(X, y).report_.warnings
     assert (said.code, said.fields["rows"]) == ("few-rows-in-class", 6)
     assert said.fields["other"] == Argument("covariance", "shrunk")
-    assert not GaussianBayes("full").fit(X, np.arange(60) % 2).report_.warnings
+    assert not densities("full").fit(X, np.arange(60) % 2).report_.warnings

@@ -4,9 +4,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from scarce import GaussianBayes
 from scarce.gaussian.densities import log_tail, pattern_runs
 from scarce.missing.patterns import multiply_groups, patterns
+from tests.gaussian.densities import densities
 
 
 @pytest.mark.parametrize("width", [3, 70])
@@ -35,7 +35,7 @@ def test_a_pattern_longer_than_a_piece_is_cut(rng):
     X = rng.normal(size=(9001, 2))
     X[::3, 1] = np.nan
     y = np.arange(9001) % 2
-    model = GaussianBayes("full").fit(X[:200], y[:200])
+    model = densities("full").fit(X[:200], y[:200])
     whole = model.predict_proba(X)
     np.testing.assert_allclose(whole[4000:4100], model.predict_proba(X[4000:4100]), rtol=1e-12)
 

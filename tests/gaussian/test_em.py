@@ -5,11 +5,11 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 
-from scarce import GaussianBayes
 from scarce.datasets import hide_features, make_revealed_classes
 from scarce.errors import Argument
 from scarce.gaussian import fitting
 from scarce.gaussian.em import run_em
+from tests.gaussian.densities import densities
 from tests.problems import codes
 
 
@@ -84,7 +84,7 @@ def plain_em(X, y, steps, shared=False):
 @pytest.mark.parametrize("kind", ["full", "shared"])
 def test_oracle_em_ends_where_a_plain_one_does(data, kind):
     X, y = data
-    model = GaussianBayes(kind).fit(X, y)
+    model = densities(kind).fit(X, y)
     mean, covariance = plain_em(X, y, 60, shared=kind == "shared")
     np.testing.assert_allclose(model.mean_, mean, rtol=1e-6)
     found = np.broadcast_to(model.covariance_, covariance.shape)
@@ -98,7 +98,7 @@ def test_oracle_objective_and_zero_gradient(data, kind, unlabelled):
     X, y = data[0], data[1].copy()
     y[::4] = np.nan
     rows = slice(None) if unlabelled == "use" else ~np.isnan(y)
-    model = GaussianBayes(kind, unlabelled=unlabelled, shrinkage=0.0).fit(X, y)
+    model = densities(kind, unlabelled=unlabelled, shrinkage=0.0).fit(X, y)
     assert model.report_.converged
     assert model.report_.proves == "gradient norm"
     assert model.report_.certificate <= 1e-8
@@ -137,8 +137,8 @@ def test_oracle_objective_and_zero_gradient(data, kind, unlabelled):
 def test_oracle_a_shrunk_class_is_the_maximum_of_the_penalised_likelihood(data):
     """(1 - s) own + s pooled where rows are complete; else what the penalty says."""
     X, y = data
-    model = GaussianBayes("shrunk", shrinkage=0.3).fit(X, y)
-    target = GaussianBayes("shared").fit(X, y).covariance_
+    model = densities("shrunk", shrinkage=0.3).fit(X, y)
+    target = densities("shared").fit(X, y).covariance_
     some = ~np.isnan(X).all(axis=1)  # a row without any value has no part in the spread
     strength = np.array([some[y == 0].sum(), some[y == 1].sum()]) * 0.3 / 0.7
 
@@ -163,7 +163,7 @@ def test_oracle_a_shrunk_class_is_the_maximum_of_the_penalised_likelihood(data):
 def test_oracle_zero_gradient_of_naive_kinds(data, kind):
     X, y = data[0], data[1].copy()
     y[::3] = np.nan
-    model = GaussianBayes(kind, unlabelled="use", var_smoothing=0.0).fit(X, y)
+    model = densities(kind, unlabelled="use", var_smoothing=0.0).fit(X, y)
     assert model.report_.converged
 
     def value(mean, variance, mix=model.unlabelled_share_):
@@ -197,7 +197,7 @@ def test_the_likelihood_never_falls_and_strides_save_passes(kind):
         1500, class_share=(0.6, 0.4), reveal_rate=(0.05, 0.2), n_features=3, random_state=3
     )
     X = hide_features(sample.X, how="mcar", share=0.3, random_state=3)
-    model = GaussianBayes(kind, unlabelled="use", tol=1e-6).fit(X, sample.y)
+    model = densities(kind, unlabelled="use", tol=1e-6).fit(X, sample.y)
     path = model.log_likelihood_path_
     assert model.report_.converged
     assert len(path) > 3
@@ -241,7 +241,7 @@ def test_strides_are_refused_where_they_lose():
 
 
 def test_a_fit_that_ran_out_of_passes_says_so(data):
-    model = GaussianBayes("full", max_iter=3).fit(*data)
+    model = densities("full", max_iter=3).fit(*data)
     assert not model.report_.converged
     said = model.report_.warnings[0]
     assert said.code == "not-converged"
@@ -254,8 +254,8 @@ def test_invariant_complete_rows_are_the_closed_form(data):
     more = np.vstack([X, [[np.nan, np.nan, np.nan]]])
     labels = np.append(y, 0.0)
     for kind in ("full", "shared"):
-        em = GaussianBayes(kind).fit(more, labels)
-        plain = GaussianBayes(kind).fit(X, y)
+        em = densities(kind).fit(more, labels)
+        plain = densities(kind).fit(X, y)
         np.testing.assert_allclose(em.mean_, plain.mean_, rtol=1e-7)
         np.testing.assert_allclose(em.covariance_, plain.covariance_, rtol=1e-6, atol=1e-7)
         assert em.class_weight_seen_.tolist() == [111, 50]
@@ -267,7 +267,7 @@ def test_values_missing_at_random_given_the_rest_do_not_mislead():
     X = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 4000)
     y = np.arange(4000) % 2
     X[X[:, 0] < 0.5, 1] = np.nan
-    model = GaussianBayes("shared").fit(X, y)
+    model = densities("shared").fit(X, y)
     assert np.abs(model.mean_[:, 1]).max() < 0.1
     assert np.nanmean(X[:, 1]) > 0.7  # what the seen values alone would say
     assert model.covariance_[0, 1] == pytest.approx(0.8, abs=0.08)
@@ -282,15 +282,15 @@ def test_simulation_class_shares_when_labels_are_revealed_at_different_rates(kin
     sample = make_revealed_classes(
         8000, class_share=(0.9, 0.1), reveal_rate=(0.02, 0.4), separation=2.0, random_state=6
     )
-    model = GaussianBayes(kind, unlabelled="use", tol=1e-6).fit(sample.X, sample.y)
-    plain = GaussianBayes(kind).fit(sample.X, sample.y)
+    model = densities(kind, unlabelled="use", tol=1e-6).fit(sample.X, sample.y)
+    plain = densities(kind).fit(sample.X, sample.y)
     assert plain.class_prior_[1] > 0.5
     assert model.class_prior_[1] == pytest.approx(0.1, abs=0.01)
     np.testing.assert_allclose(model.reveal_rate_, [0.02, 0.4], rtol=0.15)
     remaining = 0.1 * 0.6 / (0.1 * 0.6 + 0.9 * 0.98)
     assert model.unlabelled_share_[1] == pytest.approx(remaining, abs=0.01)
     wrong = np.abs(model.predict_proba(sample.X) - sample.prob).mean()
-    told = GaussianBayes(kind, priors=[0.9, 0.1]).fit(sample.X, sample.y)
+    told = densities(kind, priors=[0.9, 0.1]).fit(sample.X, sample.y)
     assert wrong < np.abs(told.predict_proba(sample.X) - sample.prob).mean()
     used, differ = model.report_.warnings[-2:]
     assert codes([used, differ]) == ["unlabelled-used", "labelling-rates-differ"]
@@ -309,7 +309,7 @@ def test_simulation_unlabelled_rows_help_a_rare_class():
         )
         error = [
             np.abs(
-                GaussianBayes("shrunk", unlabelled=how, tol=1e-4)
+                densities("shrunk", unlabelled=how, tol=1e-4)
                 .fit(sample.X, sample.y)
                 .predict_proba(sample.X)
                 - sample.prob
@@ -325,14 +325,14 @@ def test_invariant_weights_of_unlabelled_rows(data, kind):
     X, y = data[0], data[1].copy()
     y[::4] = np.nan
     weight = np.arange(160) % 3
-    weighted = GaussianBayes(kind, unlabelled="use").fit(X, y, weight)
-    repeated = GaussianBayes(kind, unlabelled="use").fit(
+    weighted = densities(kind, unlabelled="use").fit(X, y, weight)
+    repeated = densities(kind, unlabelled="use").fit(
         np.repeat(X, weight, axis=0), np.repeat(y, weight)
     )
     np.testing.assert_allclose(weighted.mean_, repeated.mean_, rtol=1e-6)
     np.testing.assert_allclose(weighted.class_prior_, repeated.class_prior_, rtol=1e-6)
-    without = GaussianBayes(kind, unlabelled="use").fit(X, y, weight * ~np.isnan(y))
-    plain = GaussianBayes(kind).fit(X, y, weight)
+    without = densities(kind, unlabelled="use").fit(X, y, weight * ~np.isnan(y))
+    plain = densities(kind).fit(X, y, weight)
     assert not hasattr(without, "unlabelled_share_")
     np.testing.assert_array_equal(without.mean_, plain.mean_)
 
@@ -340,7 +340,7 @@ def test_invariant_weights_of_unlabelled_rows(data, kind):
 def test_given_priors_are_predicted_with(data):
     X, y = data[0], data[1].copy()
     y[::3] = np.nan
-    model = GaussianBayes("full", unlabelled="use", priors=[0.25, 0.75]).fit(X, y)
+    model = densities("full", unlabelled="use", priors=[0.25, 0.75]).fit(X, y)
     assert model.class_prior_.tolist() == [0.25, 0.75]
     np.testing.assert_allclose(model.unlabelled_share_, [0.25, 0.75], rtol=1e-12)
 
@@ -358,7 +358,7 @@ def test_few_rows_with_many_missing_values_never_break(seed):
     y[:2] = [0, 1]
     for kind in ("full", "shared", "shrunk"):
         for unlabelled in ("ignore", "use"):
-            model = GaussianBayes(kind, unlabelled=unlabelled, tol=1e-4, max_iter=30).fit(X, y)
+            model = densities(kind, unlabelled=unlabelled, tol=1e-4, max_iter=30).fit(X, y)
             assert np.isfinite(model.predict_joint_log_proba(X)).all()
             assert np.isfinite(model.covariance_).all()
             path = getattr(model, "log_likelihood_path_", np.zeros(1))
@@ -370,7 +370,7 @@ def test_few_rows_with_many_missing_values_never_break(seed):
 def test_a_class_that_shows_nothing_leaves_the_shares(kind, unlabelled):
     X = np.where(np.arange(20)[:, None] % 2, np.nan, np.arange(40.0).reshape(20, 2))
     y = np.append(np.arange(16) % 2, [np.nan] * 4)
-    model = GaussianBayes(kind, unlabelled=unlabelled).fit(X, y)
+    model = densities(kind, unlabelled=unlabelled).fit(X, y)
     assert not model.used_.any()
     np.testing.assert_allclose(model.predict_proba(X), 0.5)
     assert (model.outlier_score(X) == 0).all()

@@ -1,12 +1,13 @@
-"""GaussianBayes(unlabelled="use"): used where left-out labelled rows gain by it, else not."""
+"""densities(unlabelled="use"): used where left-out labelled rows gain by it, else not."""
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 from sklearn.metrics import log_loss, roc_auc_score
 
-from scarce import DataError, GaussianBayes
+from scarce import DataError
 from scarce.gaussian import fitting
+from tests.gaussian.densities import densities
 from tests.problems import codes
 from tests.properties.store_properties import check_round_trip
 
@@ -62,10 +63,10 @@ def judged(model, X, y):
 @pytest.mark.parametrize("kind", KINDS)
 def test_unlabelled_rows_of_gaussian_classes_are_used_and_help(kind):
     X, y, new, truth = sample(gaussian, gaussian, seed=1, labelled=40)
-    used = GaussianBayes(kind, unlabelled="use", tol=1e-5).fit(X, y)
+    used = densities(kind, unlabelled="use", tol=1e-5).fit(X, y)
     assert used.unlabelled_used_ is True
     assert used.unlabelled_loss_[1] <= used.unlabelled_loss_[0]
-    ignored = GaussianBayes(kind).fit(X, y)
+    ignored = densities(kind).fit(X, y)
     (auc, loss), (before, loss_before) = judged(used, new, truth), judged(ignored, new, truth)
     assert loss < loss_before
     assert auc > before - 0.005
@@ -93,10 +94,10 @@ def forced(monkeypatch):
 def test_unlabelled_rows_that_mislead_are_not_used(world, pool, seed, kind, forced):
     seed = 5 if world is two_clusters and kind != "shrunk" else seed
     X, y, new, truth = sample(world, pool, seed, labelled=150)
-    plain = GaussianBayes(kind).fit(X, y)
-    misled = forced(GaussianBayes(kind, unlabelled="use", tol=1e-5), X, y)
+    plain = densities(kind).fit(X, y)
+    misled = forced(densities(kind, unlabelled="use", tol=1e-5), X, y)
     assert judged(misled, new, truth)[0] < judged(plain, new, truth)[0] - 0.02
-    model = GaussianBayes(kind, unlabelled="use", tol=1e-5).fit(X, y)
+    model = densities(kind, unlabelled="use", tol=1e-5).fit(X, y)
     assert model.unlabelled_used_ is False
     np.testing.assert_array_equal(model.predict_proba(new), plain.predict_proba(new))
     (said,) = [one for one in model.report_.warnings if codes([one]) == ["unlabelled-not-used"]]
@@ -115,8 +116,8 @@ def test_the_choice_over_many_worlds():
         ratio = []
         for seed in range(10):
             X, y, new, truth = sample(world, pool, seed, labelled=40, unlabelled=300)
-            model = GaussianBayes(unlabelled="use", tol=1e-4).fit(X, y)
-            plain = judged(GaussianBayes().fit(X, y), new, truth)
+            model = densities(unlabelled="use", tol=1e-4).fit(X, y)
+            plain = judged(densities().fit(X, y), new, truth)
             found = judged(model, new, truth)
             ratio.append(found[1] / plain[1])
             assert found[0] > plain[0] - 0.1, "no model is inverted"
@@ -127,16 +128,16 @@ def test_the_choice_over_many_worlds():
 def test_given_priors_hold_the_shares_of_the_unlabelled_rows(kind, forced):
     """Free shares run away to .3 where 3 % are events; given ones stay."""
     X, y, new, truth = sample(two_clusters, two_clusters, seed=5, labelled=60)
-    free = forced(GaussianBayes(kind, unlabelled="use", tol=1e-5), X, y)
-    model = GaussianBayes(kind, unlabelled="use", priors=[0.97, 0.03], tol=1e-5)
+    free = forced(densities(kind, unlabelled="use", tol=1e-5), X, y)
+    model = densities(kind, unlabelled="use", priors=[0.97, 0.03], tol=1e-5)
     model = forced(model, X, y)
     np.testing.assert_array_equal(model.class_prior_, [0.97, 0.03])
     np.testing.assert_allclose(model.unlabelled_share_, [0.97, 0.03], rtol=1e-9)
     if kind == "diag":
         assert free.unlabelled_share_[1] > 0.25
     assert judged(model, new, truth)[0] > judged(free, new, truth)[0] - 0.01
-    checked = GaussianBayes(kind, unlabelled="use", priors=[0.97, 0.03], tol=1e-5).fit(X, y)
-    plain = GaussianBayes(kind, priors=[0.97, 0.03]).fit(X, y)
+    checked = densities(kind, unlabelled="use", priors=[0.97, 0.03], tol=1e-5).fit(X, y)
+    plain = densities(kind, priors=[0.97, 0.03]).fit(X, y)
     assert judged(checked, new, truth)[1] < 1.1 * judged(plain, new, truth)[1]
 
 
@@ -147,7 +148,7 @@ def test_oracle_shares_that_are_given_are_not_estimated(forced):
     label = y.astype(float)
     label[100:] = np.nan
     shares = np.array([0.6, 0.4])
-    model = GaussianBayes(unlabelled="use", priors=shares, var_smoothing=0.0)
+    model = densities(unlabelled="use", priors=shares, var_smoothing=0.0)
     model = forced(model, X, label)
     assert model.report_.converged
 
@@ -167,7 +168,7 @@ def test_a_class_of_one_row_cannot_be_left_out_and_that_is_said():
     X, y, _, _ = sample(gaussian, gaussian, seed=1, labelled=40)
     events = np.flatnonzero(y == 1)
     kept = np.setdiff1d(np.arange(len(y)), events[1:])
-    model = GaussianBayes("shared", unlabelled="use", tol=1e-4).fit(X[kept], y[kept])
+    model = densities("shared", unlabelled="use", tol=1e-4).fit(X[kept], y[kept])
     assert model.unlabelled_used_ is True
     assert not hasattr(model, "unlabelled_loss_")
     assert "unlabelled-not-judged" in codes(model.report_.warnings)
@@ -180,7 +181,7 @@ def test_a_class_of_one_row_cannot_be_left_out_and_that_is_said():
 
 def test_what_was_decided_is_kept_in_the_file_and_forgotten_by_the_next_fit():
     X, y, new, _ = sample(gaussian, gaussian, seed=1, labelled=40)
-    model = GaussianBayes(unlabelled="use", tol=1e-4).fit(X, y)
+    model = densities(unlabelled="use", tol=1e-4).fit(X, y)
     check_round_trip(model, new)
     model.fit(X[:40], y[:40])
     assert not hasattr(model, "unlabelled_used_")

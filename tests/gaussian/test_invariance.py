@@ -4,8 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from scarce import DataError, GaussianBayes, open_rows
+from scarce import DataError, open_rows
 from scarce.datasets import hide_features
+from tests.gaussian.densities import densities
 from tests.problems import codes, refused
 
 KINDS = ("diag", "shared-diag", "full", "shared", "shrunk")
@@ -37,7 +38,7 @@ def case(request):
     if way == "missing":
         X = hide_features(X, how="mcar", share=0.15, random_state=2)
         new = hide_features(new, how="mcar", share=0.15, random_state=3)
-    model = GaussianBayes(kind)
+    model = densities(kind)
     if way == "unlabelled":
         label[50:] = np.nan
         model.set_params(unlabelled="use", tol=1e-9)
@@ -45,7 +46,7 @@ def case(request):
 
 
 def predict(model, X, y, new, weight=None):
-    return GaussianBayes(**model.get_params()).fit(X, y, weight).predict_proba(new)
+    return densities(**model.get_params()).fit(X, y, weight).predict_proba(new)
 
 
 def assert_same(found, wanted):
@@ -87,7 +88,7 @@ def test_a_constant_column_changes_nothing(case):
     for value, later in ((0.1, 0.1), (-1e9, 3.0)):
         wide = np.insert(X, 2, value, axis=1)
         given = np.insert(new, 2, later, axis=1)
-        found = GaussianBayes(**model.get_params()).fit(wide, y)
+        found = densities(**model.get_params()).fit(wide, y)
         assert_same(found.predict_proba(given), wanted)
         assert found.used_.tolist() == [True, True, False, True, True]
         (said,) = [one for one in found.report_.warnings if codes([one]) == ["constant-columns"]]
@@ -121,7 +122,7 @@ def test_order_of_levels_in_a_code_book(case):
         rows = open_rows(pa.table(columns), label="y", indicators=True)
         later = {f"x{j}": new[:, j] for j in range(4)}
         later["town"] = [book[town] for town in given]
-        fitted = GaussianBayes(**model.get_params()).fit(rows)
+        fitted = densities(**model.get_params()).fit(rows)
         found.append(fitted.predict_proba(open_rows(pa.table(later))))
     assert_same(*found)
 
@@ -141,9 +142,9 @@ def test_a_scale_without_variances_is_refused(case, scale):
     model, X, y, _, _ = case
     scaled = X * [1.0, scale, 1.0, 1.0]
     with refused("variance-range", DataError, column="x1"):
-        GaussianBayes(**model.get_params()).fit(scaled, y)
+        densities(**model.get_params()).fit(scaled, y)
     if model.unlabelled == "ignore" and not np.isnan(X).any():
-        batches = GaussianBayes(**model.get_params())
+        batches = densities(**model.get_params())
         with refused("variance-range", DataError, column="x1"):
             batches.partial_fit(scaled, y)
 
@@ -153,8 +154,8 @@ def test_one_wild_value_is_refused_at_fit_and_finite_at_prediction(case):
     wild = X.copy()
     wild[7, 2] = 1e200
     with refused("variance-range", DataError, column="x2"):
-        GaussianBayes(**model.get_params()).fit(wild, y)
-    fitted = GaussianBayes(**model.get_params()).fit(X, y)
+        densities(**model.get_params()).fit(wild, y)
+    fitted = densities(**model.get_params()).fit(X, y)
     given = new[:6].copy()
     given[:, 1] = [1e307, -1e307, 1e200, -1e150, 1e20, 1e308]
     prob = fitted.predict_proba(given)
@@ -175,15 +176,15 @@ def test_a_column_of_large_numbers_erases_no_other(kind, unlabelled):
     seconds = 1.7e9 + 3e7 * rng.normal(size=240)
     label = y.astype(float)
     label[160:] = np.nan
-    model = GaussianBayes(kind, unlabelled=unlabelled)
+    model = densities(kind, unlabelled=unlabelled)
     wide = model.fit(np.column_stack([X, seconds]), label)
     prob = wide.predict_proba(np.column_stack([X, seconds]))[:, 1]
     days = (seconds - 1.7e9) / 3e7
-    small = GaussianBayes(kind, unlabelled=unlabelled).fit(np.column_stack([X, days]), label)
+    small = densities(kind, unlabelled=unlabelled).fit(np.column_stack([X, days]), label)
     np.testing.assert_allclose(
         prob, small.predict_proba(np.column_stack([X, days]))[:, 1], atol=1e-6
     )
-    alone = GaussianBayes(kind, unlabelled=unlabelled).fit(X, label).predict_proba(X)[:, 1]
+    alone = densities(kind, unlabelled=unlabelled).fit(X, label).predict_proba(X)[:, 1]
     assert np.abs(prob - alone).mean() < 0.05
 
 
@@ -193,8 +194,8 @@ def test_batches_have_the_same_floor_as_one_fit():
     X = np.column_stack([X, 1.7e9 + 3e7 * rng.normal(size=300), np.full(300, 2.5)])
     X[y == 1, 2] = 0.25  # constant within a class: the floor is all its variance
     for kind in KINDS:
-        whole = GaussianBayes(kind).fit(X, y)
-        parts = GaussianBayes(kind)
+        whole = densities(kind).fit(X, y)
+        parts = densities(kind)
         for first in range(0, 300, 100):
             parts.partial_fit(X[first : first + 100], y[first : first + 100], classes=[0, 1])
         np.testing.assert_allclose(parts.variance_, whole.variance_, rtol=1e-7)

@@ -9,7 +9,6 @@ from scipy.stats import multivariate_normal
 from sklearn.covariance import ledoit_wolf, oas
 from sklearn.metrics import log_loss
 
-from scarce import GaussianBayes
 from scarce.datasets import hide_features
 from scarce.gaussian import shrinkage
 from scarce.gaussian.shrinkage import (
@@ -23,6 +22,7 @@ from scarce.gaussian.shrinkage import (
     shrink,
     toward_diagonal,
 )
+from tests.gaussian.densities import densities
 
 WORLDS = ("same", "near", "far", "wide")
 
@@ -121,12 +121,12 @@ def test_relative_eigenvalues_do_not_depend_on_units(rng):
 def test_given_intensities_mix_with_the_pooled_covariance(rng):
     X, y = rng.normal(size=(200, 3)), np.arange(200) % 2
     X[y == 1] *= [1, 2, 3]
-    full, shared = (GaussianBayes(kind).fit(X, y) for kind in ("full", "shared"))
-    model = GaussianBayes("shrunk", shrinkage=0.3).fit(X, y)
+    full, shared = (densities(kind).fit(X, y) for kind in ("full", "shared"))
+    model = densities("shrunk", shrinkage=0.3).fit(X, y)
     wanted = 0.7 * full.covariance_ + 0.3 * shared.covariance_
     np.testing.assert_allclose(model.covariance_, wanted, rtol=1e-10)
     assert model.shrinkage_.tolist() == [0.3, 0.3]
-    ends = [GaussianBayes("shrunk", shrinkage=s).fit(X, y).covariance_ for s in (0.0, 1.0)]
+    ends = [densities("shrunk", shrinkage=s).fit(X, y).covariance_ for s in (0.0, 1.0)]
     np.testing.assert_allclose(ends[0], full.covariance_, rtol=1e-10)
     np.testing.assert_allclose(ends[1][0], shared.covariance_, rtol=1e-10)
 
@@ -174,10 +174,10 @@ def losses(kind, d, n_rare, seed):
     X, y, new, truth = world(kind, d, n_rare, np.random.default_rng([seed, d, n_rare]))
     found = {}
     for name in ("shared", "shrunk"):
-        model = GaussianBayes(name, priors=[0.5, 0.5]).fit(X, y)
+        model = densities(name, priors=[0.5, 0.5]).fit(X, y)
         found[name] = log_loss(truth, model.predict_proba(new))
     for name, estimate in (("ledoit-wolf", ledoit_wolf), ("oas", oas)):
-        model = GaussianBayes("full", priors=[0.5, 0.5]).fit(X, y)
+        model = densities("full", priors=[0.5, 0.5]).fit(X, y)
         for label in (0, 1):
             model.covariance_[label] = estimate(X[y == label])[0]
         found[name] = log_loss(truth, model.predict_proba(new))
@@ -202,7 +202,7 @@ def test_simulation_missing_values_change_the_choice_little():
     for seed in range(4):
         X, y, _, _ = world("near", 5, 80, np.random.default_rng(seed))
         incomplete = hide_features(X, how="mcar", share=0.3, random_state=seed)
-        found = [GaussianBayes("shrunk", tol=1e-3).fit(one, y) for one in (incomplete, X)]
+        found = [densities("shrunk", tol=1e-3).fit(one, y) for one in (incomplete, X)]
         ratio.append(np.log(found[0].shrinkage_[1] / found[1].shrinkage_[1]))
     assert abs(np.mean(ratio)) < np.log(2.5)
 

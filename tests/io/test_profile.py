@@ -487,7 +487,11 @@ def test_rows_of_a_file_are_compared(data, tmp_path):
 
 def test_models_without_a_profile_say_so(data):
     X, y = data
-    batches = GaussianBayes().partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
+    batches = (
+        GaussianBayes("diag", calibrate=False)
+        .partial_fit(X[:300], y[:300])
+        .partial_fit(X[300:], y[300:])
+    )
     foreign = PriorCorrected(LogisticRegression(), prior=0.1).fit(X, y)
     for model in (batches, foreign):
         with refused("no-profile", UsageError):

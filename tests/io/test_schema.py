@@ -314,8 +314,9 @@ def test_models_of_measurements_take_them_and_read_new_tables(tmp_path, model):
     other = type(model)(**model.get_params()).fit(by_hand, frame["fraud"])
     wanted = other.predict_proba(by_hand)
     np.testing.assert_array_equal(model.predict_proba(rows), wanted)
-    codes = open_rows(frame, label="fraud")
-    np.testing.assert_array_equal(clone(model).fit(codes).predict_proba(codes), wanted)
+    if not isinstance(model, GaussianBayes):  # a category is a factor of its own there
+        codes = open_rows(frame, label="fraud")
+        np.testing.assert_array_equal(clone(model).fit(codes).predict_proba(codes), wanted)
     save(model, tmp_path / "m.scarce")
     back = load(tmp_path / "m.scarce")
     np.testing.assert_array_equal(back.predict_proba(rows), wanted)

@@ -169,7 +169,7 @@ def test_nothing_is_learned_from_no_label():
 def test_the_line_of_section_1_4_is_right():
     X, y = errata.gaussian_rows(400)
     w, w0 = errata.naive_line(X, y)
-    ours = GaussianBayes("shared-diag", var_smoothing=0.0).fit(X, y)
+    ours = GaussianBayes("shared-diag", var_smoothing=0.0, calibrate=False).fit(X, y)
     np.testing.assert_allclose(joint(ours, X), X @ w + w0, atol=1e-11)
     np.testing.assert_allclose(np.ravel(ours.coef_), w, rtol=1e-11)
     assert np.ravel(ours.intercept_)[0] == pytest.approx(w0, rel=1e-11)
@@ -179,7 +179,11 @@ def test_the_line_of_section_1_4_is_right():
 def test_naive_bayes_is_not_logistic_regression():
     found = errata.same_as_logistic()
     X, y = errata.gaussian_rows(100)
-    naive = GaussianBayes("shared-diag", var_smoothing=0.0).fit(X, y).predict_proba(X)[:, 1]
+    naive = (
+        GaussianBayes("shared-diag", var_smoothing=0.0, calibrate=False)
+        .fit(X, y)
+        .predict_proba(X)[:, 1]
+    )
     logistic = RareClassifier("logistic", ridge=0.0, tol=1e-12).fit(X, y).predict_proba(X)[:, 1]
     assert np.abs(naive - logistic).max() == pytest.approx(found["rows_100"], abs=1e-8)
     assert found["rows_100"] > 10 * found["rows_100000"]
@@ -193,7 +197,11 @@ def test_correlated_features_make_naive_bayes_too_sure():
     X, y = errata.correlated_rows()
     at = np.full((1, 4), 1.5)
     naive, *others = (
-        GaussianBayes(covariance).fit(X, y).predict_proba(at)[0, 1]
+        GaussianBayes(
+            covariance, shrinkage=0 if covariance == "shared" else "auto", calibrate=False
+        )
+        .fit(X, y)
+        .predict_proba(at)[0, 1]
         for covariance in ("diag", "shared", "full", "shrunk")
     )
     assert naive == pytest.approx(found["naive"], abs=0.01)
@@ -209,7 +217,7 @@ def test_few_rows_have_a_covariance_all_the_same():
     assert found["rank"] == 4
     assert found["least"] < 1e-12
     X, y = errata.few_rows()
-    ours = GaussianBayes("full").fit(X, y)
+    ours = GaussianBayes("full", calibrate=False).fit(X, y)
     assert np.isfinite(ours.predict_log_proba(X)).all()
     assert any("5" in text and "10" in text for text in ours.report_.warnings)
     quoted = f"5 rows, {found['features']} features: rank {found['rank']}, no inverse"
@@ -219,7 +227,7 @@ def test_few_rows_have_a_covariance_all_the_same():
 def test_a_constant_feature_does_not_decide_everything():
     assert errata.variance_of_a_constant()["variance"] == 0.0
     X, y = errata.constant_rows()
-    ours = GaussianBayes().fit(X, y)
+    ours = GaussianBayes("diag", calibrate=False).fit(X, y)
     assert (ours.variance_ > 0).all()
     assert np.isfinite(ours.predict_joint_log_proba(X)).all()
     assert measured("003 1.3") == "variance 0: a density of 0 / 0"
@@ -229,8 +237,9 @@ def test_the_cut_needs_the_share():
     found = errata.share_in_the_cut()
     assert found["printed"] > 15 * found["right"]
     X, y = errata.gaussian_rows(2000)
-    ours = GaussianBayes("shared", var_smoothing=0.0).fit(X, y)
-    even = GaussianBayes("shared", var_smoothing=0.0, priors=[0.5, 0.5]).fit(X, y)
+    plain = {"var_smoothing": 0.0, "shrinkage": 0, "calibrate": False}
+    ours = GaussianBayes("shared", **plain).fit(X, y)
+    even = GaussianBayes("shared", priors=[0.5, 0.5], **plain).fit(X, y)
     np.testing.assert_allclose(ours.coef_, even.coef_, rtol=1e-10)  # the direction is free of p
     shift = float(np.ravel(ours.intercept_)[0] - np.ravel(even.intercept_)[0])
     assert shift == pytest.approx(logit(y.mean()), rel=1e-10)

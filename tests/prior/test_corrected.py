@@ -440,13 +440,17 @@ def test_the_share_may_be_below_the_labelled_part_and_labels_may_be_few():
 def test_the_labelled_class_comes_last_however_it_is_spelt(rng, labels, classes):
     X, y, _ = presences(300, rng)
     hit = ~np.isnan(y)
-    expected = PriorCorrected(GaussianBayes(), prior=0.2).fit(X, y).predict_proba(X)
-    model = PriorCorrected(GaussianBayes(), prior=0.2).fit(X, labels(hit))
+    expected = (
+        PriorCorrected(GaussianBayes("diag", calibrate=False), prior=0.2).fit(X, y).predict_proba(X)
+    )
+    model = PriorCorrected(GaussianBayes("diag", calibrate=False), prior=0.2).fit(X, labels(hit))
     assert model.classes_.tolist() == classes
     np.testing.assert_array_equal(model.predict_proba(X), expected)
     assert expected[hit, 1].mean() > expected[~hit, 1].mean()
     density = Shares((0.8, 0.2), classes)
-    by_density = PriorCorrected(GaussianBayes(), prior="entropy", density=density)
+    by_density = PriorCorrected(
+        GaussianBayes("diag", calibrate=False), prior="entropy", density=density
+    )
     assert by_density.fit(X, labels(hit)).predict_proba(X).shape == expected.shape
     assert (
         model.predict(X)[expected[:, 1] > 0.5].tolist()

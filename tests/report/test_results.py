@@ -283,7 +283,7 @@ def test_a_wrapped_model_shows_both(sample):
 
 def test_other_kinds_show_what_they_have(sample):
     X, y = sample
-    page = show_model(Report("t"), GaussianBayes().fit(X, y))
+    page = show_model(Report("t"), GaussianBayes("diag").fit(X, y))
     assert any(t["columns"][0] == "class" for t in parts(page, "table"))
     page = show_model(Report("t"), GaussianBayes("shared").fit(X, y))
     assert any("coefficient" in t["columns"] for t in parts(page, "table"))

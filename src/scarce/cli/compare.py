@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 LEANS = "the fits are fixed: their variation over training samples is not in the intervals"
 COMPARED = ("logistic", "rare", "maxent", "bayes", "auto")
 SEVERAL = ("bayes", "maxent", "auto")  # take more than two classes
-WIDENED = ("logistic", "rare", "bayes")  # take categories as columns of 0 and 1
+WIDENED = ("logistic", "rare")  # take categories as columns of 0 and 1
 FEATURE_FLAGS = ("--columns", "--drop", "--id", "--categories")
 CONSTANT = "constant"
 MIX = ": it may have been trained at another base rate; see scarce evaluate."

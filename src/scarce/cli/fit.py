@@ -134,11 +134,11 @@ def fit(
             json=json,
         )
         return
-    rows, opened = open_labelled(
+    rows, _ = open_labelled(
         source,
         labels,
         form,
-        indicators=model in ("rare", "bayes"),
+        indicators=model == "rare",
         weight=weight,
         columns=list(columns) or None,
         drop=left_out or None,
@@ -151,8 +151,6 @@ def fit(
     chosen, settings = _choose(model, settings, rows, counts)
     ask_background(chosen, counts, labels)
     told = point_out(chosen, rows, labels, quiet=bool(columns))  # typed columns are meant
-    if chosen == "bayes" and model == "auto" and _has_categories(rows):
-        rows = _reopen_with_indicators(rows, opened)
     for column, levels in rows.schema.indicators.items():
         say(f"Text column {column!r}: {len(levels)} levels, one-hot beside {levels[0]!r}.")
     # names found in all rows are all different: only those typed can join rows
@@ -275,17 +273,6 @@ def open_labelled(
     with progress("Reading") as tick:
         rows = open_rows(source, indicators=indicators, progress=tick, **arguments)
     return rows, {"data": source, **arguments}
-
-
-def _reopen_with_indicators(rows: Rows, opened: dict[str, Any]) -> Any:
-    from scarce import open_rows
-
-    arguments = dict(opened)
-    return open_rows(arguments.pop("data"), indicators=True, **arguments)
-
-
-def _has_categories(rows: Rows) -> bool:
-    return any(column.kind == "category" for column in rows.schema.columns)
 
 
 def _say_labels(rows: Rows, labels: LabelFlags, form: TextForm) -> dict[str, Any]:

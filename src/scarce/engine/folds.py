@@ -81,6 +81,12 @@ class RowGroups:
         used = self.group >= 0
         return int(np.unique(_pairs(self.group[used], codes[used])[1], return_counts=True)[1].min())
 
+    def alone(self, codes: Ids) -> list[int]:
+        """Return the classes that stand in one group only: no part of them can be left out."""
+        used = self.group >= 0
+        labels, count = np.unique(_pairs(self.group[used], codes[used])[1], return_counts=True)
+        return [int(label) for label in labels[count < 2]]
+
     def remarks(self) -> list[str]:
         """Return what a reader should know, as sentences."""
         if not self.copies:

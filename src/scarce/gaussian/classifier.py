@@ -2,15 +2,18 @@
 
     log p(y) + log N(observed values; mean_y, covariance_y restricted to them)      (003 1.3 to 1.6)
 
-One fold gives the moments of each class; a missing value is integrated out exactly. Covariances of
-small classes are shrunk (shrinkage.py); missing values in the rows to learn from and unlabelled
-rows are handled by EM (fitting.py, em.py). Assumes Gaussian features within a class.
+Categories and counts are factors of their own (factors.py), and what densities say too much is
+taken back on rows left out (calibration.py). One fold gives the moments of each class; a missing
+value is integrated out exactly. Covariances of small classes are shrunk (shrinkage.py); missing
+values in the rows to learn from and unlabelled rows are handled by EM (fitting.py, em.py). Assumes
+Gaussian measurements within a class.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -25,8 +28,10 @@ from scarce.checks import FLAG, Constraint, Number, Word, check_parameters, refu
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
-from scarce.errors import Argument, DataError, UsageError, inconsistent_model, refuse_array
+from scarce.errors import Argument, DataError, UsageError, inconsistent_model, listed, refuse_array
+from scarce.gaussian.calibration import MOST_SLOPE, ratios, scores
 from scarce.gaussian.densities import log_tail, nearest_of_covariances, nearest_of_variances
+from scarce.gaussian.factors import check_tables, read_factors
 from scarce.gaussian.fitting import (
     DIAGONAL,
     KINDS,
@@ -36,6 +41,7 @@ from scarce.gaussian.fitting import (
     joint_log_proba,
     learn,
     learn_from_moments,
+    measurements,
     narrow_remarks,
     used_columns,
 )
@@ -63,10 +69,17 @@ PARAMETERS: dict[str, list[Constraint]] = {
     "shrinkage": [Word("auto"), Number(0, 1)],
     "unbiased": [FLAG],
     "unlabelled": [Word("ignore", "use")],
+    "calibrate": [FLAG],
     "tol": [Number(0, open_low=True)],
     "max_iter": [Number(1, whole=True)],
 }
 OF_SOME_FITS = (
+    "factors_",
+    "factor_tables_",
+    "offset_",
+    "slope_",
+    "left_out_loss_",
+    "better_than_constant_",
     "covariance_",
     "shrinkage_",
     "moments_",
@@ -79,7 +92,10 @@ OF_SOME_FITS = (
 
 
 class Discriminant(NamedTuple):
-    """Log odds of the second of two classes as a function of a complete row."""
+    """Log odds of the second of two classes as a function of a complete row.
+
+    Calibrated models clip the log ratio of two densities at +-15; this form does not.
+    """
 
     quadratic: Array  # (d, d), 0 where the classes share their covariance
     linear: Array  # (d,)
@@ -100,18 +116,33 @@ def _takes_batches(model: GaussianBayes) -> bool:
             "unlabelled='use' passes over all rows several times, so there is no partial_fit: "
             "call fit on all rows, or use unlabelled='ignore'."
         )
+    if model.calibrate:
+        raise AttributeError(
+            "calibrate=True judges the model on rows left out, for which it must see all rows: "
+            "call fit, or use calibrate=False."
+        )
+    if not (isinstance(model.factors, str) and model.factors == "auto"):
+        raise AttributeError("partial_fit learns measurements only: leave out factors, or use fit.")
     return True
 
 
 class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Gaussian model of each class that accepts missing values and unlabelled rows.
+    """Model of each class that accepts missing values, categories, counts and unlabelled rows.
 
     Parameters
     ----------
-    covariance : {"diag", "shared-diag", "full", "shared", "shrunk"}
-        One variance per class and feature (naive Bayes); one per feature for all classes; one
-        covariance matrix per class (QDA); one for all classes (LDA); or one per class shrunk
-        towards the pooled one, which is the choice for a class with few rows.
+    covariance : {"shared", "diag", "shared-diag", "full", "shrunk"}
+        One covariance matrix for all classes (LDA); one variance per class and feature (naive
+        Bayes); one per feature for all classes; one matrix per class (QDA); or one per class shrunk
+        towards the pooled one.
+    factors : "auto" or dict {column: kind}
+        How columns are distributed within a class: "gaussian", "categorical", "bernoulli" (0 and
+        1), "poisson" or "negative-binomial" (counts). By default categories are categorical and all
+        numbers Gaussian. Columns are named, or counted from 0.
+    calibrate : bool
+        Whether probabilities are those of `calibration.py`: the densities are judged on labelled
+        rows left out in five folds, and where they are not better there than the base rates, every
+        row gets the base rates. False gives the densities' own (003).
     priors : array-like of shape (n_classes,), dict {class: base rate} or pandas Series, optional
         Base rates to predict with, in the order of the sorted classes or by name; by default those
         of the labelled rows, or with unlabelled="use" those of all rows. Unlabelled rows are then
@@ -126,7 +157,9 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     shrinkage : "auto" or float from 0 to 1
         For "shrunk": how far each class is shrunk. "auto" chooses for each class the intensity and
         the target that make a left-out row most probable (see shrinkage.py); a number shrinks
-        every class that far towards the pooled covariance.
+        every class that far towards the pooled covariance. For "shared": how far it is shrunk to
+        the variances of all rows, without correlations; "auto" as if max(5, n_features / 2) more
+        rows had shown those, 0 for maximum likelihood.
     unbiased : bool
         Divide by n_y - 1 within a class and by n - K where pooled, as scikit-learn's discriminant
         analyses did before version 1.9, instead of by n_y and n (maximum likelihood, as in 003).
@@ -134,18 +167,31 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "use" learns from unlabelled rows too: each enters every class with its posterior
         probability. That relies on Gaussian classes, and on unlabelled rows belonging to these
         classes and no others. So it is compared with "ignore" by the log loss of labelled rows
-        left out in five folds, and undone with a remark where it is worse.
+        left out in five folds, and undone with a remark where it is worse. Gaussian columns only.
     tol : float
         For fits by EM: largest entry of the gradient of the log likelihood, per unit of a class's
         weight, in coordinates where the class has mean 0 and covariance 1.
     max_iter : int
-        Most passes over the rows of one EM run; a fit has up to three.
+        Most passes over the rows of one EM run; a fit has up to three, and calibration five fits.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted; with two classes the second is the positive one.
     class_prior_ : ndarray of shape (n_classes,)
+    factors_ : dict {column: kind}
+    factor_tables_ : dict {column: dict}
+        Log probabilities of the levels, or means of the counts, of each class. Absent where all
+        columns are Gaussian.
+    offset_ : ndarray of shape (n_classes,)
+    slope_ : float
+        Of the calibration: log prior + offset + slope * log density ratio; 1 takes the densities as
+        they are, 0 gives the base rates.
+    left_out_loss_ : ndarray of shape (2,)
+        Mean log loss of left-out rows, calibrated and of the base rates. Absent where none could be
+        left out.
+    better_than_constant_ : bool
+        Whether the first is the smaller one; otherwise every row gets the base rates.
     mean_, variance_ : ndarray of shape (n_classes, n_features_in_)
     covariance_ : ndarray of shape (n_classes, n_features_in_, n_features_in_)
         Not for "diag" kinds. "shared" has one matrix, shape (n_features_in_, n_features_in_).
@@ -173,9 +219,10 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Passes over the rows, as in the report.
     report_ : FitReport
 
-    **Assumes** that features are numeric (rows with categories are refused) and Gaussian within a
-    class, for "diag" kinds independent too; that labelled rows of a class are a fair sample of it;
-    and that whether a value is missing says nothing about the class or the value.
+    **Assumes** that measurements are Gaussian within a class, for "diag" kinds independent too, and
+    independent of categories and counts, as those are of each other; that labelled rows of a class
+    are a fair sample of it; and that whether a value is missing says nothing about the class or the
+    value. Calibration takes back what the first assumption costs, not the others.
 
     Notes
     -----
@@ -187,12 +234,17 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> X = np.array([[0.0, 1.0], [0.2, np.nan], [3.0, 4.0], [np.nan, 5.0], [1.0, 1.0]])
-    >>> model = GaussianBayes().fit(X, [0, 0, 1, 1, np.nan])
-    >>> model.predict([[0.1, np.nan], [np.nan, 4.4]])
-    array([0., 1.])
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(200) % 2
+    >>> X = rng.normal(2.0 * y[:, None], [1.0, 2.0], size=(200, 2))
+    >>> X[::5, 1] = np.nan
+    >>> model = GaussianBayes().fit(X, y)
+    >>> model.predict_proba([[2.0, np.nan], [2.0, 3.0], [np.nan, np.nan]])[:, 1].round(2)
+    array([0.89, 0.95, 0.5 ])
+    >>> model.better_than_constant_, model.left_out_loss_.round(2)
+    (True, array([0.35, 0.69]))
     >>> X = [[0, 0], [2, 1], [0, 1], [1, 2], [4, 4], [5, 6], [6, 5], [4, 5]]
-    >>> model = GaussianBayes("shared").fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
+    >>> model = GaussianBayes("shared", shrinkage=0).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
     >>> model.outlier_score([[4.5, 4.2], [9.0, 0.0], [np.nan, np.nan]]).round(1)
     array([ 0.3, 28.4,  0. ])
     """
@@ -201,18 +253,22 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        covariance: str = "diag",
+        covariance: str = "shared",
         *,
+        factors: str | Mapping[Any, str] = "auto",
+        calibrate: bool = True,
         priors: ArrayLike | Mapping[Any, float] | None = None,
         var_smoothing: float = 1e-9,
         engine: Engine = None,
         shrinkage: str | float = "auto",
         unbiased: bool = False,
         unlabelled: str = "ignore",
-        tol: float = 1e-8,
+        tol: float = 1e-6,
         max_iter: int = 500,
     ) -> None:
         self.covariance = covariance
+        self.factors = factors
+        self.calibrate = calibrate
         self.priors = priors
         self.var_smoothing = var_smoothing
         self.engine = engine
@@ -243,8 +299,8 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array-like of shape (n,), optional
             A row of weight 2 counts as two, one of weight 0 as none.
         groups : array-like of shape (n,), optional
-            Rows of one group are left out together where unlabelled="use" is judged on left-out
-            labelled rows; a missing value is a group of its own. Not used otherwise.
+            Rows of one group are left out together where the model is judged on left-out labelled
+            rows; a missing value is a group of its own.
 
         Returns
         -------
@@ -255,10 +311,12 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         begin = time.perf_counter()
         for name in OF_SOME_FITS:  # what an earlier fit of another kind left
             self.__dict__.pop(name, None)
+        # Unlabelled rows are learned from by measurements alone: there a category is one-hot.
+        categories = "one-hot" if self.unlabelled == "use" else "codes"
         rows, self.classes_ = rows_to_fit(
-            self, X, y, sample_weight, engine=self.engine, categories="one-hot"
+            self, X, y, sample_weight, engine=self.engine, categories=categories
         )
-        learned = learn(self._settings(), rows, groups)
+        learned = learn(self._settings(rows), rows, groups)
         return self._take(learned, begin, self.column_profile_.remarks)
 
     @available_if(_takes_batches)  # type: ignore[untyped-decorator]
@@ -271,7 +329,8 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Learn from more rows, with the same result as one fit on all of them.
 
-        Not with unlabelled="use", which passes over all rows several times.
+        Only with calibrate=False, and not with unlabelled="use": both pass over all rows several
+        times. Measurements only.
 
         Parameters
         ----------
@@ -307,12 +366,15 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self
         return self._take(learn_from_moments(self._settings(), moments, origin), begin)
 
-    def _settings(self) -> Settings:
-        return Settings(
-            **self.get_params(deep=False),
-            classes=self.classes_,
-            names=tuple(names_of(self)),
-        )
+    def _settings(self, rows: Rows | None = None) -> Settings:
+        names = tuple(names_of(self))
+        params = self.get_params(deep=False)
+        given = params.pop("factors")
+        kinds = ["gaussian"] * len(names)
+        if rows is not None:
+            columns = [replace(c, name=n) for c, n in zip(rows.schema.columns, names, strict=True)]
+            kinds = read_factors(given, columns)
+        return Settings(**params, kinds=tuple(kinds), classes=self.classes_, names=names)
 
     def _take(self, learned: Learned, begin: float, remarks: tuple[str, ...] = ()) -> Self:
         """Set the fitted attributes and the report."""
@@ -320,6 +382,8 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             setattr(self, name, value)
         self.n_iter_ = learned.passes
         narrow = narrow_remarks(self._settings(), self.variance_, self.used_)
+        if hasattr(self, "slope_"):
+            narrow = []  # such rows have a probability like others
         self.report_ = FitReport(
             converged=learned.converged,
             certificate=learned.certificate,
@@ -335,6 +399,14 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_continues(self) -> None:
         """Refuse partial_fit where it could not equal one fit on all rows."""
+        if hasattr(self, "factor_tables_"):
+            raise UsageError(
+                "This model was fitted with columns that are no measurements ({columns}), and "
+                "partial_fit learns measurements only.",
+                code="cannot-continue",
+                columns=listed(list(self.factor_tables_), most=8),
+                remedy="Call fit on all rows, or partial_fit on a new model.",
+            )
         kept = getattr(self, "moments_", None)
         if kept is None:
             raise UsageError(
@@ -413,37 +485,49 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # --- predicting -------------------------------------------------------------------------------
 
     def predict_joint_log_proba(self, X: ArrayLike | Rows) -> Array:
-        """Return log p(class) + log p(observed features | class), shape (n, n_classes)."""
+        """Return log p(class) + log p(observed features | class), shape (n, n_classes).
+
+        As the densities say, before calibration.
+        """
         rows = self._rows(X)
         return joint_log_proba(vars(self), np.log(self.class_prior_), rows, self.engine)
 
+    def _scores(self, X: ArrayLike | Rows) -> Array:
+        """Return scores whose softmax are the probabilities, (n, n_classes)."""
+        if not hasattr(self, "slope_"):
+            return self.predict_joint_log_proba(X)
+        rows, none = self._rows(X), np.zeros(len(self.classes_))
+        ratio = ratios(joint_log_proba(vars(self), none, rows, self.engine))
+        return scores(ratio, np.log(self.class_prior_), self.offset_, self.slope_)
+
     def predict_log_proba(self, X: ArrayLike | Rows) -> Array:
         """Return the logarithm of each class's probability, shape (n, n_classes)."""
-        joint = self.predict_joint_log_proba(X)
+        joint = self._scores(X)
         return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
 
     def predict_proba(self, X: ArrayLike | Rows) -> Array:
         """Return each class's probability, shape (n, n_classes)."""
-        return np.asarray(softmax(self.predict_joint_log_proba(X), axis=1))
+        return np.asarray(softmax(self._scores(X), axis=1))
 
     def predict(self, X: ArrayLike | Rows) -> NDArray[Any]:
         """Return the most probable class of each row."""
-        best = self.predict_joint_log_proba(X).argmax(axis=1)
+        best = self._scores(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
     def decision_function(self, X: ArrayLike | Rows) -> Array:
-        """Return the log odds of the second of two classes, (n,), or the joint log probabilities.
+        """Return the log odds of the second of two classes, (n,), or the score of each class.
 
-        With two classes this is 003's discriminant function; above 0 means the second class.
+        With two classes this is 003's discriminant function, calibrated; above 0 means the second
+        class.
         """
-        joint = self.predict_joint_log_proba(X)
+        joint = self._scores(X)
         return np.asarray(joint[:, 1] - joint[:, 0]) if joint.shape[1] == 2 else joint
 
     def log_density(self, X: ArrayLike | Rows) -> Array:
         """Return log p(observed features) under the mixture of all classes, shape (n,).
 
         In the units of the data; where values are missing, the density of the observed ones alone:
-        compare it between rows with the same features observed.
+        compare it between rows with the same features observed. Not calibrated.
         """
         return np.asarray(logsumexp(self.predict_joint_log_proba(X), axis=1))
 
@@ -452,7 +536,8 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         -log10 of the chi-square tail probability of the squared Mahalanobis distance to the nearest
         class, with as many degrees of freedom as observed values: 3 means that one row in a
-        thousand of that class lies so far out. A row without any value has score 0.
+        thousand of that class lies so far out. A row without any value has score 0. Of measurements
+        alone: categories and counts are not looked at.
 
         **Assumes** that the class is Gaussian with the mean and covariance learned; with few rows
         per feature those are themselves uncertain, and ordinary new rows score higher. Says
@@ -462,7 +547,8 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(self, "covariance_"):
             found = rows.map(nearest_of_covariances, gaussians(vars(self)), engine=self.engine)
         else:
-            params = (self.mean_, self.used_ / self.variance_, self.used_)
+            used = measurements(vars(self))
+            params = (self.mean_, used / self.variance_, used)
             found = rows.map(nearest_of_variances, params, engine=self.engine)
         return np.asarray(np.maximum(-log_tail(found[:, 0], found[:, 1]) / np.log(10.0), 0.0))
 
@@ -496,9 +582,16 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         003 sections 1.4, 1.6: A = (C_-^-1 - C_+^-1) / 2,   b = C_+^-1 m_+ - C_-^-1 m_-,
         c = log p_+ / p_- + (m_-' C_-^-1 m_- - m_+' C_+^-1 m_+ + log det C_- - log det C_+) / 2.
         Where the classes share C, A is 0 and the log odds are linear: the form of a logistic
-        regression.
+        regression. With calibration, slope times all that, and the offsets.
         """
         self._check_ready()
+        if hasattr(self, "factor_tables_"):
+            raise UsageError(
+                "A discriminant function is of measurements, and some columns are not: {columns}.",
+                code="measurements-needed",
+                columns=listed(list(self.factor_tables_), most=8),
+                remedy="Use decision_function(X).",
+            )
         if len(self.classes_) != 2:
             raise UsageError(
                 "A discriminant function separates two classes; there are {n_classes}.",
@@ -509,9 +602,10 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         inverse, log_det = self._inverses()
         turned = np.einsum("ijk,ik->ij", inverse, self.mean_)
         length = np.einsum("ij,ij->i", turned, self.mean_)
-        odds = np.log(self.class_prior_[1]) - np.log(self.class_prior_[0])
-        constant = float(odds + (length[0] - length[1] + log_det[0] - log_det[1]) / 2)
-        return Discriminant((inverse[0] - inverse[1]) / 2, turned[1] - turned[0], constant)
+        slope, odds = self._slope_and_odds()
+        constant = float(odds + slope * (length[0] - length[1] + log_det[0] - log_det[1]) / 2)
+        quadratic, linear = (inverse[0] - inverse[1]) / 2, turned[1] - turned[0]
+        return Discriminant(slope * quadratic, slope * linear, constant)
 
     @property
     def coef_(self) -> Array:
@@ -525,17 +619,26 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _linear(self, name: str) -> tuple[Array, Array]:
         """Return weights (1, d) and constant (1,) of the linear log odds."""
-        if not hasattr(self, "mean_") or self.covariance not in SHARED or len(self.classes_) != 2:
+        ready = hasattr(self, "mean_") and not hasattr(self, "factor_tables_")
+        if not ready or self.covariance not in SHARED or len(self.classes_) != 2:
             raise AttributeError(
-                f"{name} exists for two classes that share their covariance (covariance='shared' "
-                "or 'shared-diag') once fitted; discriminant() gives the quadratic form otherwise."
+                f"{name} exists for two classes of measurements that share their covariance "
+                "(covariance='shared' or 'shared-diag') once fitted; discriminant() gives the "
+                "quadratic form otherwise."
             )
         inverse, _ = self._inverses()
         # (m_- - m_+)'C^-1(m_- + m_+) / 2, without subtracting two large squares from each other.
-        weights = inverse[0] @ (self.mean_[1] - self.mean_[0])
-        odds = np.log(self.class_prior_[1]) - np.log(self.class_prior_[0])
+        slope, odds = self._slope_and_odds()
+        weights = slope * (inverse[0] @ (self.mean_[1] - self.mean_[0]))
         middle = weights @ (self.mean_[0] + self.mean_[1]) / 2
         return weights[None], np.array([odds - middle])
+
+    def _slope_and_odds(self) -> tuple[float, float]:
+        """Return what log density ratios are multiplied by, and what is added."""
+        odds = float(np.log(self.class_prior_[1]) - np.log(self.class_prior_[0]))
+        if not hasattr(self, "slope_"):
+            return 1.0, odds
+        return self.slope_, odds + float(self.offset_[1] - self.offset_[0])
 
     def _inverses(self) -> tuple[Array, Array]:
         """Return inverse covariances, 0 for unused columns, and log determinants."""
@@ -570,7 +673,7 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if self.covariance not in DIAGONAL:
                 wanted["covariance_"] = matrices[1:] if self.covariance == "shared" else matrices
                 wanted["shrinkage_"] = shape[:1]
-        for name in ("unlabelled_share_", "reveal_rate_"):
+        for name in ("unlabelled_share_", "reveal_rate_", "offset_"):
             if hasattr(self, name):
                 wanted[name] = shape[:1]
         for name, size in wanted.items():
@@ -579,6 +682,16 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._check_loaded_moments(shape)
         if "mean_" in wanted:
             self._check_loaded_values()
+        if hasattr(self, "factor_tables_"):
+            tables, kinds = self.factor_tables_, getattr(self, "factors_", None)
+            check_tables(tables, kinds, *shape, self.used_)
+        if hasattr(self, "slope_") != hasattr(self, "offset_"):
+            raise inconsistent_model("slope_", "and offset_ must come together")
+        slope = getattr(self, "slope_", 0.0)
+        if not 0.0 <= slope <= MOST_SLOPE:
+            raise inconsistent_model("slope_", f"must be from 0 to {MOST_SLOPE}")
+        if not np.isfinite(getattr(self, "offset_", np.zeros(0))).all():
+            raise inconsistent_model("offset_", "must be finite")
 
     def _check_loaded_moments(self, shape: tuple[int, int]) -> None:
         sizes: dict[str, tuple[int, ...]] = {

@@ -43,13 +43,18 @@ from scarce.gaussian.shrinkage import (
     diagonal_share,
     is_singular,
     relative_eigenvalues,
+    shared_intensity,
     shrink,
 )
-from scarce.missing.patterns import Mask, multiply_groups
+from scarce.missing.front import scatter
+from scarce.missing.patterns import Mask, batches, multiply_groups
 
 DEGENERATE = 1e-6  # of the common variance: a direction with less counts as lost
 NEARLY_ONE = 1.0 - 1e-4  # largest intensity: a class is then as good as its target
 FEW = 5.0  # observed pairs of values per feature: below, a covariance may become singular
+STAGE_TOL = 10.0  # times tol: the covariance that classes are shrunk to, before it is theirs
+STAGE_PASSES = 40
+WELL_CONDITIONED = 1e-5  # least eigenvalue of a correlation matrix that is inverted as a whole
 FIRST_PASSES = 12  # before the intensities are chosen for good
 
 P = TypeVar("P")  # parameters
@@ -227,14 +232,67 @@ def expected_moments(
         part = theta if y < 0 else _one_class(theta, y)
         X_own = (X[chosen] - standard.centre) / standard.scale
         seen_own, weight = seen[chosen], weights[chosen]
-        for run in pattern_runs(seen_own):
+        precision = None if y < 0 else _precision(part.covariance[0])
+        runs = pattern_runs(seen_own) if precision is None else ()
+        for run in runs:
             found = _run_moments(X_own[run.rows], weight[run.rows], run.masks, run.ends, part)
             _add_to(total, found, slice(None) if y < 0 else slice(y, y + 1))
             if y < 0:
                 total.mix[:] += found.mix
             total = total._replace(value=total.value + found.value)
+        if precision is not None:
+            found = _moments_by_precision(X_own, seen_own, weight, part.mean[0], precision)
+            _add_to(total, found, slice(y, y + 1))
+            total = total._replace(value=total.value + found.value)
         units += float(weight @ seen_own @ np.log(standard.scale))
     return total._replace(value=total.value - units)  # densities in the units of the data
+
+
+def _precision(covariance: Array) -> Array | None:
+    """Return the inverse of a covariance, or None where it would lose too many digits."""
+    deviation = np.sqrt(np.diag(covariance))
+    scaled = covariance / deviation / deviation[:, None]
+    values, turned = np.linalg.eigh(scaled)
+    if not len(values) or values[0] < WELL_CONDITIONED:
+        return None
+    turned = turned / deviation[:, None]
+    return np.asarray((turned / values) @ turned.T)
+
+
+def _moments_by_precision(
+    X: Array, seen: Mask, weight: Array, mean: Array, precision: Array
+) -> ExpectedMoments:
+    """Return the expected moments of the rows of one class, at m^3 for each pattern.
+
+    With K = C^-1 and m missing: V = (K_mm)^-1, E[x_m] = mean_m - V (K g)_m with g = 0 at m.
+    """
+    n, d = X.shape
+    gap = np.where(seen, X - mean, 0.0)
+    pulled = gap @ precision
+    distance = np.einsum("ij,ij->i", pulled, gap)
+    log_det = np.full(n, -np.linalg.slogdet(precision)[1])
+    out = _no_moments(1, d)
+    for batch in batches(~seen):
+        columns = batch.columns
+        lower = np.linalg.cholesky(precision[columns[:, :, None], columns[:, None, :]])
+        logs = 2.0 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+        root = np.linalg.inv(lower)
+        group = batch.group
+        own = pulled[batch.rows[:, None], columns[group]]
+        half = multiply_groups(root, own, batch.ends)
+        distance[batch.rows] -= np.einsum("ij,ij->i", half, half)
+        log_det[batch.rows] += logs[group]
+        expected = -multiply_groups(root.transpose(0, 2, 1), half, batch.ends)
+        gap[batch.rows[:, None], columns[group]] = expected
+        mass = np.add.reduceat(weight[batch.rows], batch.ends[:-1])
+        variance = root.transpose(0, 2, 1) @ root
+        scatter(out.second[0], columns, variance * mass[:, None, None])
+    out.weight[0] = out.mix[0] = weight.sum()
+    out.first[0] = weight @ gap
+    gap *= np.sqrt(weight)[:, None]
+    out.second[0] += gap.T @ gap
+    value = -0.5 * float(weight @ (distance + log_det + LOG_2PI * seen.sum(axis=1)))
+    return out._replace(value=value)
 
 
 def _one_class(theta: CovarianceParameters, y: int) -> CovarianceParameters:
@@ -694,6 +752,7 @@ class CovarianceFit:
         self.rows, self.engine, self.settings = rows, engine, settings
         self.standard = Standardisation(columns, self.centre, self.scale, False)
         self.tol, self.max_passes = tol, max_passes
+        self.intensity = shared_intensity(settings.shrinkage, float(values.weight.sum()), len(seen))
         self.passes = 0
         self.pooled_share = 0.0
         self.shared_reference: Array | None = None
@@ -765,9 +824,18 @@ class CovarianceFit:
         self.at = self.at._replace(covariance=self.at.covariance.mean(axis=0)[None])
         self.strength = np.zeros(1)
         weight = float((self.complete.weight + self.complete.incomplete.weight).sum())
+        if self.settings.kind == "shared" and self.intensity > 0:
+            s = min(self.intensity, NEARLY_ONE)
+            self.target = np.diag(self.floor.total)[None]
+            self.strength = np.array([weight * s / (1.0 - s)])
+            return self._em(self.max_passes)
         free = weight - self.n_classes + 1
         # Few observed pairs: the likelihood may increase without bound.
         few = weight * self.seen_share.mean() < FEW * self.d
+        # A start and a target for others: nobody sees its last digits.
+        alone = self.settings.kind == "shared"
+        tol = self.tol if alone else STAGE_TOL * self.tol
+        most = self.max_passes if alone else min(self.max_passes, STAGE_PASSES)
         self.shared_reference = self.target[0] if few else None
         if self.pooled_share > 0:
             self._shrink_shared(self.pooled_share, weight)
@@ -775,7 +843,7 @@ class CovarianceFit:
             self._shrink_shared(self._diagonal_share(free), weight)
         while True:
             try:
-                return self._em(self.max_passes)
+                return self._em(most, tol)
             except SingularCovariance:
                 self.at = self.at._replace(covariance=self.target.copy())
                 fresh = self.pooled_share == 0
@@ -810,8 +878,9 @@ class CovarianceFit:
         self.passes += 1
         return self._likelihood().expect(self.at)
 
-    def _em(self, passes: int) -> CovarianceResult:
-        done = run_em(self._likelihood(), self.at, tol=self.tol, max_passes=passes)
+    def _em(self, passes: int, tol: float | None = None) -> CovarianceResult:
+        tol = self.tol if tol is None else tol
+        done = run_em(self._likelihood(), self.at, tol=tol, max_passes=passes)
         self.passes += done.passes
         self.at = done.at
         return done

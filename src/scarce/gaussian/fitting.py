@@ -1,10 +1,12 @@
 """Fit the Gaussians of the classes: in closed form where rows are complete, else by EM.
 
+    other columns than measurements (factors.py)           closed form         one pass
     diag kinds, labelled rows                              closed form         one pass
     covariances, complete labelled rows                    closed form         one pass
     covariances with missing values, or unlabelled rows    EM (em.py)
 
-Unlabelled rows are used only where they help on labelled rows that are left out. Assumes checked
+Unlabelled rows are used only where they help on labelled rows that are left out, and probabilities
+are calibrated on such rows (calibration.py). Assumes checked
 rows and settings; returns the fitted attributes of `GaussianBayes` and how the fit ended.
 """
 
@@ -23,7 +25,8 @@ from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
 from scarce.engine.folds import deal_folds, row_groups
 from scarce.engine.rows import Rows, WeightedRows
-from scarce.errors import Argument, DataError, Problem, listed
+from scarce.errors import Argument, DataError, Problem, UsageError, listed
+from scarce.gaussian.calibration import Calibration, calibrate, ratios
 from scarce.gaussian.densities import (
     LOG_2PI,
     Classes,
@@ -32,6 +35,14 @@ from scarce.gaussian.densities import (
     joint_of_variances,
 )
 from scarce.gaussian.em import CovarianceFit, EMResult, VarianceLikelihood, run_em
+from scarce.gaussian.factors import (
+    GAUSSIAN,
+    Factor,
+    as_factors,
+    as_tables,
+    learn_factors,
+    log_prob_of_factors,
+)
 from scarce.gaussian.moments import (
     CrossMoments,
     Moments,
@@ -58,6 +69,7 @@ KINDS = (*DIAGONAL, "full", "shared", "shrunk")
 LARGEST_VARIANCE, LEAST_VARIANCE = 1e290, 1e-290  # what squares of doubles can hold, with a margin
 FOLDS = 5  # in which labelled rows are left out to judge the unlabelled ones
 KEPT_OFF = 0.01  # how far probabilities are mixed with the base rates in the second comparison
+SMALL = 200  # rows up to which equal ones always count as copies
 JUDGED_TOL = 1e-4  # tolerance of fits that are only compared
 RATES_DIFFER = 1.5  # ratio of estimated labelling rates above which the report mentions it
 NARROW = 1e-6  # of the widest class's variance: nothing that was measured, only the smoothing
@@ -76,6 +88,8 @@ class Settings:
     unlabelled: str
     tol: float
     max_iter: int
+    calibrate: bool
+    kinds: tuple[str, ...]
     classes: NDArray[Any]
     names: tuple[str, ...]
 
@@ -83,6 +97,11 @@ class Settings:
     def diagonal(self) -> bool:
         """Whether features are independent within a class."""
         return self.covariance in DIAGONAL
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Which columns are Gaussian within a class."""
+        return np.array([kind == GAUSSIAN for kind in self.kinds], dtype=bool)
 
     @property
     def of_covariances(self) -> CovarianceSettings:
@@ -109,6 +128,22 @@ class Learned(NamedTuple):
 
 
 def learn(settings: Settings, rows: Rows, groups: ArrayLike | None = None) -> Learned:
+    """Learn the classes from rows, and calibrate what they say where that is asked for."""
+    if settings.unlabelled == "use" and not settings.measured.all():
+        raise UsageError(
+            "{use} learns from measurements only, and column {column!r} is {kind}.",
+            code="factors-unlabelled",
+            use=Argument("unlabelled", "use"),
+            column=settings.names[int(np.argmin(settings.measured))],
+            kind=settings.kinds[int(np.argmin(settings.measured))],
+            ignore=Argument("unlabelled", "ignore"),
+            remedy="Use {ignore}, or one-hot columns in place of categories.",
+        )
+    done = _learn_classes(settings, rows, groups)
+    return _calibrated(settings, rows, groups, done) if settings.calibrate else done
+
+
+def _learn_classes(settings: Settings, rows: Rows, groups: ArrayLike | None) -> Learned:
     """Learn from rows in as few passes as needed; from unlabelled ones only where that helps."""
     if settings.unlabelled == "ignore" or not rows.fold(unlabelled_weight, engine=settings.engine):
         return _learn(settings, rows, unlabelled=False)
@@ -121,9 +156,26 @@ def learn(settings: Settings, rows: Rows, groups: ArrayLike | None = None) -> Le
 
 
 def _learn(settings: Settings, rows: Rows, *, unlabelled: bool) -> Learned:
-    if settings.diagonal:
-        return _learn_variances(settings, rows, unlabelled)
-    return _learn_covariances(settings, rows, unlabelled)
+    own = _learn_variances if settings.diagonal else _learn_covariances
+    done = own(settings, rows, unlabelled)
+    done.attributes["factors_"] = dict(zip(settings.names, settings.kinds, strict=True))
+    if settings.measured.all():
+        return done
+    names, size = settings.names, len(settings.classes)
+    factors, value = learn_factors(rows, settings.kinds, size, names, settings.engine)
+    done.attributes["factor_tables_"] = as_tables(factors, names)
+    used = [one.column for one in factors]
+    done.attributes["used_"][used] = True
+    left_out = np.flatnonzero(~settings.measured & ~done.attributes["used_"])
+    remarks = list(done.remarks)
+    if len(left_out):
+        remark = Problem(
+            "Not used, because some class has no value in them or all have the same: {columns}.",
+            code="factor-not-used",
+            columns=listed([names[j] for j in left_out], most=8),
+        )
+        remarks.append(remark)
+    return done._replace(objective=done.objective - value, remarks=remarks, passes=done.passes + 1)
 
 
 def learn_from_moments(
@@ -153,6 +205,7 @@ class Columns(NamedTuple):
 
     used: NDArray[np.bool_]
     shown: NDArray[np.bool_]  # every class has an observed value; not used where all are equal
+    measured: NDArray[np.bool_]  # the others are factors of their own
 
     @property
     def places(self) -> NDArray[np.intp]:
@@ -170,7 +223,8 @@ def used_columns(
     refused; `rows` are inspected where squares may have underflowed to 0.
     """
     total, sizes = total_variance(values), np.abs(origin) + np.abs(values.mean).max(axis=0)
-    wrong = np.flatnonzero((values.seen > 0).any(axis=0) & ~(total <= LARGEST_VARIANCE))
+    measured = settings.measured
+    wrong = np.flatnonzero(measured & (values.seen > 0).any(axis=0) & ~(total <= LARGEST_VARIANCE))
     if len(wrong):
         raise DataError(
             "Column {column!r}: its values are too large for their variance to be computed in "
@@ -179,7 +233,9 @@ def used_columns(
             column=settings.names[wrong[0]],
             remedy="Look for a wrong value in it, or change its unit: divide the column by 1e150.",
         )
-    doubt = np.flatnonzero((total < LEAST_VARIANCE) & (sizes < np.sqrt(LEAST_VARIANCE) * 1e15))
+    doubt = np.flatnonzero(
+        measured & (total < LEAST_VARIANCE) & (sizes < np.sqrt(LEAST_VARIANCE) * 1e15)
+    )
     if rows is not None and len(doubt):
         low, high = rows.fold(column_range, doubt, engine=settings.engine)
         doubt = doubt[low < high]
@@ -194,7 +250,7 @@ def used_columns(
             remedy="Change its unit: multiply the column by 1e150.",
         )
     shown = np.asarray((values.seen > 0).all(axis=0))
-    return Columns(shown & (total > rounding_variance(origin)), shown)
+    return Columns(measured & shown & (total > rounding_variance(origin)), shown, measured)
 
 
 def column_range(block: Block, columns: NDArray[np.intp]) -> tuple[Array, Array]:
@@ -551,30 +607,161 @@ def _left_out_log_prob(
             done = _learn(judged, part, unlabelled=bool(way))
             size = done.attributes["class_weight_seen_"]
             prior = np.log(size / size.sum())
-            joint = joint_log_proba(done.attributes, prior, rows, settings.engine)
+            joint = joint_log_proba(done.attributes, prior, rows, settings.engine, folds == fold)
             log_prob = np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
             own[way, out] = log_prob[out, known[out]]
             passes += done.passes + 1
     return own, passes
 
 
+# --- calibrated on rows left out ------------------------------------------------------------------
+
+
+def _calibrated(settings: Settings, rows: Rows, groups: ArrayLike | None, done: Learned) -> Learned:
+    """Add what turns densities into probabilities, from rows that they have not seen."""
+    engine, n_classes = settings.engine, len(settings.classes)
+    codes, weight = rows.labels(engine=engine), rows.weights(engine=engine)
+    known = np.where(np.isnan(codes) | (weight == 0), -1, codes).astype(np.intp)
+    if groups is None and len(rows) <= SMALL:
+        groups = _equal_rows(rows, known, engine)
+    found = row_groups(rows, known, weight, groups=groups, engine=engine)
+    alone = found.alone(known)
+    if alone:  # always learned from, never left out
+        known[np.isin(known, alone)] = -1
+        found = row_groups(rows, known, weight, groups=groups, engine=engine)
+    if n_classes - len(alone) < 2:
+        size = np.zeros(n_classes)
+        cal = Calibration(size, 0.0, np.full(2, np.nan), False)
+        return _with_calibration(done, cal, [_not_judged()], 0)
+    folds = deal_folds(found, known, weight, min(FOLDS, found.fewest(known)))
+    judged = replace(settings, tol=max(settings.tol, JUDGED_TOL))
+    unlabelled = bool(done.attributes.get("unlabelled_used_", False))
+    ratio, passes = np.zeros((len(rows), n_classes)), 0
+    for fold in range(int(folds.max()) + 1):
+        out = folds == fold
+        part = WeightedRows(rows, np.where(out, 0.0, weight))
+        part_done = _learn(judged, part, unlabelled=unlabelled)
+        none = np.zeros(n_classes)
+        ratio[out] = ratios(joint_log_proba(part_done.attributes, none, rows, engine, out)[out])
+        passes += part_done.passes + 1
+    size = done.attributes["class_weight_seen_"]
+    own = np.flatnonzero(folds >= 0)
+    cal = calibrate(ratio[own], known[own], weight[own], folds[own], np.log(size / size.sum()))
+    remarks: list[str] = [] if cal.better else [_constant(cal.loss)]
+    if not unlabelled:
+        remarks += found.remarks()
+    return _with_calibration(done, cal, remarks, passes)
+
+
+def _equal_rows(rows: Rows, known: NDArray[np.intp], engine: Engine) -> NDArray[np.intp]:
+    """Return groups of equal rows: in a small table nothing tells chance from copying."""
+    X = rows.map(block_features, engine=engine)
+    held = np.column_stack([np.where(np.isnan(X), np.inf, X), known])
+    return np.asarray(np.unique(held, axis=0, return_inverse=True)[1].ravel(), dtype=np.intp)
+
+
+def block_features(block: Block, _: None) -> Array:
+    """Kernel: the features."""
+    return block.X
+
+
+def _with_calibration(done: Learned, cal: Calibration, remarks: list[str], passes: int) -> Learned:
+    more: dict[str, Any] = {
+        "offset_": cal.offset,
+        "slope_": cal.slope,
+        "better_than_constant_": cal.better,
+    }
+    if np.isfinite(cal.loss).all():
+        more["left_out_loss_"] = cal.loss
+    done.attributes.update(more)
+    return done._replace(remarks=[*remarks, *done.remarks], passes=done.passes + passes)
+
+
+def _not_judged() -> Problem:
+    return Problem(
+        "Probabilities could not be checked: all but one class have labelled rows in one group "
+        "only, so none could be left out. Every row gets the base rates.",
+        code="calibration-not-judged",
+        plain=Argument("calibrate", False),
+        remedy="Label more rows, or take the densities as they are with {plain}.",
+    )
+
+
+def _constant(loss: Array) -> Problem:
+    return Problem(
+        "On left-out rows the model is not better than the base rates (log loss {model:.4g} "
+        "against {constant:.4g}), so every row gets the base rates.",
+        code="constant-predicted",
+        model=float(loss[0]),
+        constant=float(loss[1]),
+        plain=Argument("calibrate", False),
+        remedy="{plain} gives what the densities say all the same.",
+    )
+
+
 def joint_log_proba(
-    fitted: Mapping[str, Any], log_prior: Array, rows: Rows, engine: Engine
+    fitted: Mapping[str, Any],
+    log_prior: Array,
+    rows: Rows,
+    engine: Engine,
+    chosen: NDArray[np.bool_] | None = None,
 ) -> Array:
-    """Return log prior + log p(observed features | class) for fitted attributes, (n, K)."""
+    """Return log prior + log p(observed features | class) for fitted attributes, (n, K).
+
+    With `chosen`, of these rows only, and 0 for the others.
+    """
+    factors = tuple(factors_of(fitted))
     if "covariance_" in fitted:
-        return rows.map(joint_of_covariances, (log_prior, gaussians(fitted)), engine=engine)
-    used, variance = fitted["used_"], fitted["variance_"]
+        params: tuple[Any, ...] = (log_prior, gaussians(fitted))
+        return rows.map(log_joint, (chosen, factors, True, params), engine=engine)
+    used, variance = measurements(fitted), fitted["variance_"]
     constant = np.where(used, np.log(2 * np.pi * variance), 0.0)
     params = (log_prior, fitted["mean_"], used / variance, constant)
-    return rows.map(joint_of_variances, params, engine=engine)
+    return rows.map(log_joint, (chosen, factors, False, params), engine=engine)
+
+
+def log_joint(block: Block, params: tuple[Any, ...]) -> Array:
+    """Kernel of the map: log prior plus log density of what was seen, (n, K)."""
+    chosen, factors, matrices, own = params
+    part = block
+    if chosen is not None:
+        rows = np.flatnonzero(chosen[block.start : block.start + len(block)])
+        out = np.zeros((len(block), len(own[0])))
+        if len(rows) == 0:
+            return out
+        part = Block(np.ascontiguousarray(block.X[rows]))
+    found = joint_of_covariances(part, own) if matrices else joint_of_variances(part, own)
+    if factors:
+        found += log_prob_of_factors(part, (found.shape[1], factors))
+    if chosen is None:
+        return found
+    out[rows] = found
+    return out
+
+
+def factors_of(fitted: Mapping[str, Any]) -> list[Factor]:
+    """Return the factors of columns that are no measurements."""
+    if "factor_tables_" not in fitted:
+        return []
+    return as_factors(fitted["factor_tables_"], fitted["factors_"])
+
+
+def measurements(fitted: Mapping[str, Any]) -> NDArray[np.bool_]:
+    """Return which columns the Gaussians are about."""
+    used: NDArray[np.bool_] = fitted["used_"]
+    if "factor_tables_" not in fitted:
+        return used
+    others = [one["column"] for one in fitted["factor_tables_"].values()]
+    used = used.copy()
+    used[others] = False
+    return used
 
 
 def gaussians(fitted: Mapping[str, Any]) -> Classes:
     """Return the classes as the kernels of densities.py need them."""
     covariance = fitted["covariance_"]
     matrices = covariance[None] if covariance.ndim == 2 else covariance
-    return Classes(fitted["mean_"], matrices, fitted["used_"])
+    return Classes(fitted["mean_"], matrices, measurements(fitted))
 
 
 # --- remarks --------------------------------------------------------------------------------------
@@ -584,12 +771,12 @@ def _remarks(settings: Settings, columns: Columns, weight: Array) -> list[str]:
     remarks: list[str] = []
     for left_out, code, text in (
         (
-            ~columns.shown,
+            columns.measured & ~columns.shown,
             "column-not-observed",
             "Not used, because some class has no value in them: {columns}.",
         ),
         (
-            columns.shown & ~columns.used,
+            columns.measured & columns.shown & ~columns.used,
             "constant-columns",
             "Not used, because all labelled rows have the same value: {columns}.",
         ),

@@ -36,6 +36,7 @@ SCALE_POWERS = np.array([0.0, 0.5, 1.0])
 LEAST_EIGENVALUE = 1e-10  # of a correlation matrix: below, it counts as singular
 LEAST_SCALE = 1e-3  # of a target: a class without variance says nothing of its scale
 FLOOR = 1e-6  # smallest intensity used on a singular covariance
+LEAST_ROWS = 5.0  # of the prior of a covariance that all classes share
 NEGLIGIBLE = 1e-24  # of the total variance: what rounding leaves of a constant column
 
 
@@ -283,6 +284,7 @@ class Floor(NamedTuple):
 
     least: Array  # (features,): a smaller pooled variance is raised to it
     rounding: Array  # (features,): a smaller variance of a class is rounding, and counts as 0
+    total: Array  # (features,): variance over all classes together
 
 
 def total_variance(values: Moments) -> Array:
@@ -304,7 +306,24 @@ def variance_floor(values: Moments, origin: Array, var_smoothing: float) -> Floo
     """Return the variances below which a feature counts as constant within a class."""
     total = total_variance(values)
     least = max(var_smoothing, 1e-12) * total
-    return Floor(np.asarray(least), np.maximum(rounding_variance(origin), NEGLIGIBLE * total))
+    rounding = np.maximum(rounding_variance(origin), NEGLIGIBLE * total)
+    return Floor(np.asarray(least), rounding, total)
+
+
+def shared_intensity(intensity: str | float, n: float, d: int) -> float:
+    """Return how far the covariance shared by n rows is shrunk to independent features.
+
+    "auto" is a prior of nu = max(5, d / 2) rows: nu / (n + nu).
+
+    Examples
+    --------
+    >>> shared_intensity("auto", 95.0, 4), shared_intensity("auto", 80.0, 40)
+    (0.05, 0.2)
+    """
+    if not isinstance(intensity, str):
+        return float(intensity)
+    nu = max(LEAST_ROWS, d / 2)
+    return nu / (n + nu)
 
 
 def covariances(moments: CrossMoments, floor: Floor, settings: CovarianceSettings) -> Covariances:
@@ -316,10 +335,16 @@ def covariances(moments: CrossMoments, floor: Floor, settings: CovarianceSetting
     pooled = scatter.sum(axis=0) / divisor if divisor > 0 else np.zeros_like(scatter[0])
     each = np.arange(len(pooled))
     pooled[each, each] = np.maximum(pooled[each, each], floor.least)
-    mended, share = mend_pooled(pooled, n - n_classes + 1)
     if settings.kind == "shared":
+        share = shared_intensity(settings.shrinkage, n, len(pooled))
+        if share > 0:
+            target = np.diag(floor.total)
+            pooled = (1.0 - share) * pooled + share * target
+            return Covariances(pooled[None], target[None], np.array([share]), (), 0.0)
+        mended, share = mend_pooled(pooled, n - n_classes + 1)
         diagonal = np.diag(np.diag(mended))
         return Covariances(mended[None], diagonal[None], np.array([share]), (), share)
+    mended, share = mend_pooled(pooled, n - n_classes + 1)
     divisors = weight - 1.0 if settings.unbiased else weight
     with np.errstate(invalid="ignore", divide="ignore"):
         own = np.where((divisors > 1e-9)[:, None, None], scatter / divisors[:, None, None], 0.0)

@@ -36,6 +36,7 @@ WORDS = {
     "default_prevalence": "default prevalence of the labelled class: assumed, not estimated",
     "width_scale_": "width of the boxes around the means of labelled rows, in standard errors",
     "covariance": "covariance",
+    "slope_": "slope of the calibration: 1 takes the densities as they are, 0 gives the base rates",
     "chosen_": "model used to predict",
 }
 COMPARED = {"log_loss": "log loss", "brier": "Brier score", "total": "predicted / observed"}
