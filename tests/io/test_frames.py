@@ -358,7 +358,7 @@ def test_an_array_for_a_model_of_categories_gives_its_own_columns():
 
 def test_refusals_say_what_to_do_here(model):
     frame, y = tickets()
-    stray = frame.assign(note=["1", "2", "x"] * 80)
+    stray = frame.assign(note=["1", "2", "x", *map(str, range(3, 240))])
     with refused("not-a-number", DataError, column="note", row=2) as caught:
         model.fit(stray, y)
     assert caught.value.fields["missing"].call == "open_rows"
@@ -379,6 +379,15 @@ def test_refusals_say_what_to_do_here(model):
     assert caught.value.code in ("column-kind", "unknown-level")
     with refused("no-rows", DataError):
         model.predict_proba(frame.head(0))
+
+
+def test_a_frequent_word_among_few_values_is_a_level():
+    frame, y = tickets()
+    doors = frame.assign(doors=["2", "3", "4", "5more"] * 60)
+    with warned("not-a-number", column="doors"):
+        model = RareClassifier("logistic", ridge=1.0).fit(doors, y)
+    assert {"doors=3", "doors=4", "doors=5more"} <= set(names_of(model))
+    assert model.predict_proba(doors).shape == (240, 2)
 
 
 def test_sparse_columns_of_pandas_are_numbers():

@@ -26,6 +26,7 @@ from scarce.io.text import TextForm
 
 MOST_TEXT = 2**31 - 1  # bytes that an Arrow array of text can hold
 FEW_WORDS = 0.02  # of the cells: fewer are worth a word, in a column of numbers otherwise
+FEW_LEVELS = 10  # of a text column: a frequent word among so few is a level, not a slip
 EMPTY = TextForm(only_empty=True)  # of tables in memory: NA is a word there
 UNUSUAL = {  # types that many of Arrow's functions do not know, and what they are read as
     pa.float16(): pa.float32(),
@@ -335,8 +336,9 @@ def refuse_mixed(
 
     `counts` is how often each value occurs. `first_row` finds the row of a value; it is called only
     for the message. `decimal` is the point with which text was read. Where half of the values are
-    words the column is a category; if nearly all of its rows hold numbers, that is said, with the
-    line that `find` finds.
+    words the column is a category, and so is one of a few values where a word is frequent (2, 3, 4
+    and "5more" doors); if most of its values or nearly all of its rows are numbers, that is said,
+    with the line that `find` finds.
     """
     words = sorted(level for level in counts if isinstance(level, str))
     ways = {word: way for word in words if (way := written(word, decimal)) is not None}
@@ -344,8 +346,10 @@ def refuse_mixed(
     if not strays and not ways:
         return
     rows, odd = (sum(counts[word] for word in some) for some in (words, strays))
-    mixed = 2 * len(strays) < len(words)
-    if strays and (mixed or odd <= FEW_WORDS * rows):
+    few = len(words) <= FEW_LEVELS and odd > FEW_WORDS * rows
+    mostly = 2 * len(strays) < len(words)
+    mixed = mostly and not few
+    if strays and (mostly or odd <= FEW_WORDS * rows):
         row = first_row(strays[0])
         among = f" ({odd:,} such cell{'s' if odd != 1 else ''}, while {rows - odd:,} are numbers)"
         if mixed:
