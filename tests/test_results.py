@@ -19,6 +19,7 @@ from scarce.decisions.bands import Idle, find_bands
 from scarce.decisions.decide import decision_table
 from scarce.evaluation.calibration import reliability
 from scarce.evaluation.compare import compare_costs
+from scarce.evaluation.corp import reliability_curve
 from scarce.missed.audit import count_missed
 from scarce.results import RankedFit, Record, Selection, WidthChoice, short, to_json, to_plain
 from tests.problems import refused
@@ -249,6 +250,8 @@ def made():
     yield scarce.calibrate(y, prob)
     yield scarce.estimate_share(prob, validation=(y, prob))
     yield reliability(y, prob)
+    yield reliability_curve(y, prob)
+    yield reliability_curve(y, prob).brier
     yield scarce.savings(y, done, costs)
     yield scarce.cost_confusion(y, done, costs)
     yield scarce.cost_curve(y, prob)

@@ -68,7 +68,8 @@ LEVELS = with_argument("level") | {
     ),
 }
 ELSEWHERE = {  # `level` is another thing there, or the estimator takes long to fit
-    *("Estimate.__init__", "AutoClassifier.predict_interval", "ResponseDisplay.__init__"),
+    *("Estimate.__init__", "AutoClassifier.predict_interval", "AutoClassifier.predict_band"),
+    "ResponseDisplay.__init__",
     *(f"{kind}Predictive.quantile" for kind in ("Gaussian", "Empirical", "Quantile")),
 }
 OTHERS = with_argument(

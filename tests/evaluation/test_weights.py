@@ -27,6 +27,7 @@ from scarce import (
 from scarce.errors import DataError, UsageError
 from scarce.evaluation.calibration import reliability
 from scarce.evaluation.compare import compare_costs, loss_difference
+from scarce.evaluation.corp import reliability_curve
 from scarce.evaluation.evaluate import at_threshold
 from scarce.evaluation.ranking import auc
 from tests.problems import refused
@@ -72,6 +73,7 @@ FIGURES = {
     "loss_difference": lambda w: loss_difference(R.y, R.prob, R.other, sample_weight=w, **FEW),
     "mean_cost": lambda w: mean_cost(R.y, R.done, COSTS, sample_weight=w, **FEW),
     "reliability": lambda w: reliability(R.y, R.prob, sample_weight=w, **FEW),
+    "reliability_curve": lambda w: reliability_curve(R.y, R.prob, sample_weight=w, **FEW),
     "risk_coverage": lambda w: risk_coverage(R.y, R.prob, sample_weight=w, **FEW),
     "savings": lambda w: savings(R.y, R.done, COSTS, sample_weight=w, **FEW),
     "total_cost": lambda w: {

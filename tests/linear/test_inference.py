@@ -15,7 +15,7 @@ from scipy.stats import chi2, norm
 from sklearn.exceptions import NotFittedError
 
 from experiments.frame import FOLDER, read_results
-from scarce import DataError, RareClassifier, UsageError, load, open_rows, save
+from scarce import DataError, RareClassifier, UsageError, load, save
 from scarce.engine.memory import ArrayRows
 from scarce.errors import Argument
 from scarce.linear import rare
@@ -466,15 +466,6 @@ def test_summary_says_floor_units_names_and_what_is_fixed():
     assert f"warning: {model.report_.warnings[0]}" in text
     flic = RareClassifier("logistic", ridge=0, bias_reduction="flic").fit(X, y)
     assert str(flic.summary()).startswith("logistic, bias reduction: flic\n")
-
-
-def test_wald_intervals_of_rows_with_a_missing_value_are_refused(rng):
-    X = rng.normal(size=(200, 2))
-    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
-    model = RareClassifier("logistic", ridge=0).fit(X, y)
-    X[3, 1] = np.nan
-    with refused("missing-value", DataError, row=3):
-        model.predict_interval(open_rows(X), method="wald")
 
 
 # --- intervals of a logistic fit ------------------------------------------------------------------

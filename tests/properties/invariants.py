@@ -420,6 +420,11 @@ for _name in (
     "AutoClassifier: trees only",
     "MaxentClassifier: width chosen",
     "Calibrated: platt",
+    "GaussianBayes()",
+    "GaussianBayes: shared",
+    "GaussianBayes: full",
+    "GaussianBayes: shrunk",
+    "CostSensitiveClassifier: GaussianBayes",
 ):
     OTHERWISE[_name, "category names"] = "other names of levels are another draw of folds"
 OF_SCORES = ("units", "shifts", "row order", "engine", "every row twice")

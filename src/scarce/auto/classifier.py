@@ -272,6 +272,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("drivers_", None)
         few = self._too_few(sample)
         if few is not None:
+            self._refuse_needy(sample.X)
             ended = self._fit_few(sample, few, remarks)
         else:
             ended = self._fit_stack(names, rows, groups, sample, group, remarks)
@@ -533,6 +534,21 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             )
         return remarks
+
+    def _refuse_needy(self, X: Array) -> None:
+        """Refuse missing values as estimators of the user's own would that were not fitted."""
+        given = [] if isinstance(self.members, str) else self.members
+        own = [one for one in given if isinstance(one, tuple) and one[0] not in self.members_]
+        for one in own if np.isnan(X).any() else []:
+            if not get_tags(one[1]).input_tags.allow_nan:
+                raise DataError(
+                    "Input X contains NaN, and the member {member!r} ({kind}) takes none.",
+                    code="member-needs-complete",
+                    member=one[0],
+                    kind=type(one[1]).__name__,
+                    imputer=Phrase("make_pipeline(SimpleImputer(), estimator)"),
+                    remedy="Give it as {imputer}, or leave it out.",
+                )
 
     def _fit_few(self, sample: Sample, why: Problem, remarks: list[str]) -> FitReport:
         """With few labels: Firth's logistic with a refitted intercept, or the prevalence alone."""
@@ -833,6 +849,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         prob = np.empty((len(names), len(models[0]) if names else 1, len(X), count))
         if self.front_ is None and names:
             self._refuse_missing(X)
+        if self.chosen_ in ("flic", "constant"):
+            self._refuse_needy(X)
         category = self._category_columns()
         rows = Inputs(X, self.front_, self.marked_, self.often_missing_, category)
         for place, (name, fits) in enumerate(zip(names, models, strict=True)):

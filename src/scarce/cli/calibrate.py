@@ -1,6 +1,6 @@
 """`scarce calibrate`: make probabilities right on rows whose outcomes are known.
 
-    m.scarce + cal.csv       -> a model file that predicts calibrated probabilities
+    m.scarce + test.csv      -> a model file that predicts calibrated probabilities
     p.csv (prob, outcome)    -> the table, or new rows, with a calibrated column
 
 The map is chosen by log loss on left-out rows. The loss before and after is shown with intervals,
@@ -75,9 +75,9 @@ def calibrate(
 
     \b
     Examples:
-      scarce calibrate m.scarce cal.csv --label fraud --out m2.scarce
-      scarce calibrate p.csv --prob prob --label fraud --new today.csv --out q.csv
-      scarce calibrate p.csv --label fraud --method platt --as prob_cal --out q.csv
+      scarce calibrate m.scarce test.csv --label fraud --out m2.scarce
+      scarce calibrate p.csv --prob prob --label fraud --out q.csv
+      scarce calibrate p.csv --label fraud --method platt --as prob_cal --out q2.csv
     """
     from scarce.io.sink import refuse_existing
 

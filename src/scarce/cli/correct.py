@@ -86,7 +86,6 @@ def correct(
     Examples:
       scarce correct p.csv --prob prob --trained-at 0.13 --now-at 0.015 --out q.csv
       scarce correct p.csv --undersample 0.1 --as prob_now --out now.csv
-      scarce correct p.csv --now-at auto --validation valid.csv --label label --out q.csv
       scarce correct m.scarce --now-at 0.015 --out m2.scarce
     """
     from scarce.cli.model_file import is_model
