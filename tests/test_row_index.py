@@ -375,6 +375,10 @@ CASES["RareClassifier.predict_interval"] = (
     lambda **columns: RARE.predict_interval(method="wald", **columns),
     {"X": X, "offset": PROB},
 )
+CASES["RareClassifier.shape_interval"] = (
+    lambda **columns: RareClassifier("gev-log").shape_interval(**columns),
+    {"X": X, "y": Y, "sample_weight": PROB},
+)
 for name in ("CostCurveDisplay", "DecisionCurveDisplay", "RiskCoverageDisplay"):
     CASES[f"{name}.from_predictions"] = (
         display(name, "from_predictions", **FEW),

@@ -63,6 +63,9 @@ LEVELS = with_argument("level") | {
         X[:2], level=value
     ),
     "RareClassifier.summary: level": lambda value: FLIC.summary(level=value),
+    "RareClassifier.shape_interval: level": lambda value: RareClassifier("gev-log").shape_interval(
+        X, Y, level=value
+    ),
     "ResponseDisplay.from_estimator: level": lambda value: ResponseDisplay.from_estimator(
         MAXENT, level=value
     ),

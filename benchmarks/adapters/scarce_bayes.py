@@ -31,7 +31,9 @@ def prepared(side: Side, problem: Problem, data: Data) -> Iterator[Callable[[], 
     X, y = data.arrays()
 
     def run(X: Array, y: Array) -> Answer:
-        model = GaussianBayes(problem.covariance, engine=engine).fit(X, y)
+        model = GaussianBayes(problem.covariance, shrinkage=0, calibrate=False, engine=engine).fit(
+            X, y
+        )
         return {"prob": model.predict_proba(X)}
 
     run(X[:8192], y[:8192])

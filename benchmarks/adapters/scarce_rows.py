@@ -69,7 +69,7 @@ def prepared(side: Side, problem: Problem, data: Data) -> Iterator[Callable[[], 
 def _bayes(source: tuple[Any, ...], engine: Any) -> Answer:
     from scarce import GaussianBayes
 
-    model = GaussianBayes(var_smoothing=0.0, engine=engine).fit(*source)
+    model = GaussianBayes("diag", calibrate=False, var_smoothing=0.0, engine=engine).fit(*source)
     return {"prior": model.class_prior_, "mean": model.mean_, "variance": model.variance_}
 
 

@@ -103,6 +103,13 @@ def _why() -> dict[str, str]:
 WHY = _why()
 
 
+def densities(covariance: str, **settings: Any) -> GaussianBayes:
+    """Return the classifier of the notes: densities as they are, nothing calibrated on top."""
+    if covariance == "shared":
+        settings["shrinkage"] = 0
+    return GaussianBayes(covariance, calibrate=False, **settings)
+
+
 def log_prob(model: Any, rows: Rows, fresh: Rows) -> Array:
     """Fit a model and return its log probabilities of fresh rows."""
     return np.asarray(model.fit(rows.X, rows.y).predict_log_proba(fresh.X))
@@ -111,8 +118,8 @@ def log_prob(model: Any, rows: Rows, fresh: Rows) -> Array:
 def correlated_columns(rng: np.random.Generator) -> dict[str, float]:
     """See what naive Bayes costs where columns go together."""
     models = {
-        "naive (diag)": GaussianBayes("diag"),
-        "full": GaussianBayes("full"),
+        "naive (diag)": GaussianBayes("diag", calibrate=False),
+        "full": GaussianBayes("full", calibrate=False),
         "logistic": RareClassifier("logistic", ridge=1.0, standardize=False, diagnostics=False),
     }
     out = {}
@@ -149,7 +156,7 @@ def outliers(rng: np.random.Generator) -> dict[str, float]:
     logistic = RareClassifier("logistic", ridge=1.0, standardize=False, diagnostics=False).fit(
         train.X, train.y
     )
-    bayes = GaussianBayes("shared").fit(train.X, train.y)
+    bayes = densities("shared").fit(train.X, train.y)
     prob = logistic.predict_proba(strange)
     flags = [bayes.outlier_score(X) > FLAG for X in (usual.X, strange)]
     truths = [usual.p, np.full(len(strange), 0.5)]
@@ -183,7 +190,7 @@ def few_rows(rng: np.random.Generator) -> dict[str, float]:
         y = np.repeat([0, 1], [round(n / COLUMNS.share) - n, n])
         train = COLUMNS.of_classes(y, rng)
         for kind in FEW:
-            found = excess_log_loss(fresh.p, log_prob(GaussianBayes(kind), train, fresh))
+            found = excess_log_loss(fresh.p, log_prob(densities(kind), train, fresh))
             out[f"20 columns, {n} rare rows, {kind}: excess log loss, thousandths"] = 1000 * found
     return out
 
@@ -208,8 +215,8 @@ def without_labels(rng: np.random.Generator) -> dict[str, float]:
         while not 5 <= rows.y[:30].sum() <= 25:
             rows = draw(2030, rng)
         labels = np.where(np.arange(2030) < 30, rows.y, np.nan)
-        alone = log_prob(GaussianBayes("shared"), rows.take(slice(30)), fresh)
-        both = log_prob(GaussianBayes("shared", unlabelled="use"), rows._replace(y=labels), fresh)
+        alone = log_prob(densities("shared"), rows.take(slice(30)), fresh)
+        both = log_prob(densities("shared", unlabelled="use"), rows._replace(y=labels), fresh)
         for use, found in (("30 labels alone", alone), ("and 2,000 rows without", both)):
             loss = 1000 * excess_log_loss(fresh.p, found)
             out[f"{world}, {use}: excess log loss, thousandths"] = loss

@@ -62,7 +62,7 @@ def warnings(folder, *line):
         ("units", [("'a'", "outside the range of training")]),
         ("coded", [("'a'", "--missing -999")]),
         ("empty", [("'a'", "all 400 values are missing")]),
-        ("one", [("'b'", "all 400 values are 0"), ("'city'", "all 400 rows are Ulm")]),
+        ("one", [("'b'", "all 400 values are 0"), ("'city'", "all 400 values are Ulm")]),
     ],
 )
 def test_predict_and_evaluate_say_what_changed(folder, data, expected):

@@ -26,6 +26,7 @@ from scarce.io.text import TextForm
 
 MOST_TEXT = 2**31 - 1  # bytes that an Arrow array of text can hold
 FEW_WORDS = 0.02  # of the cells: fewer are worth a word, in a column of numbers otherwise
+OFTEN = 10  # times that a word must occur to be a level there
 FEW_LEVELS = 10  # of a text column: a frequent word among so few is a level, not a slip
 EMPTY = TextForm(only_empty=True)  # of tables in memory: NA is a word there
 UNUSUAL = {  # types that many of Arrow's functions do not know, and what they are read as
@@ -346,7 +347,8 @@ def refuse_mixed(
     if not strays and not ways:
         return
     rows, odd = (sum(counts[word] for word in some) for some in (words, strays))
-    few = len(words) <= FEW_LEVELS and odd > FEW_WORDS * rows
+    often = all(counts[word] >= OFTEN for word in strays)
+    few = len(words) <= FEW_LEVELS and odd > FEW_WORDS * rows and often
     mostly = 2 * len(strays) < len(words)
     mixed = mostly and not few
     if strays and (mostly or odd <= FEW_WORDS * rows):

@@ -1080,7 +1080,7 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         By profile likelihood without a penalty, for loss="gev-log"; shapes from -1 to 1.5. An end
         of the interval there is only where the search ends. At level .9 it held the true shape in
-        .83 (shape .3) to .93 (shape -.4) of simulated tables with 33 to 144 events.
+        .81 (shape .3) to .93 (shape -.4) of simulated tables with 33 to 144 events.
 
         **Assumes** a score that is linear in the columns: a curved effect looks like a shape.
 

@@ -72,7 +72,7 @@ def show_model(
     Examples
     --------
     >>> from scarce import GaussianBayes
-    >>> model = GaussianBayes().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> model = GaussianBayes(calibrate=False).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
     >>> show_model(Report("May"), model).to_dict()["sections"][0]["parts"][0]["text"]
     'GaussianBayes, solved in closed form after 1 pass... The answer is exact up to rounding.'
     """
