@@ -39,7 +39,9 @@ def here(tmp_path, monkeypatch, rng):
     table = pa.table({**{name: X[:, j] for j, name in enumerate("abcd")}, "fraud": happened})
     pacsv.write_csv(table.slice(0, 600), tmp_path / "train.csv")
     pacsv.write_csv(table.slice(600), tmp_path / "cal.csv")
-    model = GaussianBayes("diag", calibrate=False).fit(open_rows(tmp_path / "train.csv", label="fraud"))
+    model = GaussianBayes("diag", calibrate=False).fit(
+        open_rows(tmp_path / "train.csv", label="fraud")
+    )
     save(model, tmp_path / "m.scarce")
     monkeypatch.chdir(tmp_path)
     return held
