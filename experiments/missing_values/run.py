@@ -2,8 +2,8 @@
 
     ratio = geometric mean over tables of (loss + .01 c) / (loss of the other + .01 c)
 
-Sixteen tables, four ways of hiding, three splits, eight methods (data.py, methods.py), named
-before anything was fitted; "new rows only" trains on complete rows. Also whether probabilities are
+Sixteen tables, four ways of hiding, one split, eight methods (data.py, methods.py), named before
+anything was fitted; "new rows only" trains on complete rows. Also whether probabilities are
 right whatever the share of missing values is: z = (events - sum of probabilities) / standard
 deviation, in bins of that share, summed over all tables. Needs SCARCE_DATA and the dependency group
 rival-auto. A full run keeps finished fits in its work folder; --quick does one table without the

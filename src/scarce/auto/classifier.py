@@ -83,6 +83,7 @@ from scarce.errors import (
 from scarce.io.inputs import positive_remark, rows_to_fit, rows_to_predict
 from scarce.linear.rare import RareClassifier
 from scarce.missing.front import Front, fit_front
+from scarce.missing.more import missing_by_column, warn_if_more_missing
 from scarce.results import FitReport
 
 Ids = NDArray[np.intp]
@@ -701,6 +702,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the log-odds of the positive class, shape (n,); of several, log probabilities."""
         check_is_fitted(self)
         rows = rows_to_predict(self, X, engine=self.engine)
+        if self.members_:
+            before = float(np.mean(self.column_profile_.missing))
+            cells = rows.fold(missing_by_column, None, engine=self.engine)
+            warn_if_more_missing(cells, len(rows), before)
         return rows.map(self._score_block, engine=self.engine)
 
     def predict_proba(self, X: ArrayLike | Rows) -> Array:

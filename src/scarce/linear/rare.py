@@ -55,7 +55,6 @@ from scarce.errors import (
     listed,
     refuse_array,
     refuse_word,
-    warn_user,
 )
 from scarce.io.inputs import (
     WEIGHT_KINDS,
@@ -121,6 +120,7 @@ from scarce.linear.sums import (
     summarise_columns,
 )
 from scarce.missing.front import Front
+from scarce.missing.more import missing_by_column, warn_if_more_missing
 from scarce.results import Estimate, FitReport, short
 
 DEFERRED = ("covariance_", "covariance_at_origin_", "floored_rows_", "report_", "front_")
@@ -129,8 +129,6 @@ FLIC = Phrase(
     "`scarce fit --model rare --loss logistic --ridge 0 --set bias_reduction=flic`",
 )
 MOST_LATER = 500  # columns of complete rows whose joint distribution is kept, in model files too
-FEW_ROWS = 20  # fewer may well miss many values by chance
-MUCH_MORE, SOME_MORE = 2.0, 0.1  # times, and how much above, the training rows' share missing
 MOST_KEPT = 1_000_000  # values of the training rows that a model keeps for its intervals: 8 MB
 
 
@@ -1014,17 +1012,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "Impute the values, or leave the rows out.",
                 ],
             )
-        share = float(cells.sum()) / (float(len(rows)) * rows.n_columns)
         before = float(np.mean(self.column_profile_.missing))
-        if len(rows) >= FEW_ROWS and share > max(MUCH_MORE * before, before + SOME_MORE):
-            warn_user(
-                "{share:.0%} of the values are missing in these rows, and {before:.1%} were in the "
-                "training rows: probabilities rest on the assumption that columns are roughly "
-                "normal, and values missing at random given those seen.",
-                code="more-missing",
-                share=share,
-                before=before,
-            )
+        warn_if_more_missing(cells, len(rows), before)
         return front
 
     def _refuse_missing_offset(self, cells: Array) -> None:
@@ -1479,11 +1468,6 @@ def with_column(rows: Rows, values: ArrayLike) -> ArrayRows:
     """Return rows in memory with one more column at the end."""
     X = np.concatenate([block.X for block in rows.blocks()])
     return ArrayRows(np.column_stack([X, read_offset(values, len(X))]), check=False)
-
-
-def missing_by_column(block: Block, _: None) -> Array:
-    """Kernel: how many values each column misses."""
-    return np.asarray(np.isnan(block.X).sum(axis=0), dtype=np.float64)
 
 
 def linear_scores(block: Block, params: tuple[Array, float]) -> Array:
