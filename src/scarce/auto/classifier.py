@@ -34,7 +34,15 @@ from scarce.auto.classes import (
 )
 from scarce.auto.comparison import class_line, fold_gain, score_line, text_table
 from scarce.auto.drivers import Drivers, Kept, find_drivers, keep_some
-from scarce.auto.forms import FORMS, OWN, Inputs, which_marked
+from scarce.auto.forms import FORMS, Inputs, which_marked
+from scarce.auto.incomplete import (
+    IncompleteWeights,
+    Learner,
+    blended,
+    form_of,
+    gaussian_fits,
+    missing_share,
+)
 from scarce.auto.judging import (
     Judged,
     StackFit,
@@ -83,7 +91,7 @@ from scarce.errors import (
 from scarce.io.inputs import positive_remark, rows_to_fit, rows_to_predict
 from scarce.linear.rare import RareClassifier
 from scarce.missing.front import Front, fit_front
-from scarce.missing.more import missing_by_column, warn_if_more_missing
+from scarce.missing.more import AT_RANDOM, NORMAL, missing_by_column, warn_if_more_missing
 from scarce.results import FitReport
 
 Ids = NDArray[np.intp]
@@ -173,6 +181,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     marked_, often_missing_ : ndarray
         Columns of which forests are told whether a value is missing, each pattern once; and
         whether a column missed enough values for boosting to learn from it.
+    incomplete_, spare_members_, usual_missing_
+        For rows of which a larger share of the columns is missing than `usual_missing_`, which nine
+        in ten training rows do not exceed: floors, weights and intercept at some larger shares,
+        and the fits of the members that count only there.
     rarer_ : int
         Position in `classes_` of the rarer class, whose probability members and intercept give.
     prevalence_ : float
@@ -269,6 +281,9 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.stack_strength_ = 0.0
         self.bands_: ScoreBands | None = None
         self.others_: list[StackFit] = []
+        self.incomplete_: list[IncompleteWeights] = []
+        self.spare_members_: dict[str, list[Model]] = {}
+        self.usual_missing_ = 1.0
         self._kept: Kept | None = None
         self.__dict__.pop("drivers_", None)
         few = self._too_few(sample)
@@ -302,7 +317,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> FitReport:
         """Fit the members, weigh them, and decide what predicts."""
         makers = self._own_makers(rows)
-        judged = [self._judge(names, sample, makers, self.progress)]
+        judged, samples = [self._judge(names, sample, makers, self.progress)], [sample]
         if len(self.classes_) > 2:
             remarks += self._rare_classes(sample, judgeable(sample, len(self.classes_)))
         unsure = self.repeats == "auto" and len(sample.y) <= REPEATED_ROWS
@@ -311,7 +326,38 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed = int(np.random.default_rng([sample.seed, number]).integers(2**31 - 1))
             other, _, _ = self._sample(rows, groups, seed)
             judged.append(self._judge(names, other, makers, None))
-        return self._settle(judged, sample, group, remarks)
+            samples.append(other)
+        ended = self._settle(judged, sample, group, remarks)
+        self._learn_incomplete(judged, samples)
+        return ended
+
+    def _learn_incomplete(self, judged: list[Judged], samples: list[Sample]) -> None:
+        """Learn weights for rows that miss more values than usual."""
+        if self.chosen_ == "constant":
+            return
+        floors = sorted({max(float(self.floor), e) for e in FLOORS})
+        gaussian = set(DEFAULT) <= {*judged[0].fitted, "spline"}
+        gaussian &= len(self.columns_) <= MOST_GAUSSIAN
+        stacks: list[Self | StackFit] = [self, *self.others_]
+        for stack, one, sample in zip(stacks, judged, samples, strict=True):
+            learner = Learner(sample, self._sources(), len(self.classes_), floors)
+            models: dict[str, list[Model]] = {n: [*fit.models] for n, fit in one.fitted.items()}
+            if gaussian and "gaussian" not in models and sample.front is not None:
+                modelled = judgeable(sample, len(self.classes_))
+                models["gaussian"] = gaussian_fits(sample, modelled, self._shares())
+            self.usual_missing_ = learner.usual
+            stack.incomplete_ = learner.learn(models)
+            counting = {
+                name
+                for one in stack.incomplete_
+                for name, weight in zip(one.members, one.weights.tolist(), strict=True)
+                if weight > 0
+            }
+            stack.spare_members_ = {
+                name: fits
+                for name, fits in models.items()
+                if name in counting and name not in stack.members_
+            }
 
     def _judge(
         self,
@@ -705,7 +751,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.members_:
             before = float(np.mean(self.column_profile_.missing))
             cells = rows.fold(missing_by_column, None, engine=self.engine)
-            warn_if_more_missing(cells, len(rows), before)
+            assumed = AT_RANDOM if getattr(self, "incomplete_", []) else NORMAL
+            warn_if_more_missing(cells, len(rows), before, assumed)
         return rows.map(self._score_block, engine=self.engine)
 
     def predict_proba(self, X: ArrayLike | Rows) -> Array:
@@ -849,27 +896,84 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _score_by(self, stack: Self | StackFit, X: Array, fit: int | None) -> Array:
         """Return the scores of rows by the members and weights of one draw of folds."""
-        names, count = list(stack.members_), len(self.classes_)
-        models = [stack.members_[n] if fit is None else [stack.members_[n][fit]] for n in names]
-        prob = np.empty((len(names), len(models[0]) if names else 1, len(X), count))
-        if self.front_ is None and names:
+        learnt: list[IncompleteWeights] = getattr(stack, "incomplete_", [])
+        share = missing_share(X, self._sources()) if learnt else np.zeros(len(X))
+        more = share > getattr(self, "usual_missing_", 1.0)
+        if not more.any():
+            return self._usual_score(stack, X, fit)
+        found = self._incomplete_score(stack, X[more], share[more], fit)
+        score = np.empty((len(X), *found.shape[1:]))
+        score[more] = found
+        if not more.all():
+            score[~more] = self._usual_score(stack, X[~more], fit)
+        return score
+
+    def _usual_score(self, stack: Self | StackFit, X: Array, fit: int | None) -> Array:
+        """Return the scores of rows that miss no more values than training rows did."""
+        if self.front_ is None and stack.members_:
             self._refuse_missing(X)
         if self.chosen_ in ("flic", "constant"):
             self._refuse_needy(X)
-        category = self._category_columns()
-        rows = Inputs(X, self.front_, self.marked_, self.often_missing_, category)
-        for place, (name, fits) in enumerate(zip(names, models, strict=True)):
-            taken = rows.of(FORMS.get(name, OWN))
-            for at, model in enumerate(fits):
-                prob[place, at] = np.asarray(model.predict_proba(taken))
+        names = list(stack.members_)
         floors = np.array([stack.floors_[name] for name in names])
-        weights, shares = np.array([stack.weights_[name] for name in names]), self._shares()
-        if count > 2:
-            intercepts = np.asarray(stack.stack_intercept_)
-            return ClassCombination(floors, weights, intercepts, shares).log_prob(prob)
-        share, intercept = float(shares[self.rarer_]), float(stack.stack_intercept_)
-        score = Combination(floors, weights, intercept, share).score(prob[..., 1])
+        weights = np.array([stack.weights_[name] for name in names])
+        prob = self._member_prob(stack.members_, X, fit)
+        return self._combined(prob, floors, weights, np.ravel(stack.stack_intercept_))
+
+    def _incomplete_score(
+        self, stack: Self | StackFit, X: Array, share: Array, fit: int | None
+    ) -> Array:
+        """Return the scores of rows that miss more values than training rows did."""
+        able = set(stack.incomplete_[0].members)
+        members = {**stack.members_, **stack.spare_members_}
+        members = {name: fits for name, fits in members.items() if name in able}
+        names = list(members)
+        anchors = [(one.share, *one.of(names), one.intercept) for one in stack.incomplete_]
+        if all(name in able for name, weight in stack.weights_.items() if weight > 0):
+            floors = np.array([stack.floors_.get(name, 0.5) for name in names])
+            weights = np.array([stack.weights_.get(name, 0.0) for name in names])
+            usual = self.usual_missing_, floors, weights, np.ravel(stack.stack_intercept_)
+            anchors.insert(0, usual)
+        counts = np.sum([weights for _, _, weights, _ in anchors], axis=0) > 0
+        asked = {name: members[name] for name, asks in zip(names, counts, strict=True) if asks}
+        prob = self._member_prob(asked, X, fit)
+        scores = [
+            self._combined(prob, floors[counts], weights[counts], intercept)
+            for _, floors, weights, intercept in anchors
+        ]
+        score = blended(np.array(scores), np.array([one[0] for one in anchors]), share)
+        shares = self._shares()
+        nothing = np.log(shares) if len(shares) > 2 else logit(shares[1])
+        score[share == 1.0] = nothing
+        return score
+
+    def _member_prob(
+        self, members: Mapping[str, Sequence[Model]], X: Array, fit: int | None
+    ) -> Array:
+        """Return the members' probabilities by each fit: (members, fits, rows, classes)."""
+        rows = Inputs(X, self.front_, self.marked_, self.often_missing_, self._category_columns())
+        models = [fits if fit is None else [fits[fit]] for fits in members.values()]
+        fits = len(models[0]) if models else 1
+        prob = np.empty((len(members), fits, len(X), len(self.classes_)))
+        for place, (name, several) in enumerate(zip(members, models, strict=True)):
+            taken = rows.of(form_of(name))
+            for at, model in enumerate(several):
+                prob[place, at] = np.asarray(model.predict_proba(taken))
+        return prob
+
+    def _combined(self, prob: Array, floors: Array, weights: Array, intercept: Array) -> Array:
+        """Return log-odds of the second class, or log probabilities of several classes."""
+        shares = self._shares()
+        if len(shares) > 2:
+            return ClassCombination(floors, weights, intercept, shares).log_prob(prob)
+        share = float(shares[self.rarer_])
+        score = Combination(floors, weights, float(intercept[0]), share).score(prob[..., 1])
         return score * (1.0 if self.rarer_ else -1.0)
+
+    def _sources(self) -> Ids:
+        """Return the column of the table that each of the members' columns comes from."""
+        of_wide = np.repeat(np.arange(len(self.levels_)), np.maximum(self.levels_, 1))
+        return np.asarray(of_wide[self.columns_])
 
     def _check_loaded(self) -> None:
         """Refuse a model file whose parts do not belong together."""
@@ -941,16 +1045,34 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise inconsistent_model("stack_intercept_", f"must be of {count} classes")
         if not np.isfinite(numbers).all() or min([0.0, *stack.weights_.values()]) < 0:
             raise inconsistent_model("weights_", "must be finite and not negative")
-        if len({len(models) for models in stack.members_.values()}) > 1:
-            raise inconsistent_model("members_", "must have the same number of fits")
-        for name, models in stack.members_.items():
+        spare: dict[str, list[Model]] = getattr(stack, "spare_members_", {})
+        learnt: list[IncompleteWeights] = getattr(stack, "incomplete_", [])
+        members = {**stack.members_, **spare}
+        self._check_incomplete(learnt, set(members), np.size(stack.stack_intercept_))
+        for name, models in members.items():
             taken = len(self.columns_) + (FORMS.get(name) == "marked") * len(self.marked_)
             if {model.n_features_in_ for model in models} != {taken}:
                 raise inconsistent_model("members_", f"must have {taken} columns each ({name})")
             if count > 2 and {len(getattr(one, "prevalence_", ())) for one in models} != {count}:
                 raise inconsistent_model("members_", f"must be of {count} classes ({name})")
-            if not 0 < stack.floors_[name] < 1:
+            if name in stack.members_ and not 0 < stack.floors_[name] < 1:
                 raise inconsistent_model("floors_", f"must be between 0 and 1 ({name})")
+        if len({len(models) for models in members.values()}) > 1:
+            raise inconsistent_model("members_", "must have the same number of fits")
+
+    def _check_incomplete(
+        self, learnt: Sequence[IncompleteWeights], members: set[str], count: int
+    ) -> None:
+        """Refuse weights for incomplete rows that do not belong to the members."""
+        usual = getattr(self, "usual_missing_", 1.0)
+        shares = [usual, *(one.share for one in learnt)]
+        right = all(isinstance(one, IncompleteWeights) for one in learnt)
+        if not right or not 0 <= usual <= 1 or (learnt and np.diff(shares).min() <= 0):
+            raise inconsistent_model("incomplete_", "must be weights for increasing shares")
+        for one in learnt:
+            weighing = {n for n, w in zip(one.members, one.weights, strict=True) if w > 0}
+            if not weighing <= members or one.intercept.shape != (count,):
+                raise inconsistent_model("incomplete_", "must be of the members and classes")
 
 
 def _within_noise(name: str, gain: float, error: float, *remedy: str) -> Problem:

@@ -91,8 +91,10 @@ class Drivers(Record):
         return "\n".join(lines)
 
 
-def keep_some(X: Array, y: Array, weight: Array, folds: Ids, seed: int) -> Kept:
-    """Return at most KEPT rows, evenly spread, half of them of the rarest classes.
+def keep_some(
+    X: Array, y: Array, weight: Array, folds: Ids, seed: int, most: int | None = None
+) -> Kept:
+    """Return at most `most` or KEPT rows, evenly spread, half of them of the rarest classes.
 
     Weights make up for what was left out, class by class.
 
@@ -103,7 +105,7 @@ def keep_some(X: Array, y: Array, weight: Array, folds: Ids, seed: int) -> Kept:
     >>> len(kept.y), int(kept.y.sum()), float(kept.weight.sum())
     (1000, 200, 4000.0)
     """
-    most = min(KEPT, max(CELLS // X.shape[1], 100))
+    most = min(KEPT, max(CELLS // X.shape[1], 100)) if most is None else most
     codes = y.astype(np.intp)
     counts = np.bincount(codes)
     left, chosen = most, []

@@ -36,6 +36,8 @@ class StackFit(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     members_ : dict of list
     weights_, floors_ : dict
     stack_intercept_ : float or ndarray of shape (n_classes,)
+    incomplete_, spare_members_
+        For rows that miss more values than usual.
 
     **Assumes** the columns of the members, in their order.
     """

@@ -29,12 +29,16 @@ PULL = 0.1  # penalty of the intercepts, in rows
 
 
 class SoftmaxStack(NamedTuple):
-    """Weights of the members, intercepts of the classes, strength, and how the fit ended."""
+    """Weights of the members, intercepts of the classes, strength, and how the fit ended.
+
+    `left_out` holds each row's log probabilities by weights fitted without its fold.
+    """
 
     weights: Array
     intercepts: Array
     strength: float
     report: FitReport
+    left_out: Array | None = None
 
     def log_prob(self, members: Array) -> Array:
         """Return the log probabilities of members' log probabilities (n, classes, m)."""
@@ -109,14 +113,15 @@ def choose_softmax(
     numbers = np.unique(folds)
     if len(numbers) < 2:
         return fit_softmax(members, codes, weight, strength=max(strengths))
-    losses = np.zeros(len(strengths))
+    log_prob = np.empty((len(strengths), *members.shape[:2]))
     for fold in numbers:
         out = folds == fold
         for place, strength in enumerate(strengths):
             stack = fit_softmax(members[~out], codes[~out], weight[~out], strength=strength)
-            losses[place] += weight[out] @ class_losses(codes[out], stack.log_prob(members[out]))
-    best = strengths[int(np.argmin(losses))]
-    return fit_softmax(members, codes, weight, strength=best)
+            log_prob[place, out] = stack.log_prob(members[out])
+    best = int(np.argmin([weight @ class_losses(codes, one) for one in log_prob]))
+    whole = fit_softmax(members, codes, weight, strength=strengths[best])
+    return whole._replace(left_out=log_prob[best])
 
 
 class ClassCombination(NamedTuple):
@@ -128,6 +133,8 @@ class ClassCombination(NamedTuple):
     intercepts, prevalence : ndarray of shape (classes,)
     strength : float
     report : FitReport or None
+    left_out : ndarray of shape (n, classes) or None
+        Log probabilities of each row by weights that were fitted without its fold.
     """
 
     floors: Array
@@ -136,6 +143,7 @@ class ClassCombination(NamedTuple):
     prevalence: Array
     strength: float = 0.0
     report: FitReport | None = None
+    left_out: Array | None = None
 
     def log_prob(self, prob: Array) -> Array:
         """Return log probabilities of the mean over several fits, from (m, fits, n, classes)."""
@@ -201,9 +209,8 @@ def combine_classes(
         stack = choose_softmax(members[:, :, columns], codes, weight, folds)
         weights = np.zeros(m)
         weights[columns] = stack.weights
-        return ClassCombination(
-            chosen, weights, stack.intercepts, prevalence, stack.strength, stack.report
-        )
+        made = stack.intercepts, prevalence, stack.strength, stack.report, stack.left_out
+        return ClassCombination(chosen, weights, *made)
 
     ways = {"constant": ClassCombination(chosen, np.zeros(m), np.log(prevalence), prevalence)}
     if plain is not None:

@@ -32,12 +32,16 @@ TARGET = 1e-9  # projected gradient per unit of weight
 
 
 class Stack(NamedTuple):
-    """Weights of the members, intercept, strength of the penalty and how the fit ended."""
+    """Weights of the members, intercept, strength of the penalty and how the fit ended.
+
+    `left_out` holds each row's score by weights fitted without its fold.
+    """
 
     weights: Array
     intercept: float
     strength: float
     report: FitReport
+    left_out: Array | None = None
 
     def score(self, log_odds: ArrayLike) -> Array:
         """Return the stacked log-odds of each row."""
@@ -132,16 +136,15 @@ def choose_stack(
     numbers = np.unique(folds)
     if len(numbers) < 2:
         return fit_stack(members, outcome, weight, strength=max(strengths))
-    losses = []
-    for strength in strengths:
-        loss = 0.0
-        for fold in numbers:
-            out = folds == fold
+    scores = np.empty((len(strengths), len(outcome)))
+    for fold in numbers:
+        out = folds == fold
+        for place, strength in enumerate(strengths):
             stack = fit_stack(members[~out], outcome[~out], weight[~out], strength=strength)
-            loss += float(weight[out] @ score_log_losses(outcome[out], stack.score(members[out])))
-        losses.append(loss)
-    best = strengths[int(np.argmin(losses))]
-    return fit_stack(members, outcome, weight, strength=best)
+            scores[place, out] = stack.score(members[out])
+    best = int(np.argmin([weight @ score_log_losses(outcome, one) for one in scores]))
+    whole = fit_stack(members, outcome, weight, strength=strengths[best])
+    return whole._replace(left_out=scores[best])
 
 
 class Combination(NamedTuple):
@@ -157,6 +160,8 @@ class Combination(NamedTuple):
         Of the penalty on the weights; 0 where there is nothing to weigh.
     report : FitReport or None
         How the fit of the weights ended.
+    left_out : ndarray of shape (n,) or None
+        Score of each row by weights that were fitted without its fold.
     """
 
     floors: Array
@@ -165,6 +170,7 @@ class Combination(NamedTuple):
     prevalence: float
     strength: float = 0.0
     report: FitReport | None = None
+    left_out: Array | None = None
 
     def score(self, prob: Array) -> Array:
         """Return log-odds of the mean over several fits, from probabilities (m, fits, n).
@@ -239,9 +245,8 @@ def combine(
         stack = choose_stack(log_odds[:, columns], y, sample_weight, folds)
         weights = np.zeros(m)
         weights[columns] = stack.weights
-        return Combination(
-            chosen, weights, stack.intercept, prevalence, stack.strength, stack.report
-        )
+        made = stack.intercept, prevalence, stack.strength, stack.report, stack.left_out
+        return Combination(chosen, weights, *made)
 
     ways = {"constant": Combination(chosen, np.zeros(m), float(logit(prevalence)), prevalence)}
     if plain is not None:

@@ -64,6 +64,7 @@ RECORD_HOMES = {
     "Calibration": "scarce.prior.calibrate",
     "ScoreBands": "scarce.auto.bands",
     "Drivers": "scarce.auto.drivers",
+    "IncompleteWeights": "scarce.auto.incomplete",
 }
 
 DEEPEST = 32  # levels of lists, tuples, dicts, records and models inside each other
