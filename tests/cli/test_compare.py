@@ -141,13 +141,14 @@ def test_a_model_without_signal_is_no_better_than_the_constant(tmp_path, rng):
     assert "No model" in found["words"][0] or "noise" in found["words"][0]
 
 
-def test_costs_are_paired(table, data):
-    naive = "bayes:covariance=diag:calibrate=false"
+@pytest.mark.parametrize("calibrated", [True, False])
+def test_costs_are_paired(table, data, calibrated):
+    naive = "bayes:covariance=diag" + ("" if calibrated else ":calibrate=false")
     flags = ("--models", f"{naive},{QUICK}", "--false-alarm", 5, "--miss", 60)
     money = figures(table, "--label", "fraud", *flags)["cost"]
     rows, y = rows_of(data), data["fraud"]
     fits = {
-        naive: (GaussianBayes("diag", calibrate=False).fit, rows),
+        naive: (GaussianBayes("diag", calibrate=calibrated).fit, rows),
         QUICK: (RareClassifier("logistic", ridge=1, random_state=0).fit, rows),
     }
     probs = left_out(fits, deal_rows(rows, 5).folds)

@@ -134,3 +134,25 @@ def test_costs_are_judged_jointly(rng):
                           [[0, 40], [5, 0]])  # fmt: skip
     assert len(equal.confidence_set) == 5
     assert equal.optimism > 0
+
+
+def test_rules_in_any_order_say_the_same(rng):
+    y = (rng.random(300) < 0.2).astype(int)
+    rules = {f"m{k}": (rng.random(300) < 0.1 + 0.02 * k).astype(int) for k in range(4)}
+    rules |= {"never": 0 * y, "none": 0 * y}
+    one = compare_costs(y, rules, [[0, 40], [5, 0]])
+    other = compare_costs(y, dict(reversed(rules.items())), [[0, 40], [5, 0]])
+    assert (one.best, one.confidence_set) == (other.best, other.confidence_set)
+    assert one.optimism == other.optimism
+    for name, behind in one.behind.items():
+        assert (behind.low, behind.high) == (other.behind[name].low, other.behind[name].high)
+
+
+def test_rules_of_equal_cost_in_any_order_say_the_same(rng):
+    """As many false alarms and misses each, in other rows: only the third moments differ."""
+    rows = np.repeat([[0.0, 5.0, 5.0], [60.0, 5.0, 0.0], [5.0, 55.0, 60.0]], 20, axis=0)
+    order = [2, 0, 1]
+    one = Joint(rows, sample_of(60), ASKED)
+    other = Joint(rows[:, order], sample_of(60), ASKED)
+    assert np.ptp(one.value) == 0
+    assert np.array_equal(one.means[:, order], other.means)

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scarce.bootstrap import MOST_RESAMPLES, Resampling, Sample
 from scarce.engine.block import Array
@@ -83,7 +84,9 @@ class Joint:
         self.asked = asked
         self.value = np.asarray(sample.weight @ figures / sample.weight.sum())
         many = min(asked.resamples * (1 if figures.shape[1] < 3 else 4), MOST_RESAMPLES)
-        self.means = _resampled_means(figures, sample, asked._replace(resamples=many))
+        order = _own_order(figures, sample.weight)
+        means = _resampled_means(figures[:, order], sample, asked._replace(resamples=many))
+        self.means = means[:, np.argsort(order)]
         self._inner: dict[tuple[int, int], Array] = {}
 
     def tail(self, pairs: Sequence[tuple[int, int]]) -> float:
@@ -207,6 +210,20 @@ def _joined(one: Estimate, low: float, high: float, asked: Resampling, rules: in
         return Estimate(one.value, np.nan, np.nan, asked.level, one.method, one.assumes)
     low, high = min(low, one.value), max(high, one.value)
     return Estimate(one.value, low, high, asked.level, said, one.assumes)
+
+
+def _own_order(figures: Array, weight: Array) -> NDArray[np.intp]:
+    """Return the rules in order of their means, whichever was named first.
+
+    Those that agree to nine digits are in order of the third moments of what tells them apart.
+    """
+    apart = figures - figures.mean(axis=1, keepdims=True)
+    apart /= max(float(np.abs(apart).max()), np.finfo(float).tiny)
+    keys = []
+    for part in (apart**3, figures):
+        mean = weight @ part / weight.sum()
+        keys.append(np.round(mean / max(float(np.abs(mean).max()), np.finfo(float).tiny), 9))
+    return np.lexsort(keys)
 
 
 def _resampled_means(figures: Array, sample: Sample, asked: Resampling) -> Array:

@@ -294,6 +294,7 @@ def compare_costs(
     y_true, costs
         As in `mean_cost`.
     actions : mapping of name -> array-like of shape (n,)
+        In any order; of several that cost least, the best is the first by name.
     **how
         `sample_weight`, `weight_kind`, `inclusion`, `groups`, `level`, `resamples` and
         `random_state`, as in `mean_cost`.
@@ -305,7 +306,7 @@ def compare_costs(
     >>> found.best, found.tied, found.mean["never"].value
     ('right', [], 10.0)
     """
-    names = list(actions)
+    names = sorted(actions, key=str)
     kind = how.pop("weight_kind", "survey")
     drawn = {name: how.pop(name, None) for name in ("sample_weight", "inclusion", "groups")}
     asked = Resampling.read(**how)
@@ -323,7 +324,7 @@ def compare_costs(
     joint = Joint(rows, held[names[0]].sample, asked)
     chosen = choose(joint, apart)
     return CostComparison(
-        {name: mean_of(one, asked, 1.0) for name, one in held.items()},
+        {name: mean_of(held[name], asked, 1.0) for name in actions},
         names[int(np.argmin(joint.value))],
         {names[i]: one for i, one in chosen.behind.items()},
         [names[i] for i in sorted(chosen.kept, key=joint.value.__getitem__)],
