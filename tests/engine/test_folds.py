@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from scarce.engine.folds import deal_folds, given_groups, hold_out, row_groups
+from scarce.engine.folds import deal_folds, given_groups, hold_out, read_splits, row_groups
 from scarce.engine.memory import ArrayRows
-from scarce.errors import DataError
+from scarce.errors import DataError, UsageError
 from scarce.io.open import open_rows
 from tests.problems import refused, warned
 
@@ -160,3 +160,20 @@ def test_groups_of_another_length_are_refused():
     for values in ([7, 8, 9, 7], ["b", "c", "d", "b"]):
         masked = np.ma.array(values, mask=[False, True, True, False])
         np.testing.assert_array_equal(given_groups(masked, 4), [0, -1, -1, 0])
+
+
+def test_given_splits_hold_every_row_once():
+    masks = [np.arange(9) % 3 == k for k in range(3)]
+    found = read_splits([(~one, one) for one in masks], 9)
+    assert found.tolist() == [0, 1, 2] * 3
+    assert read_splits(((~one, np.flatnonzero(one)) for one in masks), 9).tolist() == [0, 1, 2] * 3
+    for tests, row, count in (
+        ([[0, 1], [1, 2]], 1, 2),
+        ([[0, 0], [1, 2]], 0, 2),  # twice in one part
+        ([[0, 1], []], 2, 0),
+    ):
+        with refused("cv-folds", UsageError, row=row, count=count):
+            read_splits([([], one) for one in tests], 3)
+    for tests in (5, [([0], [7])], ["abc"], [([0], [0.5])]):
+        with refused("cv-folds", UsageError, rows=3):
+            read_splits(tests, 3)

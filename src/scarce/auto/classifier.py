@@ -77,7 +77,7 @@ from scarce.checks import (
 )
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine, Progress
-from scarce.engine.folds import deal_folds, mix_bits, row_groups
+from scarce.engine.folds import deal_folds, mix_bits, read_splits, row_groups
 from scarce.engine.rows import Rows
 from scarce.errors import (
     DataError,
@@ -1248,30 +1248,8 @@ def given_folds(cv: int | Sequence[Split], n_rows: int) -> Ids | None:
         if cv < FEWEST_FOLDS:
             raise _few_folds(int(cv))
         return None
-    folds, tested = np.zeros(n_rows, dtype=np.intp), np.zeros(n_rows, dtype=np.intp)
-    count = 0
-    try:
-        for number, (_, test) in enumerate(cast(Sequence[Split], cv)):
-            folds[test] = number
-            tested[test] += 1
-            count += 1
-    except (TypeError, ValueError, IndexError):
-        raise UsageError(
-            "cv must be a number of folds or (train, test) positions of {rows:,} rows, got {cv}.",
-            code="cv-folds",
-            rows=n_rows,
-            cv=f"{cv!r:.60}",
-            remedy="Pass 5, or list(splitter.split(X, y)).",
-        ) from None
-    if (tested != 1).any():
-        first = int(np.flatnonzero(tested != 1)[0])
-        raise UsageError(
-            "cv must have each row in one test part; row {row:,} is in {count}.",
-            code="cv-folds",
-            row=first,
-            count=int(tested[first]),
-            remedy="Use a splitter without repeats, such as GroupKFold.",
-        )
+    folds = read_splits(cv, n_rows)
+    count = len(np.unique(folds))
     if count < FEWEST_FOLDS:
         raise _few_folds(count)
     return folds

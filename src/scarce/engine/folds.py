@@ -232,7 +232,7 @@ def read_splits(cv: Any, n_rows: int) -> Ids:
     try:
         for number, (_, test) in enumerate(cv):
             folds[test] = number
-            tested[test] += 1
+            np.add.at(tested, test, 1)
     except (TypeError, ValueError, IndexError):
         raise UsageError(
             "cv must be a number of folds or (train, test) positions of {rows:,} rows, got {cv}.",
