@@ -289,7 +289,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
     """
     listed = list(known)
     near = [one for one in listed if one.lower() == name.lower() and one != name]
-    near = near or difflib.get_close_matches(name, listed, n=1, cutoff=0.6)
+    near = near or difflib.get_close_matches(name, listed, n=1, cutoff=0.65)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

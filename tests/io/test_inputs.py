@@ -339,3 +339,19 @@ def test_weights_whose_products_vanish_are_refused(kind):
         weight_factor(500 * 1e-320, 500, kind)
     with refused("unknown-word", UsageError):
         weight_factor(1.0, 1, "counts")
+
+
+@pytest.mark.parametrize("kind", ["objects", "text", "lists"])
+def test_text_in_an_array_is_refused_with_all_its_columns(kind):
+    cells = [[1.5, "DE", "2.5", "b"], [2.5, "FR", "1.5", "a"], [0.5, "DE", "0", "b"]] * 4
+    X = {"objects": np.array(cells, dtype=object), "text": np.array(cells), "lists": cells}[kind]
+    y = [0, 1, 0] * 4
+    with refused("text-in-array", DataError, columns=(1, 3), count=2):
+        scarce.RareClassifier().fit(X, y)
+    numbers = np.array(cells)[:, [0, 2]]
+    model = scarce.RareClassifier("logistic").fit(numbers.astype(object), y)
+    with refused("text-in-array", DataError, columns=(0,)):
+        model.predict_proba([["a", 1.0]])
+    np.testing.assert_array_equal(
+        model.predict_proba(numbers), model.predict_proba(numbers.astype(float))
+    )

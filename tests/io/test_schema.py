@@ -252,6 +252,15 @@ def test_many_levels_are_refused_until_asked_for(monkeypatch):
         open_rows(table, indicators=True, max_levels=150)
 
 
+@pytest.mark.parametrize("indicators", [False, True])
+def test_all_columns_of_too_many_levels_are_named(indicators):
+    words = [f"w{n}" for n in range(20)]
+    table = pa.table({"note": words, "few": ["a", "b"] * 10, "x": range(20), "text": words[::-1]})
+    with refused("too-many-levels", DataError, columns=("note", "text"), count=2):
+        open_rows(table, max_levels=19, indicators=indicators)
+    assert open_rows(table, drop=["note", "text"], max_levels=19).names == ("few", "x")
+
+
 def test_names_that_meet_are_refused():
     with refused("duplicate-column", DataError):
         open_rows(pa.table({"c=b": [1, 2, 3], "c": ["a", "b", "a"]}), indicators=True)

@@ -67,10 +67,10 @@ from scarce.io.schema import (
     MOST_INDICATORS,
     Column,
     Schema,
-    code_book,
     indicator_columns,
     refuse_crowds,
     refuse_level,
+    refuse_many_levels,
     unmasked_weights,
 )
 from scarce.io.values import brief
@@ -284,16 +284,20 @@ def _spread(rows: Rows, engine: Engine = None) -> Rows:
         return rows
     sizes = [len(rows.schema.columns[j].levels) for j in at]
     counts = rows.fold(_level_counts, (at, sizes), engine=engine)
+    held = {
+        column.name: dict(zip(column.levels, own, strict=False))
+        for column, own in zip((rows.schema.columns[j] for j in at), counts, strict=True)
+    }
+    refuse_many_levels(
+        {name: [level for level in own if own[level]] for name, own in held.items()},
+        dict.fromkeys(held, MOST_INDICATORS),
+        list(held),
+        {name: int(sum(own.values())) for name, own in held.items()},
+    )
     columns: list[Column] = []
-    for j, column in enumerate(rows.schema.columns):
-        if column.kind != "category":
-            columns.append(column)
-            continue
-        own = dict(zip(column.levels, counts[at.index(j)], strict=False))
-        levels = [level for level in column.levels if own[level]]
-        n_rows = int(sum(own.values()))
-        code_book(column.name, levels, MOST_INDICATORS, indicators=True, rows=n_rows)
-        columns.extend(indicator_columns(column.name, column.levels, own))
+    for column in rows.schema.columns:
+        own = held.get(column.name)
+        columns += [column] if own is None else indicator_columns(column.name, column.levels, own)
     refuse_crowds(columns)
     return recoded(rows, replace(rows.schema, columns=tuple(columns)))
 
@@ -596,9 +600,12 @@ def _as_coded(X: NDArray[Any], like: Schema) -> NDArray[Any]:
 
 
 def _masked_as_nan(X: TableLike) -> Any:
-    """Masked cells as NaN; dates, whose missing value would become a large number, refused."""
+    """Masked cells as NaN; words, and dates, whose missing value would be a number, refused."""
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(np.float64), np.nan)
+    X = np.asarray(X) if isinstance(X, list | tuple) and X and is_row_of_text(X[0]) else X
+    if getattr(getattr(X, "dtype", None), "kind", "-") in "OU" and getattr(X, "ndim", 0) == 2:
+        _refuse_words(X)
     if getattr(getattr(X, "dtype", None), "kind", "-") in "mM":
         raise DataError(
             "X holds dates or durations ({kind}).",
@@ -608,6 +615,39 @@ def _masked_as_nan(X: TableLike) -> Any:
             "NaN where they are missing.",
         )
     return X
+
+
+def is_row_of_text(row: object) -> bool:
+    """Whether a row is a list or tuple in which a cell is text."""
+    return isinstance(row, list | tuple) and any(isinstance(cell, str) for cell in row)
+
+
+def _refuse_words(X: NDArray[Any]) -> None:
+    """Refuse columns of an array in which a word stands, all of them in one message."""
+    found = {}
+    for column in range(X.shape[1]):
+        words = (str(cell) for cell in X[:, column] if isinstance(cell, str))
+        word = next((cell for cell in words if not _is_number(cell)), None)
+        if word is not None:
+            found[column] = word
+    if found:
+        raise DataError(
+            "X is an array, and text stands in {count} of its columns: {what}.",
+            code="text-in-array",
+            columns=tuple(found),
+            count=len(found),
+            what=listed([f"{word!r} in column {j}" for j, word in found.items()], most=6),
+            remedy="Pass a data frame of pandas, polars or Arrow: there, columns of text are "
+            "categories.",
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def label_codes(y: ColumnLike, n_rows: int) -> tuple[NDArray[np.float64], NDArray[Any]]:

@@ -399,7 +399,20 @@ def code_book(
     ('Bonn', 'Ulm')
     """
     levels = sorted({value for value in values if value is not None})
-    if len(levels) > most:
+    refuse_many_levels({name: levels}, {name: most}, [name] if indicators else [], {name: rows})
+    return tuple(levels)
+
+
+def refuse_many_levels(
+    columns: Mapping[str, Sequence[Any]],
+    most: Mapping[str, int],
+    one_hot: Collection[str],
+    rows: Mapping[str, int | None],
+) -> None:
+    """Refuse columns of too many levels, all of them in one message."""
+    found = {name: levels for name, levels in columns.items() if len(levels) > most[name]}
+    if len(found) == 1:
+        name, levels = next(iter(found.items()))
         raise DataError(
             "Column {column!r} holds {count:,} different values (such as {first} and {last}): too "
             "many for {what}.",
@@ -408,11 +421,25 @@ def code_book(
             count=len(levels),
             first=brief(levels[0]),
             last=brief(levels[-1]),
-            what=f"{len(levels) - 1:,} one-hot columns" if indicators else "a category",
-            **_names_rows_or_units(name, len(levels), rows),
-            max_levels=Argument("max_levels", len(levels)),
+            what=f"{len(levels) - 1:,} one-hot columns" if name in one_hot else "a category",
+            **_names_rows_or_units(name, len(levels), rows[name]),
+            max_levels=Argument("max_levels", len(levels), call="open_rows"),
         )
-    return tuple(levels)
+    if found:
+        raise DataError(
+            "{count} columns hold too many different values for a category: {what}.",
+            code="too-many-levels",
+            column=next(iter(found)),
+            columns=tuple(found),
+            count=len(found),
+            what=listed([f"{name!r} ({len(levels):,})" for name, levels in found.items()], most=12),
+            drop=Argument("drop", list(found)[:12], call="open_rows"),
+            max_levels=Argument("max_levels", max(map(len, found.values())), call="open_rows"),
+            remedy=[
+                "Leave out with {drop} those that name rows or hold free text.",
+                "Pass {max_levels} if they are categories all the same.",
+            ],
+        )
 
 
 def _names_rows_or_units(name: str, levels: int, rows: int | None) -> dict[str, Any]:
@@ -424,12 +451,16 @@ def _names_rows_or_units(name: str, levels: int, rows: int | None) -> dict[str, 
     category = "Pass {max_levels} if it is a category all the same."
     if rows is not None and rows == levels:
         return {
-            "id": Phrase(f"drop={[name]!r}", f"--id {shlex.quote(name)}"),
-            "remedy": ["It has another value in every row, and names rows: pass {id}.", category],
+            "id": Phrase(f"open_rows(..., drop={[name]!r})", f"--id {shlex.quote(name)}"),
+            "remedy": [
+                "It has another value in every row, and names rows: leave it out with {id}.",
+                category,
+            ],
         }
     return {
         "groups": Phrase(
-            f"its values to fit(..., groups=...), and drop={[name]!r}",
+            f"its values to fit(..., groups=...), and leave it out with open_rows(..., "
+            f"drop={[name]!r})",
             f"--groups {shlex.quote(name)}",
         ),
         "remedy": [
@@ -645,24 +676,16 @@ class Reading:
         one_hot = set(coded if self.indicators is True else hot)
         wanted = [*coded, *([self.label] if self.label is not None else [])]
         counts = distinct(tables(wanted), wanted) if wanted else {}
+        books = self._code_books(coded, one_hot, by_hand, counts, tables)
         columns: list[Column] = []
         for name in chosen:
             if kinds[name] == "number":
                 columns.append(Column(name))
                 self._say_if_padded(name)
-                continue
-            levels = [level for level in counts[name] if level not in ("", *self.missing)]
-            if name not in by_hand:
-                seen = {level: counts[name][level] for level in levels}
-                refuse_mixed(name, seen, _row_finder(name, tables), self.decimal, self.find)
-            most = MOST_INDICATORS if name in one_hot else MOST_LEVELS
-            most = most if self.max_levels is None else self.max_levels
-            rows = sum(counts[name][level] for level in levels)
-            book = code_book(name, levels, most, indicators=name in one_hot, rows=rows)
-            if name in one_hot:
-                columns.extend(indicator_columns(name, book, counts[name]))
+            elif name in one_hot:
+                columns.extend(indicator_columns(name, books[name], counts[name]))
             else:
-                columns.append(Column(name, "category", book))
+                columns.append(Column(name, "category", books[name]))
         refuse_crowds(columns)
         if not columns:
             raise DataError(
@@ -686,6 +709,28 @@ class Reading:
             infinite_is_missing=self.infinite_is_missing,
             unknown=self.unknown,
         )
+
+    def _code_books(
+        self,
+        coded: Sequence[str],
+        one_hot: Collection[str],
+        by_hand: Collection[str],
+        counts: Mapping[str, Counter[Any]],
+        tables: Walk,
+    ) -> dict[str, tuple[Any, ...]]:
+        """Return the sorted levels of each category."""
+        books, most, rows = {}, {}, {}
+        for name in coded:
+            levels = [level for level in counts[name] if level not in ("", *self.missing)]
+            if name not in by_hand:
+                seen = {level: counts[name][level] for level in levels}
+                refuse_mixed(name, seen, _row_finder(name, tables), self.decimal, self.find)
+            usual = MOST_INDICATORS if name in one_hot else MOST_LEVELS
+            most[name] = usual if self.max_levels is None else self.max_levels
+            rows[name] = sum(counts[name][level] for level in levels)
+            books[name] = tuple(sorted(level for level in levels if level is not None))
+        refuse_many_levels(books, most, one_hot, rows)
+        return books
 
     def needed(self, names: Iterable[str]) -> set[str]:
         """Return the columns of a table that are read."""
