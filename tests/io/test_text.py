@@ -106,6 +106,9 @@ REFUSED = {
         *number("a", "1.5", "point"),
     ),
     "thousands": ('a,b\n"1,234,567",2\n7,1\n8,3\n', {}, *number("a", "1,234,567", "thousands")),
+    "a minus of typesetters": ("a,b\n1,2\n\u22125,2\n7,1\n", {}, *number("a", "\u22125", "ascii")),
+    "Arabic digits": ("a,b\n1,2\n\u0663,2\n7,1\n", {}, *number("a", "\u0663", "ascii")),
+    "an invisible joiner": ("a,b\n1,2\n5\u200b,2\n7,1\n", {}, *number("a", "5\u200b", "ascii")),
     "workbook": (b"PK\3\4" + bytes(99), {}, "foreign-format", {}),
     "web page": ("<!DOCTYPE html>\n<p>no\n", {}, "foreign-format", {"value": "<!DOCTYPE html>"}),
     "spreadsheet": ("sep=;\na;b\n1;2\n", {}, "spreadsheet-note", {"value": "sep=;"}),
@@ -193,6 +196,7 @@ def test_ways_of_writing_numbers_are_told_apart():
     assert written(["1.234,5", "7,5"], ",") == "thousands"
     assert written(["1.5", "2,5"], ",") == "point"
     assert written(["5 %", "\u20ac7"]) == "beside"
+    assert written(["\u22125", "7"]) == written(["5\u00a0", "7"]) == "ascii"
     assert written(["red", "1", "2"]) == "word"
     assert written(["red", "green", "1"]) == ""
     assert written(["007", "1.5"]) == "", "text columns of Parquet may hold codes"

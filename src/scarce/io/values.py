@@ -9,6 +9,7 @@ a column means: see schema.py.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -137,7 +138,7 @@ def _spelled_numbers(
                 raise not_a_number(
                     name, values[row].as_py(), start + row, file, decimal=form.decimal
                 ) from None
-        raise  # a spelling of numbers that Python knows and Arrow does not
+        raise
 
 
 def _without_truths(words: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -260,6 +261,7 @@ def missing_mask(values: pa.ChunkedArray, also: Sequence[Any]) -> pa.ChunkedArra
 _THOUSANDS = re.compile(
     r"[-+]?(\d{1,3}([.,' \u2019\u00a0\u202f]\d{3})+([.,]\d+)?|\d+([.,]\d+){2,})"
 )
+_ASCII = {"\u2212": "-", "\ufe63": "-", "\uff0d": "-", "\uff0b": "+", "\uff0e": ".", "\u066b": "."}
 _BESIDE = " \t\u00a0\u202f%$\u20ac\u00a3"  # what may stand around a number
 _REMEDIES = {
     "name": "It is the column's own name: remove the second header from the file.",
@@ -267,6 +269,7 @@ _REMEDIES = {
     "point": "Pass {decimal} if the point is decimal.",
     "thousands": "Write numbers without separators of thousands.",
     "either": "Pass {decimal} if the comma is decimal; take it out if it separates thousands.",
+    "ascii": "Write numbers with the digits 0 to 9, - and a point, and nothing invisible.",
     "beside": "Write numbers without signs beside them; 20% is 0.2.",
     "word": "Pass {missing} if it means missing.",
 }
@@ -376,11 +379,13 @@ def written(word: str, decimal: str = ".") -> str | None:
 
     Examples
     --------
-    >>> [written(word) for word in ("1.5", "1,5", "1,234", "1,234.5", "5 %", "red")]
-    [None, 'comma', 'either', 'thousands', 'beside', None]
+    >>> [written(word) for word in ("1.5", "1,5", "1,234", "1,234.5", "5 %", "\u22125", "red")]
+    [None, 'comma', 'either', 'thousands', 'beside', 'ascii', None]
     """
     if spells_number(word, decimal):
         return None
+    if spells_number(in_ascii(word), decimal):
+        return "ascii"
     bare = word.strip(_BESIDE)
     if spells_number(bare, decimal):
         return "beside"
@@ -392,8 +397,27 @@ def written(word: str, decimal: str = ".") -> str | None:
     return "thousands" if grouped else None
 
 
+def in_ascii(word: str) -> str:
+    """Return text with the digits 0 to 9, - and . for those of other scripts, and less invisible.
+
+    Examples
+    --------
+    >>> in_ascii("\u2212\u0663\u066b\uff15\u200b\u00a0")
+    '-3.5'
+    """
+    found = []
+    for letter in word:
+        digit = unicodedata.decimal(letter, None)
+        if unicodedata.category(letter) != "Cf":  # byte order marks, joiners, directions of text
+            found.append(_ASCII.get(letter, letter) if digit is None else str(digit))
+    return "".join(found).strip()
+
+
 def spells_number(word: str, decimal: str = ".") -> bool:
-    """Whether text spells a number with this decimal point."""
+    """Whether text spells a number with this decimal point, as Arrow reads it.
+
+    Python also reads 1_000, digits of other scripts, and line ends and wide spaces around them.
+    """
     if decimal != ".":
         if "." in word:
             return False
@@ -402,7 +426,7 @@ def spells_number(word: str, decimal: str = ".") -> bool:
         float(word)
     except ValueError:
         return False
-    return "_" not in word  # 1_000 is a number to Python alone
+    return word.isascii() and "_" not in word and word.strip() == word.strip(" \t")
 
 
 # --- types ----------------------------------------------------------------------------------------
