@@ -43,6 +43,7 @@ LIFT = 1e-9  # of the information at the base rate, on the Gram matrix: a flat l
 SWEEPS = 20  # of coordinate descent between linear systems, ten times as many for large ones
 MANY = 300
 ROUNDS = 200
+CROSSINGS = 20  # signs that may change between coordinate descents
 
 Ids = NDArray[np.intp]
 
@@ -317,29 +318,44 @@ def coordinate_descent(
 def _solve_signs(hessian: Array, slope: Array, theta: Array, absolute: Array) -> bool:
     """Solve for the signs that coordinate descent found; say whether that is the minimum.
 
-    theta and slope move there if every sign stands.
+    Where a sign would change on the way, the walk ends there: that coefficient is 0, and the others
+    are solved for anew. Every step goes down, and theta and slope move with it.
     """
-    active = np.flatnonzero((theta != 0.0) | (absolute == 0.0))
-    sign = np.sign(theta[active]) * (absolute[active] > 0.0)
+    for _ in range(CROSSINGS):
+        active = np.flatnonzero((theta != 0.0) | (absolute == 0.0))
+        sign = np.sign(theta[active]) * (absolute[active] > 0.0)
+        aim = _solution(hessian, slope, theta, active, absolute[active] * sign)
+        if aim is None:
+            return False
+        crossing = np.sign(aim) * sign < (sign != 0.0)
+        if crossing.any():
+            step = aim - theta[active]
+            share = np.full(len(active), np.inf)
+            share[crossing] = -theta[active][crossing] / step[crossing]
+            aim = np.where(share > share.min(), theta[active] + share.min() * step, 0.0)
+        slope += hessian[:, active] @ (aim - theta[active])
+        theta[active] = aim
+        if not crossing.any():
+            idle = np.ones(len(theta), dtype=bool)
+            idle[active] = False
+            return not (np.abs(slope[idle]) > absolute[idle]).any()
+    return False
+
+
+def _solution(
+    hessian: Array, slope: Array, theta: Array, active: Ids, shrunk: Array
+) -> Array | None:
+    """Return where the slope of the active coefficients is -shrunk; None where that is nowhere."""
     inner = hessian[np.ix_(active, active)]
     scale = np.sqrt(np.diag(inner))
     unit = inner / np.outer(scale, scale) + 1e-13 * np.eye(len(active))
-    residual = slope[active] + absolute[active] * sign
     try:
         factor = cho_factor(unit, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
-        return False
-    moved = theta[active] - cho_solve(factor, residual / scale, check_finite=False) / scale
-    if not np.isfinite(moved).all() or (np.sign(moved) * sign < (sign != 0.0)).any():
-        return False
-    new = slope + hessian[:, active] @ (moved - theta[active])
-    idle = np.ones(len(theta), dtype=bool)
-    idle[active] = False
-    if (np.abs(new[idle]) > absolute[idle]).any():
-        return False
-    theta[active] = moved
-    slope[:] = new
-    return True
+        return None
+    residual = (slope[active] + shrunk) / scale
+    found = theta[active] - cho_solve(factor, residual, check_finite=False) / scale
+    return np.asarray(found) if np.isfinite(found).all() else None
 
 
 # --- path -----------------------------------------------------------------------------------------
