@@ -91,6 +91,7 @@ def class_boxes(
     """
     own = rows.fold(weighted_sums, (shape, of_class, True), engine=engine)
     value, seen = space.expectations(own)
+    seen = _with_both_factors(space, own, seen)
     n = own.total
     with np.errstate(invalid="ignore", divide="ignore"):
         target = np.where(seen > 0, value / seen, 0.0)
@@ -110,6 +111,16 @@ def class_boxes(
         return Boxes(target, np.maximum(deviation, floor), unit, seen / n, n)
     deviation = np.maximum(deviation, floor)
     return Boxes(target, deviation, deviation * one_row, seen / n, n)
+
+
+def _with_both_factors(space: FeatureMap, own: Sums, seen: Array) -> Array:
+    """Leave out products with a factor that no labelled row has a value of."""
+    if not space.expected:
+        return seen
+    weight = np.add.reduceat(own.mass * space.seen_cells, space.first_cell[:-1])
+    out = seen.copy()
+    out[space.first_pair :][(weight[space.pairs] == 0).any(axis=1)] = 0.0
+    return out
 
 
 def _deviation(squares: Array, value: Array, seen: Array) -> Array:

@@ -6,7 +6,8 @@
 The pool of all rows says how common each kind of row is. The labelled rows of a class give its mean
 features, up to boxes. Of all distributions that fit, the least committed is taken: per class
 (objective "entropy", 000 eq 5-8) or for the probabilities of all classes together ("robust", 000 eq
-9-10). A missing value takes part neither in means nor in tilts, and is never filled in.
+9-10). A missing value takes part neither in means nor in tilts, and is never filled in; as a
+factor of a product with a value that is seen it is what that value and the others lead to expect.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from scarce.errors import (
     Phrase,
     Problem,
     UsageError,
+    inconsistent_model,
     listed,
     refuse_array,
     refuse_word,
@@ -90,6 +92,7 @@ from scarce.maxent.shares import (
 )
 from scarce.maxent.solver import InfeasibleBoxes
 from scarce.maxent.widths import WIDTHS, Folds, LabelledRows, choose_width, make_folds
+from scarce.missing.front import Front
 from scarce.results import FitReport
 
 FLOATS = [np.float64, np.float32]
@@ -122,6 +125,12 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         categories are always included. "auto" by number of labelled rows: below 10 "l", below 15
         "lq", below 80 "lqh", else "lqph" (no products with more than 50 columns). A list may hold
         families of your own.
+    products : {"expected", "seen"}
+        What a product is where one of its factors is missing: "expected", the other one times what
+        is expected of the first, given all numbers seen in the row; "seen", missing too (the rule
+        of 004 for every feature). The same where no value is missing. Expectations are learnt from
+        all rows, or from 20,000 chosen at random of more: then the fit depends a little on the
+        order of the rows.
     width_scale : float or "auto"
         Half width of the boxes in standard errors of the labelled means (with a floor for features
         without variation). "auto" tries `width_scales` on folds of the labelled rows.
@@ -195,6 +204,10 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         How the width was chosen.
     features_ : str
         Letters of the features in use.
+    front_ : Front or None
+        What missing factors of products are expected to be: the joint distribution of the columns
+        on scales from 0 to 1, learnt without labels. None without products, or with
+        products="seen".
     coef_, target_, half_width_ : ndarray of shape (labelled classes, n_features)
         Coefficients are not unique, because neighbouring hinges overlap; `response_curve` is.
     report_ : FitReport
@@ -234,6 +247,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "width_scale": [Number(0), Word("auto")],
         "width_scales": [NumberList(0, open_low=True), NONE],
         "spread": [Word("shrunk", "labelled", "seen")],
+        "products": [Word("expected", "seen")],
         "widths": [Word("spread", "maxent")],
         "weighting": [Word("entropy", "default")],
         "knots": [Number(2, MOST_KNOTS, whole=True)],
@@ -251,6 +265,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         default_prevalence: Prevalence | str = "auto",
         features: str | Sequence[Any] = "auto",
+        products: str = "expected",
         width_scale: float | str = 1.0,
         width_scales: Sequence[float] | None = None,
         spread: str = "shrunk",
@@ -274,6 +289,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.objective = objective
         self.default_prevalence = default_prevalence
         self.features = features
+        self.products = products
         self.width_scale = width_scale
         self.width_scales = width_scales
         self.spread = spread
@@ -655,6 +671,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             int(has_labels.sum()),
             settings,
             categorical=columns,
+            weight_kind=self.weight_kind,
             dtype=dtype,
             engine=self.engine,
         )
@@ -730,6 +747,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_labelled_ = np.array([box.n for box in data.boxes])
         self.pool_quantiles_ = data.columns.quantiles
         self.pool_place_ = _mean_place(data)
+        self.front_ = data.front
         if self.objective_ == "robust":
             self.class_prior_ = np.empty(len(self.classes_))
             self.class_prior_[labelled] = solved.share
@@ -868,12 +886,15 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         ]
         parts = (self.start_, self.slope_, self.bend_, self.bend_seen_)
+        front = getattr(self, "front_", None)  # older model files have none
+        pairs = [(0, 0)] if self.bend_.size else []
         return TiltModel(
-            FeatureMap(axes, [], [(0, 0)] if self.bend_.size else []),
+            FeatureMap(axes, [], pairs, expected=front is not None),
             [Lines(*own) for own in zip(*parts, strict=True)],
             self.offset_,
             np.flatnonzero(self.is_labelled_),
             bool(self.clamp),
+            front,
         )
 
     def _predict_rows(self, X: Features) -> Rows:
@@ -970,6 +991,9 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         }
         for name, shape in shapes.items():
             refuse_array(name, getattr(self, name), shape)
+        front = getattr(self, "front_", None)
+        if front is not None and not (isinstance(front, Front) and front.n_columns == k):
+            raise inconsistent_model("front_", "must belong to the columns")
         scales = getattr(self, "scales_", self.knots_)
         for knots, scale, category in zip(self.knots_, scales, categories, strict=True):
             ordered = np.diff(knots) > 0

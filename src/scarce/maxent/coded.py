@@ -1,7 +1,8 @@
 """Rows coded once: a segment and a rest for every value, so a pass is look-ups and sums.
 
 A value costs 1 byte for its segment (2 with more than 255 segments) and one number of the data's
-own precision: 5 bytes for float32, 9 for float64, instead of one column per feature. Blocks are
+own precision: 5 bytes for float32, 9 for float64, instead of one column per feature. The rest of a
+missing value is 0, or the place that it is expected to have as a factor (factors.py). Blocks are
 those of the source rows, so sums have the same bits on every engine. Assumes that the coded rows
 fit in memory; the source may be a file.
 
@@ -62,14 +63,20 @@ class Shape(NamedTuple):
 
     first_cell: NDArray[np.intp]
     place_start: Array
-    place_slope: Array
+    place_slope: Array  # 1 on cells of missing factors, whose rest is their place
     seen: Array  # 1 on cells with values
     second: bool  # whether there are squares or products
+    either: bool = False  # whether a product counts where one of its factors is seen
 
 
 def shape_of(space: FeatureMap) -> Shape:
     """Return the shape of a feature map."""
-    return Shape(space.first_cell, *space.place_lines, space.seen_cells, len(space.pairs) > 0)
+    start, slope = space.place_lines
+    if space.expected:
+        numeric = [not axis.category and not axis.flat for axis in space.axes]
+        slope[space.first_cell[1:][numeric] - 1] = 1.0
+    second = len(space.pairs) > 0
+    return Shape(space.first_cell, start, slope, space.seen_cells, second, space.expected)
 
 
 class CodedBlock:
@@ -197,9 +204,14 @@ def tilt_of(cells: Coded, shape: Shape, lines: Lines, out: Array) -> Array:
     out[:] = 0.0
     kernels.add_lines(cells.codes, cells.rest, shape.first_cell, lines.start, lines.slope, out)
     if shape.second:
-        place, seen = _places(cells, shape, shape.place_slope), _places(cells, shape, None)
-        out += np.einsum("vi,vi->i", lines.bend.T @ place, place)
-        out += np.einsum("vi,vi->i", lines.bend_seen.T @ seen, seen)
+        f = Factors.of(cells, shape)
+        out += np.einsum("vi,vi->i", lines.bend.T @ f.own, f.place)
+        out += np.einsum("vi,vi->i", lines.bend_seen.T @ f.seen, f.seen)
+        if shape.either and not f.complete:
+            gone = 1.0 - f.seen
+            out += np.einsum("vi,vi->i", lines.bend.T @ (f.place - f.own), f.own)
+            out += np.einsum("vi,vi->i", lines.bend_seen.T @ f.seen, gone)
+            out += np.einsum("vi,vi->i", lines.bend_seen.T @ gone, f.seen)
     return out
 
 
@@ -212,12 +224,11 @@ def sums_of(
     if squares:
         kernels.add_squares(cells.codes, cells.rest, shape.first_cell, weight, total.rest2)
     if shape.second:
-        place, seen = _places(cells, shape, shape.place_slope), _places(cells, shape, None)
-        total.pair += (place * weight) @ place.T
-        total.pair_seen += (seen * weight) @ seen.T
+        f = Factors.of(cells, shape)
+        total.pair += f.products(weight, shape.either)
+        total.pair_seen += f.seen_products(weight, shape.either)
         if squares:
-            place *= place
-            total.pair2 += (place * weight) @ place.T
+            total.pair2 += f.squared().products(weight, shape.either)
 
 
 class Accumulator:
@@ -268,13 +279,47 @@ def weighted_sums(block: CodedBlock, params: tuple[Shape, int | None, bool]) -> 
     return total.close()
 
 
-def _places(cells: Coded, shape: Shape, slope: Array | None) -> Array:
-    """All variables scaled to [0, 1]; with slope None, 1 where they are seen and else 0."""
-    out = np.empty(cells.codes.shape)
-    start = shape.seen if slope is None else shape.place_start
-    slope = np.zeros_like(start) if slope is None else slope
-    kernels.fill_places(cells.codes, cells.rest, shape.first_cell, start, slope, out)
-    return out
+class Factors(NamedTuple):
+    """What squares and products are made of: all variables of some rows, scaled to [0, 1].
+
+    A product is own_u place_v + (place_u - own_u) own_v: 0 where both factors are missing, with no
+    rounding left over. Where both must be seen, places of missing values are 0 and the second term
+    is left out.
+    """
+
+    place: Array  # (V, n), of missing values what is expected
+    seen: Array  # 1 where there is a value
+    own: Array  # the same places, 0 where there is none
+    complete: bool
+
+    @classmethod
+    def of(cls, cells: Coded, shape: Shape) -> Factors:
+        """Look up the places of some rows."""
+        place, seen = np.empty(cells.codes.shape), np.empty(cells.codes.shape)
+        where = (cells.codes, cells.rest, shape.first_cell)
+        kernels.fill_places(*where, shape.place_start, shape.place_slope, place)
+        kernels.fill_places(*where, shape.seen, np.zeros_like(shape.seen), seen)
+        complete = bool(seen.all())
+        return cls(place, seen, place if complete else place * seen, complete)
+
+    def squared(self) -> Factors:
+        """Return the squares of the places."""
+        place = self.place**2
+        return self._replace(place=place, own=place if self.complete else place * self.seen)
+
+    def products(self, weight: Array, either: bool) -> Array:
+        """Return the weighted sum of each product, (V, V)."""
+        out = (self.own * weight) @ self.place.T
+        if either and not self.complete:
+            out += ((self.place - self.own) * weight) @ self.own.T
+        return np.asarray(out)
+
+    def seen_products(self, weight: Array, either: bool) -> Array:
+        """Return the weight of the rows in which each product counts, (V, V)."""
+        weighed = self.seen * weight
+        if either and not self.complete:
+            return np.asarray(weighed.sum(axis=1)[:, None] + (weight - weighed) @ self.seen.T)
+        return np.asarray(weighed @ self.seen.T)
 
 
 class Labelled(NamedTuple):

@@ -5,7 +5,8 @@
 On each segment the features of a variable sum to one line, so a row costs one look-up per variable
 whatever the number of knots; squares and products of variables are a small quadratic form.
 `lines` is the forward map, `expectations` its adjoint; tests compare them by inner products. A
-missing variable has the line 0. Does not know rows (coded.py), nor where targets and half widths
+missing variable has the line 0; a product that misses one factor takes what is expected of it
+(factors.py), or is missing too. Does not know rows (coded.py), nor where targets and half widths
 come from (boxes.py).
 """
 
@@ -85,6 +86,9 @@ class FeatureMap:
         The families of features; a family may have no features for some variables.
     pairs : sequence of (int, int)
         Squares and products: positions u <= v of the variables that are multiplied.
+    expected : bool
+        Whether a product counts where one factor is seen, with what is expected of the other;
+        else where both are.
 
     Examples
     --------
@@ -99,10 +103,13 @@ class FeatureMap:
         axes: Sequence[Axis],
         families: Sequence[Family],
         pairs: Sequence[tuple[int, int]] = (),
+        *,
+        expected: bool = False,
     ) -> None:
         self.axes = tuple(axes)
         self.families = tuple(families)
         self.pairs = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+        self.expected = expected
         lengths = [axis.n_segments + 1 for axis in self.axes]
         self.first_cell = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
         self.n_cells = int(self.first_cell[-1])
@@ -308,10 +315,13 @@ def choose_families(
     return families, second, letters
 
 
-def feature_map(axes: Sequence[Axis], families: Sequence[Family], second: str) -> FeatureMap:
+def feature_map(
+    axes: Sequence[Axis], families: Sequence[Family], second: str, *, expected: bool = False
+) -> FeatureMap:
     """Return the map of these families, categories, and squares ("q") and products ("p")."""
     useful = [v for v, axis in enumerate(axes) if not axis.category and not axis.flat]
     pairs = [(v, v) for v in useful] if "q" in second else []
     if "p" in second:
         pairs += [(u, v) for at, u in enumerate(useful) for v in useful[at + 1 :]]
-    return FeatureMap(axes, [*families, Category()], pairs)
+    products = any(u != v for u, v in pairs)
+    return FeatureMap(axes, [*families, Category()], pairs, expected=expected and products)

@@ -1,6 +1,7 @@
 """One maxent fit: from rows to coded rows and boxes, and from these to coefficients.
 
-    rows -> axes (knots) -> feature map -> coded rows -> boxes of each labelled class -> solver
+    rows -> axes (knots) -> feature map -> coded rows (and factors that are missing)
+         -> boxes of each labelled class -> solver
 
 `FitData` does not depend on width_scale, so a path over widths and the folds over labelled rows
 share it. Does not choose widths (widths.py) and does not turn tilts into probabilities
@@ -33,9 +34,11 @@ from scarce.maxent.coded import (
     shape_of,
     weighted_sums,
 )
+from scarce.maxent.factors import complete_factors, fill_rows, fit_factors
 from scarce.maxent.feature_map import FeatureMap, Lines, Sums, choose_families, feature_map
 from scarce.maxent.problems import EntropyProblem, ProblemData, RobustProblem
 from scarce.maxent.solver import InfeasibleBoxes, Solution, minimise
+from scarce.missing.front import Front
 
 NONE = np.zeros(0)
 
@@ -45,6 +48,7 @@ class FitSettings:
     """The parameters of `MaxentClassifier` that features, boxes and solver depend on."""
 
     features: object = "auto"
+    products: str = "expected"
     knots: int = 50
     knots_at: str = "quantile"
     spread: str = "shrunk"
@@ -78,6 +82,7 @@ class FitData(ProblemData):
     pool: Sums  # over the pool, with squares
     columns: ColumnAxes
     settings: FitSettings
+    front: Front | None  # of the factors of products
 
     def without(self, held_out: NDArray[np.bool_]) -> FitData:
         """Return the same with some rows not labelled; they stay in the pool."""
@@ -105,6 +110,7 @@ def prepare(
     *,
     categorical: Sequence[int],
     dtype: DTypeLike,
+    weight_kind: str = "frequency",
     engine: Engine = None,
 ) -> FitData:
     """Choose features, code the rows and compute the boxes of each labelled class.
@@ -123,6 +129,8 @@ def prepare(
         Positions of the columns that are categories.
     dtype : dtype
         Precision of the coded rows.
+    weight_kind : {"frequency", "survey"}
+        Whether weights are numbers of rows.
     engine : engine, optional
     """
     columns = make_axes(
@@ -136,11 +144,19 @@ def prepare(
     )
     counts = [float(weight[label == one].sum()) for one in range(n_labelled)]
     families, second, letters = choose_families(settings.features, min(counts), len(columns.axes))
-    space = feature_map(columns.axes, families, second)
+    expected = settings.products == "expected"
+    space = feature_map(columns.axes, families, second, expected=expected)
     coded = code_rows(rows, space, label, weight, pool, dtype=dtype, engine=engine)
+    total = float(weight.sum()) if weight_kind == "frequency" else float((weight > 0).sum())
+    front = None
+    if space.expected and columns.missing.any():
+        front = fit_factors(coded, space, total)
+        fill_rows(coded, space, front)
     sums = coded.fold(weighted_sums, (shape_of(space), None, True), engine=engine)
+    if space.expected and front is None:
+        front = complete_factors(space, sums, total)
     boxes, own = _constraints(coded, space, n_labelled, sums, settings, engine)
-    known = (letters, sums, columns, settings)
+    known = (letters, sums, columns, settings, front)
     return FitData(coded, space, boxes, own, RowSample(coded), engine, *known)
 
 

@@ -31,6 +31,7 @@ from scarce.maxent.coded import (
     Coded,
     CodedBlock,
     CodedRows,
+    Factors,
     Labelled,
     RowSample,
     Shape,
@@ -268,15 +269,12 @@ class TiltProblem:
             *where, missing, tables.variable, tables.start, tables.slope, out[:n_plain]
         )
         if len(tables.pairs):
-            place, seen = np.empty(cells.codes.shape), np.empty(cells.codes.shape)
-            shape, none = self.shape, np.zeros_like(self.shape.seen)
-            kernels.fill_places(
-                *where, shape.first_cell, shape.place_start, shape.place_slope, place
-            )
-            kernels.fill_places(*where, shape.first_cell, shape.seen, none, seen)
+            f = Factors.of(cells, self.shape)
             u, v = tables.pairs.T
-            out[n_plain:] = tables.side * (place[u] * place[v])
-            out[n_plain:] += tables.shift * (seen[u] * seen[v])
+            counts = f.seen[u] * f.seen[v]
+            if self.shape.either:
+                counts = np.maximum(f.seen[u], f.seen[v])
+            out[n_plain:] = counts * (tables.side * (f.place[u] * f.place[v]) + tables.shift)
         return out
 
 
@@ -288,7 +286,7 @@ class WorkingLines(NamedTuple):
     slope: Array
     pairs: NDArray[np.intp]  # (k2, 2)
     side: Array  # (k2, 1)
-    shift: Array  # (k2, 1): on rows that see both variables
+    shift: Array  # (k2, 1): on rows in which the product counts
 
 
 class EntropyProblem(TiltProblem):

@@ -16,7 +16,9 @@ from scipy.special import logsumexp, softmax
 from scarce.engine.block import Array, Block
 from scarce.maxent.axes import QUANTILES
 from scarce.maxent.coded import Coded, code_cells, shape_of, tilt_of
+from scarce.maxent.factors import fill_factors
 from scarce.maxent.feature_map import FeatureMap, Lines
+from scarce.missing.front import Front
 
 PIECE = 16_384  # rows coded and looked up at once
 
@@ -89,6 +91,8 @@ class TiltModel:
     labelled : ndarray of int
         Positions of the labelled classes.
     clamp : bool
+    front : Front, optional
+        What a missing factor of a product is expected to be.
     """
 
     space: FeatureMap
@@ -96,6 +100,7 @@ class TiltModel:
     offset: Array
     labelled: NDArray[np.intp]
     clamp: bool
+    front: Front | None = None
 
     def tilts(self, X: Array) -> Array:
         """Return the tilt of each labelled class, shape (n, labelled classes)."""
@@ -103,10 +108,16 @@ class TiltModel:
         out = np.empty((len(X), len(self.lines)))
         for first in range(0, len(X), PIECE):
             part = slice(first, first + PIECE)
-            cells = code_cells(X[part], self.space, clamp=self.clamp)
+            cells = self._filled(code_cells(X[part], self.space, clamp=self.clamp))
             for at, own in enumerate(self.lines):
                 out[part, at] = tilt_of(cells, shape, own, np.empty(cells.n))
         return out
+
+    def _filled(self, cells: Coded) -> Coded:
+        """Return the same rows, with what is expected of missing factors written into them."""
+        if self.front is not None and any(own.bend.any() for own in self.lines):
+            fill_factors(cells, shape_of(self.space), self.front)
+        return cells
 
     def curve(
         self, column: int, at: int, *, n: int, quantiles: Array, pool_place: Array
@@ -119,22 +130,31 @@ class TiltModel:
             x = np.union1d(x, quantiles[np.isfinite(quantiles)])
         alone = np.full((len(x) + 1, len(self.space.axes)), np.nan)  # last: nothing is known
         alone[:-1, column] = x
-        cells = code_cells(alone, self.space, clamp=True)
+        cells, shape = code_cells(alone, self.space, clamp=True), shape_of(self.space)
+        tilt = self._tilt_around(cells, column, at, pool_place)[:-1]
+        cells = self._filled(cells)
         scores = np.tile(self.offset[:, None], len(x) + 1)
         for own, of_class in zip(self.lines, self.labelled, strict=True):
-            scores[of_class] += tilt_of(cells, shape_of(self.space), own, np.empty(len(x) + 1))
-        position = self.labelled[at]
-        prob = softmax(scores, axis=0)[position]
-        tilt = scores[position, :-1] - self.offset[position]
-        bend = self.lines[at].bend
-        if bend.size:  # products: the other variables at their mean place in the pool
-            start, slope = self.space.place_lines
-            cell = self.space.first_cell[column] + cells.codes[column, :-1]
-            both = bend + bend.T
-            np.fill_diagonal(both, 0.0)
-            place = start[cell] + slope[cell] * cells.rest[column, :-1]
-            tilt += place * (both[column] @ pool_place)
+            scores[of_class] += tilt_of(cells, shape, own, np.empty(len(x) + 1))
+        prob = softmax(scores, axis=0)[self.labelled[at]]
         return ResponseCurve(axis.name, x, tilt, prob[:-1], float(prob[-1]))
+
+    def _tilt_around(self, cells: Coded, column: int, at: int, pool_place: Array) -> Array:
+        """Return the tilt with the other factors of products at their mean place in the pool."""
+        lines, shape = self.lines[at], shape_of(self.space)
+        if self.front is not None:
+            rest = cells.rest.copy()
+            others = np.arange(len(rest)) != column
+            rest[others] = pool_place[others, None]
+            return tilt_of(Coded(cells.codes, rest), shape, lines, np.empty(cells.n))
+        tilt = tilt_of(cells, shape, lines, np.empty(cells.n))
+        if lines.bend.size:
+            cell = self.space.first_cell[column] + cells.codes[column]
+            both = lines.bend + lines.bend.T
+            np.fill_diagonal(both, 0.0)
+            place = shape.place_start[cell] + shape.place_slope[cell] * cells.rest[column]
+            tilt += place * (both[column] @ pool_place)
+        return tilt
 
     def importance(
         self,
@@ -150,7 +170,7 @@ class TiltModel:
         from sklearn.metrics import roc_auc_score  # slow to import, and needed here alone
 
         shape, lines = shape_of(self.space), self.lines[at]
-        cells = code_cells(X, self.space, clamp=self.clamp)
+        cells = self._filled(code_cells(X, self.space, clamp=self.clamp))
         truth = np.arange(int(chosen.sum()) + cells.n) < chosen.sum()
 
         def scores(cells: Coded) -> tuple[float, float]:
@@ -168,7 +188,7 @@ class TiltModel:
                 order = rng.permutation(cells.n)
                 codes, rest = cells.codes.copy(), cells.rest.copy()
                 codes[column], rest[column] = codes[column, order], rest[column, order]
-                worse = scores(Coded(codes, rest))
+                worse = scores(self._filled(Coded(codes, rest)))
                 auc_drop[column, repeat] = auc - worse[0]
                 gain_drop[column, repeat] = gain - worse[1]
         return Importance(variables, auc_drop, gain_drop, auc, gain)
