@@ -287,3 +287,13 @@ def test_more_rows_than_the_sample_change_the_front_little(monkeypatch):
     np.testing.assert_allclose(part.front_.mean, whole.front_.mean, atol=0.02)
     apart = part.decision_function(X) - whole.decision_function(X)
     assert 0 < apart.std() < 0.05 * whole.decision_function(X).std()
+
+
+def test_rows_of_weight_0_do_not_change_which_rows_are_drawn(monkeypatch):
+    monkeypatch.setattr("scarce.maxent.factors.SAMPLE_ROWS", 300)
+    X, y, _ = world(8, 1000)
+    weight = np.where(np.random.default_rng(0).random(1000) < 0.4, 0.0, 1.0)
+    kept = weight > 0
+    found, wanted = fit(X, y).fit(X, y, weight), fit(X[kept], y[kept])
+    np.testing.assert_allclose(found.front_.mean, wanted.front_.mean, rtol=1e-12)
+    np.testing.assert_allclose(found.predict_proba(X), wanted.predict_proba(X), atol=1e-8)

@@ -35,14 +35,15 @@ def fit_factors(rows: CodedRows, space: FeatureMap, weight: float) -> Front:
     Parameters
     ----------
     rows : CodedRows
-        Of many, a random sample that depends on their number alone.
+        Of many with weight in the pool, a random sample that depends on their number alone.
     space : FeatureMap
     weight : float
         Of all rows together, in numbers of rows: what the prior of the front is measured against.
     """
-    chosen = np.arange(len(rows))
-    if len(rows) > SAMPLE_ROWS:
-        chosen = np.sort(np.random.default_rng(len(rows)).choice(len(rows), SAMPLE_ROWS, False))
+    chosen = np.flatnonzero(np.concatenate([block.pool for block in rows.coded_blocks]) > 0)
+    n = len(chosen)
+    if n > SAMPLE_ROWS:
+        chosen = chosen[np.sort(np.random.default_rng(n).choice(n, SAMPLE_ROWS, replace=False))]
     places, pool = [], []
     for block in rows.coded_blocks:
         first, last = np.searchsorted(chosen, [block.start, block.start + len(block)])
