@@ -624,6 +624,7 @@ def read_shares(
     """
     count = classes if isinstance(classes, int) else len(classes)
     if hasattr(given, "as_base_rates"):  # an estimate of them
+        given.warn_if_contradicted()
         given = given.as_base_rates()
     if by_name(given) is None:
         rates = _positional_shares(given, count, name)

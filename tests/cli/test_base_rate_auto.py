@@ -62,6 +62,22 @@ def test_decide_by_the_estimate(tables):
     assert told["estimate"]["shares"][1]["value"] == pytest.approx(found.share.value, rel=1e-9)
 
 
+@pytest.mark.parametrize("verb", ["correct", "decide"])
+def test_a_contradicted_estimate_is_told_once(tables, verb):
+    folder, _, _, now = tables
+    now = 1 / (1 + np.exp(-2 - np.log(now / (1 - now))))
+    lines = [f"{i},{p:.6f}" for i, p in enumerate(now)]
+    (folder / "p.csv").write_text("id,prob\n" + "\n".join(lines) + "\n")
+    auto = ("--now-at", "auto", "--validation", folder / "valid.csv", "--label", "y")
+    costs = ("--false-alarm", "1", "--miss", "9") if verb == "decide" else ()
+    done = ran(verb, folder / "p.csv", *costs, *auto, "--out", folder / "q.csv")
+    said = " ".join((done.stdout + done.stderr).split())
+    assert said.count("are not a mixture of those of the validation classes") == 1
+    assert said.count("not known") == 1
+    told = ran(verb, folder / "p.csv", *costs, *auto, "--out", folder / "r.csv", "--json")
+    assert json.loads(told.stdout)["result"]["estimate"]["p_value"] <= 0.05
+
+
 def test_several_classes(tmp_path):
     rng = np.random.default_rng(2)
     y, prob = three(rng, 900, [0.6, 0.3, 0.1])

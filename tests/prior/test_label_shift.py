@@ -1,24 +1,30 @@
 """estimate_share: today's base rate, its interval, and whether it is label shift."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
+from sklearn.linear_model import LogisticRegression
 
 from scarce import (
+    CostMatrix,
     DataError,
+    MaxentClassifier,
     PriorCorrected,
     UsageError,
     correct_prior,
     decide,
     decide_between,
     estimate_share,
+    expected_cost,
     stable_prior,
 )
 from scarce.prior.label_shift import ShareEstimate
 from scarce.prior.mixture_test import mixture_p_value
 from scarce.prior.shift import bounds_at
-from tests.problems import codes, refused
+from tests.problems import codes, refused, warned
 
 
 def world(rng, n, share, apart=2.0, at=0.1, slope=1.0):
@@ -192,8 +198,6 @@ def test_the_estimate_goes_on_as_it_is(rng):
         decide(now, costs, trained_at=0.2, now_at=found),
         decide(now, costs, trained_at=0.2, now_at=value),
     )
-    from sklearn.linear_model import LogisticRegression
-
     X = np.log(prob / (1 - prob))[:, None]
     model = PriorCorrected(LogisticRegression(), prior=found).fit(X, y)
     assert model.now_at_[1] == pytest.approx(value, rel=1e-12)
@@ -315,6 +319,7 @@ def test_bounds_of_several_classes_hold_every_base_rate_between(rng):
     y, prob = three(rng, 1500, [0.6, 0.3, 0.1])
     _, now = three(rng, 500, [0.2, 0.3, 0.5])
     found = estimate_share(now, validation=(y, prob))
+    found = replace(found, remarks=())  # whatever the test of label shift says of this draw
     costs = 1 - np.eye(3)
     low, high = bounds_at(now, now, np.array(found.trained_at), found.low, found.high)
     for weights in rng.dirichlet([1, 1, 1], 200):
@@ -326,3 +331,51 @@ def test_bounds_of_several_classes_hold_every_base_rate_between(rng):
     assert decide_between(now, now, costs, now_at=found).settled.any()
     with refused("class-mismatch", UsageError):
         decide_between(now[:, 1], now[:, 1], [[0, 9], [1, 0]], now_at=found)
+
+
+def contradicted(rng):
+    """Rows whose scores have moved, and what is found of them."""
+    y, prob = world(rng, 2000, 0.2)
+    _, now = world(rng, 1500, 0.2)
+    odds = np.log(now / (1 - now)) + 2
+    now = 1 / (1 + np.exp(-odds))
+    return y, prob, now, estimate_share(now, validation=(y, prob))
+
+
+def test_estimating_says_in_the_record_that_label_shift_is_contradicted(rng):
+    _, _, _, found = contradicted(rng)
+    assert found.is_label_shift is False
+    assert codes(found.remarks) == ["not-label-shift"]
+    assert "contradict" in found.share.assumes
+    assert "not known" in str(found)
+
+
+COSTS = [[0, 9], [1, 0]]
+USES = {
+    "correct_prior": lambda X, y, now, found: correct_prior(now, found.trained_at, found),
+    "PriorCorrected": lambda X, y, now, found: (
+        PriorCorrected(LogisticRegression(), prior=found).fit(X, y).predict_proba(X)
+    ),
+    "PriorCorrected, one class": lambda X, y, now, found: PriorCorrected(
+        LogisticRegression(), prior=found
+    ).fit(X, np.where(y == 1, 1.0, np.nan)),
+    "MaxentClassifier": lambda X, y, now, found: MaxentClassifier(
+        width_scale=1.0, prevalence=found
+    ).fit(X[:200], y[:200]),
+    "decide": lambda X, y, now, found: decide(now, COSTS, trained_at=0.2, now_at=found),
+    "expected_cost": lambda X, y, now, found: expected_cost(
+        now, COSTS, trained_at=0.2, now_at=found
+    ),
+    "with_prior": lambda X, y, now, found: CostMatrix(COSTS).with_prior(0.2, found),
+    "decide_between": lambda X, y, now, found: decide_between(now, now, COSTS, now_at=found),
+    "stable_prior": lambda X, y, now, found: stable_prior(now, COSTS, trained_at=0.2).share(found),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_whatever_takes_a_contradicted_estimate_warns_once(rng, use):
+    y, prob, now, found = contradicted(rng)
+    with warned("not-label-shift") as said:
+        USES[use](np.log(prob / (1 - prob))[:, None], y, now, found)
+    assert len(said) == 1
+    USES[use](np.log(prob / (1 - prob))[:, None], y, now, replace(found, remarks=()))

@@ -199,6 +199,7 @@ def _at_base_rates(
             classes=names,
         )
     order = range(len(names)) if nameless else [now_at.classes.index(one) for one in names]
+    now_at.warn_if_contradicted()
     least, most = now_at.low[list(order)], now_at.high[list(order)]
     before = np.array(now_at.trained_at)[list(order)]
     if trained_at is not None:

@@ -12,7 +12,7 @@ probabilities see intervals.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -252,8 +252,10 @@ class StablePrior(Record):
 
         What `estimate_share` returns stands for every prevalence in its interval.
         """
-        between = getattr(prevalence, "share", None)
-        if between is not None:
+        if hasattr(prevalence, "share"):  # an estimate of it
+            estimate = cast("ShareEstimate", prevalence)
+            estimate.warn_if_contradicted()
+            between = estimate.share
             kept = (self.low <= between.low) & (between.high <= self.high)
             return float(np.mean(kept))
         prevalence = read_number(prevalence, "prevalence", PREVALENCE, "base-rate-range")

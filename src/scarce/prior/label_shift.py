@@ -42,7 +42,7 @@ from scarce.bootstrap import (
 )
 from scarce.checks import Shares, read_shares, refuse_length, refuse_other_index
 from scarce.engine.block import Array
-from scarce.errors import Argument, DataError, Phrase, Problem, UsageError
+from scarce.errors import Argument, DataError, Phrase, Problem, UsageError, warn_user
 from scarce.io.labels import label_array, missing_labels
 from scarce.prior.mixture_test import mixture_p_value
 from scarce.prior.shift import read_class_prob
@@ -61,6 +61,7 @@ LABEL_SHIFT = (
     "label shift: today's rows of a class are as the validation rows of the class; all are "
     "independent draws"
 )
+CONTRADICTED = LABEL_SHIFT + "; today's scores contradict this"
 CALIBRATED = (
     "label shift, and probabilities that are calibrated at trained_at, of which nothing was seen: "
     "the interval counts the sampling error of today's rows alone"
@@ -72,7 +73,8 @@ class ShareEstimate(Record):
     """Today's base rates, with intervals and a test of label shift.
 
     It goes as it is to `correct_prior(prob, trained_at, now_at)`, `PriorCorrected(prior=)`,
-    `decide(now_at=)`, `decide_between(now_at=)` and `StablePrior.share`.
+    `decide(now_at=)`, `decide_between(now_at=)` and `StablePrior.share`, which warn where the test
+    speaks against label shift.
 
     Parameters
     ----------
@@ -129,10 +131,16 @@ class ShareEstimate(Record):
         values = [one.value for one in self.shares]
         return dict(zip(self.classes, values, strict=True)) if self.named else np.array(values)
 
+    def warn_if_contradicted(self) -> None:
+        """Warn if today's scores contradict label shift; whatever takes the estimate calls this."""
+        for one in self.remarks:
+            if isinstance(one, Problem) and one.code == "not-label-shift":
+                warn_user(one)
+
     def __str__(self) -> str:
         shown = range(len(self.classes)) if len(self.classes) > 2 else (1,)
         lines = [
-            f"base rate of {self.classes[k]!s} today: {self.shares[k].brief()}, "
+            f"base rate of {self.classes[k]!s} today: {self._told(k)}, "
             f"{short(self.trained_at[k])} in training"
             for k in shown
         ]
@@ -143,6 +151,13 @@ class ShareEstimate(Record):
             )
             lines.append(f"test of label shift: p = {short(self.p_value)}, {verdict}")
         return "\n".join([*lines, *self.remarks])
+
+    def _told(self, k: int) -> str:
+        """Return a base rate for people, with what it rests on where the scores contradict it."""
+        told = self.shares[k].brief()
+        if self.is_label_shift is not False:
+            return told
+        return f"not known ({told} under label shift, which today's scores contradict)"
 
 
 def estimate_share(
@@ -494,7 +509,8 @@ def _adjusted(
     sample = parts[0].sample
     few = sample.few(names, counts)
     remarks = _remarks(p_value, few, lost)
-    source = _Source(now.sample, sample, ADJUSTED, LABEL_SHIFT)
+    against = p_value <= SIGNIFICANT
+    source = _Source(now.sample, sample, ADJUSTED, CONTRADICTED if against else LABEL_SHIFT)
     estimates = tuple(
         as_estimate(*ends, asked, source, few) for ends in zip(shares, low, high, strict=True)
     )
