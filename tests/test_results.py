@@ -249,6 +249,7 @@ def made():
     yield bands.of(prob, 0.9)
     yield scarce.calibrate(y, prob)
     yield scarce.estimate_share(prob, validation=(y, prob))
+    yield scarce.estimate_positive_share(np.where(y == 1, 1.0, np.nan), prob)
     yield reliability(y, prob)
     yield reliability_curve(y, prob)
     yield reliability_curve(y, prob).brier

@@ -209,6 +209,15 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
         on("estimate_share", validation=(Y, PROB), resamples=100),
         {"prob_now": PROB, "sample_weight": WEIGHT, "groups": GROUP},
     ),
+    "estimate_positive_share": (
+        on("estimate_positive_share"),
+        {
+            "y": np.where(LABELS == 1, 1.0, np.nan),
+            "score": SCORES,
+            "sample_weight": WEIGHT,
+            "groups": GROUP,
+        },
+    ),
     "savings": (
         on("savings", costs=COSTS, **FEW),
         {"y_true": Y, "actions": ACTIONS, "against": 1 - ACTIONS, **JUDGED},

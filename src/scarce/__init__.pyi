@@ -59,6 +59,7 @@ from scarce.prior.calibrated import Calibrated as Calibrated
 from scarce.prior.corrected import PriorCorrected as PriorCorrected
 from scarce.prior.label_shift import estimate_share as estimate_share
 from scarce.prior.mix import find_base_rates as find_base_rates
+from scarce.prior.positive_share import estimate_positive_share as estimate_positive_share
 from scarce.prior.shift import correct_prior as correct_prior
 from scarce.results import Estimate as Estimate
 from scarce.results import FitReport as FitReport

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -72,8 +71,10 @@ from scarce.prior.mix import (
 )
 from scarce.prior.one_class import (
     in_population,
+    known_classes,
     left_out_log_odds,
     log_odds,
+    only_class,
     shift_to_share,
     slope_of,
 )
@@ -272,7 +273,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             )
         unlabelled = _unlabelled(labels)
         if self._by_entropy or unlabelled.any():
-            labelled = _only_class(labels, unlabelled)
+            labelled = only_class(labels, unlabelled)
             if labelled is not None:
                 return self._fit_one_labelled(features, labels, weight, unlabelled, labelled)
         if self._by_entropy:
@@ -397,7 +398,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _chosen_rows(self, labels: NDArray[Any]) -> NDArray[np.intp]:
         """Return all rows of the rarest class and a random part of the others, in row order."""
-        classes = _known_classes(labels)
+        classes = known_classes(labels)
         hits = [np.flatnonzero(_is_class(labels, label)) for label in classes]
         most = max(1, round(float(self.undersample or 0) * min(map(len, hits), default=0)))
         random = check_random_state(self.random_state)
@@ -636,53 +637,6 @@ def _unlabelled(labels: NDArray[Any]) -> NDArray[np.bool_]:
     if labels.dtype == object:
         return np.array([is_missing(value) for value in labels], dtype=bool)
     return np.zeros(len(labels), dtype=bool)
-
-
-def _known_classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the sorted classes without missing values; refuse measurements."""
-    if labels.dtype == object:
-        labels = labels[[value is not None and value == value for value in labels]]
-        labels = np.array(labels.tolist()) if len(labels) else labels
-    elif labels.dtype.kind == "f":
-        if np.isinf(labels).any():
-            raise DataError(
-                "Input y contains infinity or a value too large for dtype('float64').",
-                code="infinite-labels",
-                remedy="Labels are classes; rows that are not labelled are NaN.",
-            )
-        labels = labels[~np.isnan(labels)]
-    check_classification_targets(labels)
-    return np.unique(labels)
-
-
-def _only_class(labels: NDArray[Any], unlabelled: NDArray[np.bool_]) -> object:
-    """Return the class if all labelled rows have the same one, None if there are several.
-
-    Examples
-    --------
-    >>> print(_only_class(np.array([1.0, np.nan]), np.array([False, True])))
-    1.0
-    """
-    if unlabelled.all():
-        raise DataError(
-            "None of the {count:,} rows is labelled: y is missing throughout.",
-            code="no-labels",
-            count=len(labels),
-            remedy="Label some rows of at least one class.",
-        )
-    classes = _known_classes(labels[~unlabelled])
-    if len(classes) > 1:
-        return None
-    if not unlabelled.any():
-        raise DataError(
-            "All {count:,} rows are labelled {label!s}: there is only one class, and no unlabelled "
-            "row to tell it from.",
-            code="one-class",
-            count=len(labels),
-            label=classes[0],
-            remedy="Add rows with y = NaN.",
-        )
-    return classes[0]
 
 
 def _kept_total(codes: NDArray[np.int_], weight: Array | None, chosen: NDArray[np.intp]) -> Array:

@@ -23,8 +23,10 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, log_expit, logit
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
+from sklearn.utils.multiclass import check_classification_targets
 
 from scarce.engine.block import Array
+from scarce.errors import DataError
 from scarce.prior.entropy import balancing_weights, sample_weight_argument
 
 FOLDS = 5
@@ -166,3 +168,50 @@ def in_population(labelled: NDArray[np.bool_], weight: Array, share: float) -> N
     if labelled_part(labelled, weight, share) < FULL:
         return np.ones(len(labelled), dtype=bool)
     return ~labelled
+
+
+def known_classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted classes without missing values; refuse measurements."""
+    if labels.dtype == object:
+        labels = labels[[value is not None and value == value for value in labels]]
+        labels = np.array(labels.tolist()) if len(labels) else labels
+    elif labels.dtype.kind == "f":
+        if np.isinf(labels).any():
+            raise DataError(
+                "Input y contains infinity or a value too large for dtype('float64').",
+                code="infinite-labels",
+                remedy="Labels are classes; rows that are not labelled are NaN.",
+            )
+        labels = labels[~np.isnan(labels)]
+    check_classification_targets(labels)
+    return np.unique(labels)
+
+
+def only_class(labels: NDArray[Any], unlabelled: NDArray[np.bool_]) -> object:
+    """Return the class if all labelled rows have the same one, None if there are several.
+
+    Examples
+    --------
+    >>> print(only_class(np.array([1.0, np.nan]), np.array([False, True])))
+    1.0
+    """
+    if unlabelled.all():
+        raise DataError(
+            "None of the {count:,} rows is labelled: y is missing throughout.",
+            code="no-labels",
+            count=len(labels),
+            remedy="Label some rows of at least one class.",
+        )
+    classes = known_classes(labels[~unlabelled])
+    if len(classes) > 1:
+        return None
+    if not unlabelled.any():
+        raise DataError(
+            "All {count:,} rows are labelled {label!s}: there is only one class, and no unlabelled "
+            "row to tell it from.",
+            code="one-class",
+            count=len(labels),
+            label=classes[0],
+            remedy="Add rows with y = NaN.",
+        )
+    return classes[0]
