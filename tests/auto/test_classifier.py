@@ -541,6 +541,14 @@ def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, name, value, wrong):
 # --- the small parts ------------------------------------------------------------------------------
 
 
+def test_the_names_of_two_classes_of_equal_size_change_nothing(rng):
+    X, y = rng.normal(size=(120, 3)), np.arange(120) % 2
+    X[:, 0] += y
+    model = AutoClassifier(["boosting", "kernel"], cv=3, fallback=None, repeats=1)
+    prob = model.fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(model.fit(X, 1 - y).predict_proba(X)[:, ::-1], prob)
+
+
 def test_own_orders_depend_on_content_alone(rng):
     X = np.column_stack([rng.normal(size=60), rng.integers(0, 3, 60), rng.integers(0, 2, 60)])
     X = np.column_stack([X, np.ones(60), rng.normal(size=60)])

@@ -139,6 +139,12 @@ def test_the_coding_of_a_category_changes_nothing(rng):
     )
 
 
+def test_the_names_of_equally_common_classes_change_nothing(rng):
+    X, codes = rng.normal(size=(90, 2)), np.arange(90) % 3
+    wanted = folds(X, codes)
+    np.testing.assert_array_equal(folds(X, np.array([2, 0, 1])[codes]), wanted)
+
+
 def test_engines_and_blocks_agree(rng, monkeypatch):
     from scarce.engine import memory
 

@@ -1,26 +1,42 @@
-"""Several classes: each member fits every class against the rest, and the probabilities are scaled.
+"""Several classes: members learn them together, or each against the rest with scaled answers.
 
-    prob_k = share_k(x) / sum over classes j of share_j(x),    share_k from "class k or not"
+    together    one multinomial fit (joint.py)
+    alone       prob_k = share_k(x) / sum over classes j of share_j(x), share_k: "class k or not"
 
-Folds are the same for all classes: a probability of a left-out row comes from fits that had not
-seen it, whatever the class. A class with rows in fewer than three folds cannot be judged and gets
-its prevalence. Assumes that the answers to "k or not" order the classes. Does not weigh members:
-see softmax.py.
+The shipped members learn the classes together; estimators of the user's own, CatBoost, LightGBM,
+the Gaussian classes and the logit that integrates missing values out learn them alone. Folds are
+the same for all classes: a probability of a left-out row comes from fits that had not seen it,
+whatever the class. A class with rows in fewer than three folds cannot be judged and gets its
+prevalence. Does not weigh members: see softmax.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from scarce.auto.members import SMALLEST, Fitted, Maker, Model, Sample, fit_members
+from scarce.auto.forms import FORMS
+from scarce.auto.joint import MAKERS, Joint
+from scarce.auto.members import (
+    FIT_COSTS,
+    SMALLEST,
+    Fitted,
+    Maker,
+    Model,
+    Sample,
+    fit_member,
+    fits_needed,
+)
 from scarce.auto.softmax import ClassCombination, combine_classes
 from scarce.engine.block import Array
-from scarce.engine.executors import Engine, Progress, with_words
+from scarce.engine.executors import Engine, Progress, many, with_words
+from scarce.engine.folds import mix_bits
 from scarce.errors import inconsistent_model
 
 Ids = NDArray[np.intp]
@@ -87,7 +103,7 @@ class ClassTrial(NamedTuple):
 class ClassFitted(NamedTuple):
     """One model of all classes per fold, the procedure on all rows, and without each part."""
 
-    models: list[OneVsRest]
+    models: list[Model]
     whole: ClassTrial
     trials: list[ClassTrial]
     chosen: str
@@ -117,23 +133,89 @@ def fit_classes(
     progress: Progress | None,
     makers: Mapping[str, Maker],
 ) -> list[ClassFitted]:
-    """Fit each member to each class against the rest; `sample.y` holds positions of classes."""
-    by_class: list[list[Fitted]] = []
-    for place, k in enumerate(modelled.tolist()):
-        binary = sample._replace(y=(sample.y == k) * 1.0)
-        told = None if progress is None else _later(progress, place, len(modelled))
-        by_class.append(fit_members(names, binary, engine, told, makers))
-    return [_joined(list(fits), modelled, prevalence) for fits in zip(*by_class, strict=True)]
+    """Fit each member to all classes at once, or to each class against the rest.
+
+    `sample.y` holds positions of classes; `makers` fit the members that are not shipped.
+    """
+    words = class_words(sample.X, sample.y)
+    ordered = modelled[np.argsort(words[modelled], kind="stable")]
+    together = [name for name in names if name not in makers and learns_together(name, sample)]
+    taken, tasks = sample.inputs(), list[tuple[str, int, Callable[..., Fitted]]]()
+    for name in together:
+        # In its form already; without `front` and `category` nothing more is done to it.
+        own = sample._replace(X=taken.of(FORMS[name]), front=None, category=None)
+        joint = Joint(name, ordered, prevalence)
+        cost = FIT_COSTS.get(name, 4) * len(modelled)
+        tasks.append((name, cost, partial(fit_member, name, own, maker=joint)))
+    for name in names:
+        for k in modelled.tolist() if name not in together else []:
+            binary = sample._replace(y=(sample.y == k) * 1.0)
+            task = partial(fit_member, name, binary, maker=makers.get(name))
+            tasks.append((f"{name}, class {k + 1}", FIT_COSTS.get(name, 4), task))
+    fits = iter(_run(tasks, fits_needed(sample), engine, progress))
+    found = {name: _as_classes(next(fits)) for name in together}
+    for name in names:
+        if name not in found:
+            found[name] = _joined([next(fits) for _ in modelled], modelled, prevalence)
+    return [found[name] for name in names]
 
 
-def _later(progress: Progress, before: int, times: int) -> Progress:
-    """Return progress of one of several equal parts of the work."""
+def class_words(X: Array, y: Array) -> NDArray[np.uint64]:
+    """Return a number of each class that depends on the ranks of its values, not on its name.
+
+    Rows and classes are ordered by them, because what is drawn for one class after the other
+    (columns that a tree tries, rows of a kernel) depends on an order.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 5.0], [2.0, 3.0], [7.0, 4.0]])
+    >>> one, other = class_words(X, np.array([0, 1, 1])), class_words(7 * X, np.array([1, 0, 0]))
+    >>> bool(one[0] == other[1] and one[1] == other[0])
+    True
+    """
+    rows = np.zeros(len(y), dtype=np.uint64)
+    for column in X.T:
+        rank = np.unique(column, return_inverse=True)[1].ravel()
+        cells = mix_bits(rank.astype(np.uint64) + np.uint64(1))
+        rows += mix_bits(cells + mix_bits(cells.sum(keepdims=True, dtype=np.uint64)))
+    words = mix_bits(rows)
+    codes = y.astype(np.intp)
+    sums = [words[codes == k].sum(dtype=np.uint64) for k in range(codes.max() + 1)]
+    return np.array(sums, dtype=np.uint64)
+
+
+def _run(
+    tasks: Sequence[tuple[str, int, Callable[..., Fitted]]],
+    fits: int,
+    engine: Engine,
+    progress: Progress | None,
+) -> list[Fitted]:
+    """Do the tasks, of so many fits each; without an engine progress is told after each fit."""
+    if engine is not None or progress is None:
+        return many([task for _, _, task in tasks], engine, progress=progress)
     tell = with_words(progress)
+    costs = [cost for _, cost, _ in tasks for _ in range(fits)]
+    words = (
+        f"{name}, fit {number + 1} of {fits}" for name, _, _ in tasks for number in range(fits)
+    )
+    done, total = accumulate(costs), sum(costs)
 
-    def told(done: int, total: int, words: str = "") -> None:
-        tell(before * total + done, times * total, f"class {before + 1} of {times}: {words}")
+    def step() -> None:
+        tell(next(done), total, next(words))
 
-    return told
+    return many([partial(task, step=step) for _, _, task in tasks])
+
+
+def learns_together(name: str, sample: Sample) -> bool:
+    """Whether a shipped member learns all classes in one fit."""
+    return name in MAKERS and not (name == "logit" and sample.incomplete)
+
+
+def _as_classes(fitted: Fitted) -> ClassFitted:
+    """Return a member that learnt all classes in one fit."""
+    whole = ClassTrial(fitted.whole.left_out, np.empty(0))
+    trials = [ClassTrial(one.left_out, one.judged) for one in fitted.trials]
+    return ClassFitted(fitted.models, whole, trials, fitted.chosen)
 
 
 def _joined(fits: list[Fitted], modelled: Ids, prevalence: Array) -> ClassFitted:
@@ -142,7 +224,7 @@ def _joined(fits: list[Fitted], modelled: Ids, prevalence: Array) -> ClassFitted
     def both(pick: Callable[[Fitted], Array]) -> Array:
         return scaled(np.stack([pick(one) for one in fits], axis=-1), modelled, prevalence)
 
-    models = []
+    models: list[Model] = []
     for inner in zip(*(one.models for one in fits), strict=True):
         models.append(one_vs_rest(list(inner), modelled, prevalence))
     trials = [

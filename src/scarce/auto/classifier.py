@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from scarce.auto.bands import RowBands, ScoreBands, cut_bands
 from scarce.auto.classes import (
+    class_words,
     fit_classes,
     judgeable,
     one_vs_rest,
@@ -441,6 +442,9 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes, several = table.y.astype(np.intp), len(self.classes_) > 2
         counts = np.bincount(codes, minlength=len(self.classes_))
         self.rarer_ = int(counts.argmin()) if several else int(counts[1] <= counts[0])
+        if not several and counts[0] == counts[1]:  # whatever their names
+            words = class_words(table.X, table.y)
+            self.rarer_ = int(words[1] >= words[0])
         shares = np.bincount(codes, table.weight, minlength=len(counts)) / table.weight.sum()
         if several:  # at least half a row each: nothing is impossible
             shares = np.maximum(shares, 0.5 / len(codes))
@@ -1220,7 +1224,10 @@ def own_orders(X: Array, y: Array, weight: Array | None) -> tuple[Ids, Ids]:
     vary = np.fmax.reduce(X, axis=0) > np.fmin.reduce(X, axis=0)
     columns: list[int] = np.flatnonzero(vary).tolist()
     cells = {j: mix_bits(ranks[j].astype(np.uint64) + np.uint64(1)) for j in columns}
-    event = y.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # of classes: 0, 1, ...
+    if y.max() > 1:  # several classes, in any order
+        event = class_words(X[:, columns], y)[y.astype(np.intp)]
+    else:
+        event = y.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     rows = mix_bits(event)
     words: dict[int, Words] = {}
     for _ in range(2):

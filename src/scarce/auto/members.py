@@ -351,17 +351,31 @@ def _trial(
         length = longer
         losses = np.zeros(length)
         for one, place, mine in zip(paths, places, own, strict=True):
-            event, prob = sample.y[place[mine]] == 1, one.prob[:length, mine]
-            happened = np.maximum(np.where(event, prob, 1.0 - prob), SMALLEST)
-            losses -= np.log(happened) @ sample.weights[place[mine]]
+            prob = happened(one.prob[:length, mine], sample.y[place[mine]])
+            losses -= np.log(np.maximum(prob, SMALLEST)) @ sample.weights[place[mine]]
         best = int(np.argmin(losses))
         if best + paths[0].patience < length:
             break
-    left_out = np.full(len(sample.y), np.nan)
+    left_out = np.full((len(sample.y), *paths[0].prob.shape[2:]), np.nan)
     for one, place, mine in zip(paths, places, own, strict=True):
         left_out[place[mine]] = one.prob[best, mine]
     judged = [one.prob[best, ~mine] for one, mine in zip(paths, own, strict=True)]
     return Trial(part, left_out, np.array(judged)), best
+
+
+def happened(prob: Array, y: Array) -> Array:
+    """Return the probability of what happened: of the event or not, or of several classes.
+
+    Examples
+    --------
+    >>> happened(np.array([[0.2, 0.2]]), np.array([1.0, 0.0]))
+    array([[0.2, 0.8]])
+    >>> happened(np.array([[[0.2, 0.5, 0.3]]]), np.array([2.0]))
+    array([[0.3]])
+    """
+    if prob.ndim == 3:
+        return np.asarray(prob[:, np.arange(len(y)), y.astype(np.intp)])
+    return np.where(y == 1, prob, 1.0 - prob)
 
 
 # --- trees ----------------------------------------------------------------------------------------

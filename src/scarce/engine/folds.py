@@ -42,6 +42,7 @@ CHANCE = 10.0  # so many times the expected number of chance repeats is still ca
 DISAGREE = 0.4  # of the mixed labels that unrelated rows would have: above, they are no copies
 COMMON = 0.05  # rows equal to so many of all rows share a common value, and are no copies
 FEWEST_REPEATS = 3
+TIED = 100  # groups in random order by which equally rare classes are told apart
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -538,8 +539,9 @@ def _joined(label: Ids, own: Ids) -> Ids:
 def _strata(found: RowGroups, codes: Ids, weight: Array | None) -> list[Ids]:
     """Return the groups of each class, the rarest class first, by size and then at random.
 
-    A group of several classes belongs to the rarest of them. Size is total weight, to a factor of
-    about 1.4, so that groups of like size are dealt in random order.
+    A group of several classes belongs to the rarest of them; of equally rare classes, the one whose
+    group comes first in the random order is dealt first, whatever the classes' names. Size is total
+    weight, to a factor of about 1.4, so that groups of like size are dealt in random order.
     """
     used = found.group >= 0
     group, own = found.group[used], codes[used]
@@ -551,9 +553,10 @@ def _strata(found: RowGroups, codes: Ids, weight: Array | None) -> list[Ids]:
     classes, counts = np.unique(labels, return_counts=True)
     rank = np.empty(found.n_groups, dtype=np.intp)
     rank[found.order] = np.arange(found.n_groups)
+    first = [tuple(np.sort(rank[holders[labels == label]])[:TIED]) for label in classes]
     free = np.ones(found.n_groups, dtype=bool)
     parts = []
-    for label in classes[np.argsort(counts, kind="stable")]:
+    for _, _, label in sorted(zip(counts, first, classes, strict=True)):
         part = holders[labels == label]
         part = part[free[part]]
         free[part] = False
