@@ -5,7 +5,8 @@
             thinned to the new base rate; loss = log loss after correction / with the true share
     worlds: scores of two classes whose law is known; the interval must hold the truth, and the test
             must say nothing. Then the classes themselves change, and it must speak
-    one class labelled: eight of the sets, 30 % of the events labelled, their share known
+    one class labelled: eight of the sets, 30 % of the events labelled, their share known; and not
+            known, see positives.py
 
 QuaPy's PACC and EMQ get the same probabilities and pulearn the same rows, where they are installed
 (groups rival-quapy and rival-pulearn). pulearn takes standardised columns. All tables are named
@@ -31,6 +32,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_te
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from experiments.base_rates import positives
 from experiments.frame import Comparison, Progress, Results, over_repeats, write_results
 from scarce import MaxentClassifier, PriorCorrected, correct_prior, estimate_share
 from scarce.datasets import dataset_names, load_uci
@@ -310,7 +312,12 @@ def run(quick: bool, progress: Progress, work: Path) -> list[Comparison]:
     why = "Left-out folds are other fits than today's: see held_out.md."
     rows.append(over_repeats("72 cases, false alarms of the test at 5 %", None, alarms, why))
     rows += world_rows(20 if quick else REPEATS, progress)
-    return rows + one_class_rows(1 if quick else 2, progress)
+    rows += one_class_rows(1 if quick else 2, progress)
+    rows += positives.world_rows(8 if quick else REPEATS, progress)
+    rows += positives.broken_rows(8 if quick else REPEATS, progress)
+    return rows + positives.table_rows(
+        PU_SETS, rows_of, lambda seed: models(seed)["forest"], 1 if quick else 2, progress
+    )
 
 
 def write(results: Results, folder: Path, work: Path) -> None:

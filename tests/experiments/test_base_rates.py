@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from experiments.base_rates import positives
 from experiments.base_rates import run as base_rates
 from experiments.frame import FOLDER, read_results
 
@@ -42,3 +43,29 @@ def test_rows_are_thinned_to_the_odds_asked_for():
     for factor, odds in ((3.0, 1 / 3), (1 / 3, 1 / 27)):
         kept = y[base_rates.thinned(y, factor, rng)]
         assert kept.mean() / (1 - kept.mean()) == pytest.approx(odds, rel=0.02)
+
+
+def test_the_limit_of_one_labelled_class_holds_where_labels_are_random_and_not_elsewhere(stored):
+    for name in ("10 labelled", "25 labelled", "100 labelled", *positives.KINDS):
+        row = stored[f"limit holds, {name}"]
+        assert row.ours >= 0.95 - 2 * row.standard_error
+    assert stored["limit of the share holds: looked alike"].ours >= 0.95
+    assert stored["limit of the share holds, sure events first"].ours < 0.9
+    assert stored["limit of the share holds, doubtful events first"].ours >= 0.95
+
+
+def test_a_few_worlds_with_one_labelled_class_agree(stored, monkeypatch):
+    monkeypatch.setattr(positives, "WORLDS", {"told apart": positives.WORLDS["told apart"]})
+    monkeypatch.setattr(positives, "pulearn_shares", lambda X, labelled: {})
+    row = positives.world_rows(4, lambda text: None)[0]
+    old = stored[row.quantity]
+    assert abs(row.ours - old.ours) <= 3 * np.sqrt(0.05 * 0.95 / row.repeats)
+
+
+def test_the_ratio_of_a_world_is_that_of_its_rows(monkeypatch):
+    monkeypatch.setattr(positives, "ROWS", 200_000)
+    world = positives.WORLDS["looked alike"]
+    rng = np.random.default_rng(0)
+    y, score, _, _ = positives.draw(world, 200_000, "plain", rng)
+    above = [np.mean(score[own] >= 4.5) for own in (np.isnan(y), y == 1)]
+    assert above[0] / above[1] == pytest.approx(positives.ratio(world, 4.5), rel=0.05)
