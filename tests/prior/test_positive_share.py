@@ -87,6 +87,22 @@ def test_coverage_where_labelled_rows_are_part_of_the_pool():
     assert np.median(limits) < 0.32
 
 
+def test_coverage_of_rows_that_belong_together():
+    rng = np.random.default_rng(10)
+    held, careless = [], []
+    for _ in range(40):
+        own, n, size = 10, 150, 4
+        high = np.r_[np.ones(own, bool), rng.random(n) < 0.2]
+        group = np.repeat(np.arange(own + n), size)
+        score = 4.0 * high[group] + rng.normal(size=own + n)[group] + rng.normal(size=len(group))
+        y = np.where(group < own, 1.0, np.nan)
+        for hits, groups in ((held, group), (careless, None)):
+            found = estimate_positive_share(y, score, groups=groups, labelled_from="elsewhere")
+            hits.append(found.limit.high >= 0.2)
+    assert np.mean(held) >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / 40)
+    assert np.mean(careless) < np.mean(held)
+
+
 def test_labels_of_sure_events_first_make_the_limit_too_low_and_of_doubtful_ones_too_high():
     """As said: the limit needs labelled rows that are drawn at random among the events."""
     rng = np.random.default_rng(9)
@@ -174,7 +190,8 @@ def test_invariances(rng):
     order = rng.permutation(len(y))
     same(found, estimate_positive_share(y[order], score[order]))
     same(found, estimate_positive_share(y, np.exp(3 * score) - 7))
-    same(found, estimate_positive_share(y, score, sample_weight=np.full(len(y), 0.3)))
+    for weight in (0.3, 1e-300, 1e300):
+        same(found, estimate_positive_share(y, score, sample_weight=np.full(len(y), weight)))
     twice = [np.tile(one, 2) for one in (y, score, np.arange(len(y)))]
     copied = estimate_positive_share(twice[0], twice[1], groups=twice[2])
     assert copied.above == 2 * found.above

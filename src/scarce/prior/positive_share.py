@@ -11,9 +11,10 @@ that somebody states; and the lines in between.
 The k-th greatest score of n labelled rows has Beta(k, n + 1 - k) of the events above it, whatever
 their distribution, and the unlabelled rows beyond it are at least Binomial(m, share * that part).
 The limit is where that count becomes too small, at the threshold where it is the least; the levels
-of all thresholds are lowered together by simulation (min-p). It is exact in small samples, and with
-ties on the safe side. Ratios as limits: Blanchard, Lee and Scott (2010); the least one as an
-estimate: Scott (2015), Garg and others (2021). Weights and groups count by effective numbers.
+of all thresholds are lowered together by simulation (min-p). But for that simulation it is exact in
+small samples, and with ties on the safe side. Ratios as limits: Blanchard, Lee and Scott (2010);
+the least one as an estimate: Scott (2015), Garg and others (2021). Weights and groups count by
+effective numbers, which is approximate.
 
 Assumes that labelled rows are drawn at random among the events. Labels given to sure events first
 make the limit too low, and nothing in the data shows it. Does not estimate the purity: labels for
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.special import betainc, betaincc, betainccinv, betaincinv
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, ndtri, stdtrit
 
 from scarce.bootstrap import FEW, Seed, few_remarks, read_groups
 from scarce.checks import (
@@ -211,6 +212,7 @@ def estimate_positive_share(
     values = read_scores(score, "score")
     refuse_length(labels, len(values), "y")
     weight = read_weight(sample_weight, len(values), "sample_weight")
+    weight = weight / max(weight.max(), np.finfo(np.float64).tiny)
     label, labelled = _one_label(labels)
     group = read_groups(groups, len(values), np.arange(len(values)))
     own, others = (
@@ -293,6 +295,7 @@ def _groups_worth(score: Array, weight: Array, group: NDArray[np.intp]) -> float
         spread = float(lumps @ lumps) / weight.sum() ** 2
         if len(held) > 1 and 0 < mean < 1:
             spread *= len(held) / (len(held) - 1.0)
+            spread *= (stdtrit(len(held) - 1.0, 0.95) / ndtri(0.95)) ** 2  # few groups tell little
             worth = min(worth, mean * (1 - mean) / max(spread, 1e-300))
     return max(worth, least)
 
