@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "missing": {"errors", "results", "checks", "engine"},
     "linear": BELOW | {"missing"},
     "losses": {"linear"},
-    "maxent": BELOW,
+    "maxent": BELOW | {"missing"},
     "gaussian": BELOW | {"missing"},
     "auto": BELOW | {"missing", "linear", "maxent", "gaussian"},
     "prior": BELOW | {"MaxentClassifier"},  # that by its public name, when it is asked for

@@ -10,7 +10,8 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ from scarce.errors import ScarceError, StoreError, WorkerError
 from scarce.io import container
 from scarce.io.store import load, save
 
+Forged = tuple[Any, Any]  # description and tensors
+Forge = Callable[[], Forged]
 # All of them (some 12,000) take a minute and a half.
 MOST = 10**6 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 100
 NUMBERS = [{"float": "nan"}, {"float": "inf"}, {"float": "-inf"}, -1, 0, 1e300, 2**70, "x", None]
@@ -126,7 +129,20 @@ def array_nodes(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ..
             yield from array_nodes(inner, (*path, index))
 
 
-def with_array(note: Any, tensors: Any, path: tuple[Any, ...], array: Any) -> tuple[Any, Any]:
+def with_value(note: Any, tensors: Any, path: tuple[Any, ...] = (), value: Any = None) -> Forged:
+    """Put another value in one place, if one is named."""
+    return (put(note, path, value) if path else note), tensors
+
+
+def without(note: Any, tensors: Any, section: str, name: str) -> Forged:
+    """Drop one name of a section, and its tensors."""
+    dropped = copy.deepcopy(note)
+    del dropped[section][name]
+    gone = (f"{section}.{name}", f"state.{name}")
+    return dropped, {t: tensors[t] for t in tensors if not t.startswith(gone)}
+
+
+def with_array(note: Any, tensors: Any, path: tuple[Any, ...], array: Any) -> Forged:
     """Put another array in the place of one, with the description that belongs to it."""
     held = note
     for step in path:
@@ -159,20 +175,17 @@ def other_arrays(array: Any, dice: np.random.Generator) -> Iterator[Any]:
             yield array.astype(kind)
 
 
-def forgeries(note: Any, tensors: Any, seed: int) -> Iterator[tuple[str, Any, Any]]:
-    """Return tampered descriptions and tensors, with words for what was done."""
+def forgeries(note: Any, tensors: Any, seed: int) -> Iterator[tuple[str, Forge]]:
+    """Return words for each forgery, and what makes its description and its tensors."""
     dice = np.random.default_rng(seed)
     sections = ("parameters", "state", "columns", "classes")
     for section in sections:
         for name in note[section]:
-            dropped = copy.deepcopy(note)
-            del dropped[section][name]
-            kept = {t for t in tensors if not t.startswith((f"{section}.{name}", f"state.{name}"))}
-            yield f"{name} dropped", dropped, {t: tensors[t] for t in kept}
+            yield f"{name} dropped", partial(without, note, tensors, section, name)
         for path in leaves(note[section], (section,)):
             if path[-1] not in ("tensor", "dtype") and path[-2] not in ("axes", "shape"):
                 for value in (*NUMBERS, True, "yes", []):
-                    yield f"{path} = {value!r}", put(note, path, value), tensors
+                    yield f"{path} = {value!r}", partial(with_value, note, tensors, path, value)
     places = [p for section in sections for p in array_nodes(note[section], (section,))]
     for path in places:
         held = note
@@ -180,10 +193,11 @@ def forgeries(note: Any, tensors: Any, seed: int) -> Iterator[tuple[str, Any, An
             held = held[step]
         array = np.transpose(tensors[held["tensor"]], np.argsort(held["axes"]))
         for number, other in enumerate(other_arrays(array, dice)):
-            yield f"{path} {number}", *with_array(note, tensors, path, other)
+            yield f"{path} {number}", partial(with_array, note, tensors, path, other)
     names = sorted(tensors)
     for one, other in pairwise(names):
-        yield f"{one}, {other} swapped", note, tensors | {one: tensors[other], other: tensors[one]}
+        swapped = {one: tensors[other], other: tensors[one]}
+        yield f"{one}, {other} swapped", partial(with_value, note, tensors | swapped)
 
 
 def write(path: Path, note: Any, tensors: Any) -> None:
@@ -225,8 +239,8 @@ def faults(model: Any, path: Path, X: Any, most: int, seed: int) -> tuple[int, l
     found = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for words, forged, others in chosen:
-            write(path, forged, others)
+        for words, forge in chosen:
+            write(path, *forge())
             wrong = fault(path, X)
             if wrong is not None:
                 found.append(f"{words}: {wrong}")
