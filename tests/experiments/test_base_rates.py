@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from experiments.base_rates import positives
+from experiments.base_rates import broken, positives
 from experiments.base_rates import run as base_rates
 from experiments.frame import FOLDER, read_results
 
@@ -18,6 +18,39 @@ def test_the_interval_and_the_test_keep_their_level(stored):
     assert 0.87 <= stored["90 % interval holds the truth: all worlds"].ours <= 0.93
     alarms = stored["false alarms of the test at 5 %, all worlds"]
     assert alarms.ours <= 0.05 + alarms.standard_error
+
+
+@pytest.fixture(scope="module")
+def unmet():
+    """Return the lines of broken.md: by table and name, its four figures."""
+    page = (FOLDER / "base_rates" / "broken.md").read_text(encoding="utf-8")
+    found = {}
+    for table in page.split("## ")[1:]:
+        title, *lines = table.splitlines()
+        for line in lines:
+            name, *figures = [one.strip() for one in line.strip("|").split("|")]
+            if len(figures) == 4 and figures[0][0].isdigit():
+                found[title, name] = [float(one) for one in figures]
+    return found
+
+
+def test_what_is_stored_of_broken_label_shift_is_what_the_command_makes(unmet):
+    wanted = {(title, name) for title, worlds in broken.TABLES.items() for name in worlds}
+    assert set(unmet) == wanted
+    worlds = broken.TABLES["Events score lower than in validation"]
+    for name in ("by 1", "by .5, 5,000 rows today"):
+        some = [broken.said(worlds[name], [1, one]) for one in range(6)]
+        figures = unmet["Events score lower than in validation", name]
+        assert abs(np.mean([one[0] for one in some]) - figures[0]) <= 0.3
+
+
+def test_where_label_shift_fails_the_interval_does_too_and_little_is_silent(unmet):
+    kept = [one for (title, name), one in unmet.items() if title == next(iter(broken.TABLES))]
+    assert min(one[0] for one in kept) >= 0.85
+    assert max(one[1] for one in kept) <= 0.12
+    lower = unmet["Events score lower than in validation", "by 1"]
+    assert lower[0] < 0.1
+    assert max(one[3] for (_, name), one in unmet.items() if "groups not" not in name) <= 0.3
 
 
 def test_ours_is_nearer_to_the_oracle_than_the_rivals(stored):

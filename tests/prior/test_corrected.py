@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from scipy.special import expit, logit, softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -32,6 +33,7 @@ from scarce import (
 )
 from scarce.errors import Argument
 from scarce.prior import PriorCorrected
+from scarce.prior.one_class import _equal_rows
 from tests.problems import refused
 from tests.properties.store_properties import check_round_trip
 
@@ -458,6 +460,56 @@ def test_the_labelled_class_comes_last_however_it_is_spelt(rng, labels, classes)
     )
 
 
+@pytest.mark.parametrize("labelled", [False, True])
+def test_one_row_of_a_kind_leaves_no_row_out_and_the_slope_is_1(rng, labelled):
+    X = rng.normal(size=(60, 2))
+    y = np.where(np.arange(60) == 7, 1.0, np.nan)
+    y = y if labelled else np.where(np.isnan(y), 1.0, np.nan)
+    model = PriorCorrected(LogisticRegression(), prior=0.5).fit(X, y)
+    assert model.score_slope_ == 1
+    prob = model.predict_proba(X)[:, 1]
+    assert prob.mean() == pytest.approx(0.5, rel=1e-6) or not labelled
+    assert prob[7] == pytest.approx(0.5, abs=1e-6) or labelled  # it alone is the population
+    X, y, _ = presences(400, rng)
+    PriorCorrected(LogisticRegression(), prior=0.2, undersample=0.01, random_state=0).fit(X, y)
+
+
+def test_rows_of_weight_0_and_the_scale_of_weights_change_nothing(rng):
+    X, y, _ = presences(400, rng, intercept=-1.0)
+    weight = (np.arange(400) % 3).astype(float)
+    model = PriorCorrected(LogisticRegression(tol=1e-10), prior=0.3)
+    slope = model.fit(X, y, weight).score_slope_
+    kept = weight > 0
+    dropped = clone(model).fit(X[kept], y[kept], weight[kept]).score_slope_
+    assert dropped == pytest.approx(slope, rel=1e-4)
+    big, huge = (clone(model).fit(X, y, np.full(400, one)).score_slope_ for one in (1e9, 1e300))
+    assert huge == pytest.approx(big, rel=1e-4)
+
+
+def test_folds_of_text_and_of_sparse_rows_follow_the_rows_alone(rng):
+    """Hashes of text differ between processes."""
+    words = np.array([list("ab"), list("ca"), list("aa"), list("ca"), list("bz"), list("by")])
+    same = _equal_rows(words.astype(object), 6)
+    assert same.tolist() == [1, 4, 0, 4, 3, 2]
+    frame = pd.DataFrame({"a": words[:, 0], "b": words[:, 1]})
+    assert _equal_rows(frame, 6).tolist() == same.tolist()
+    assert _equal_rows(words[:, 0].tolist(), 6).tolist() == [0, 2, 0, 2, 1, 1]
+    X, y, _ = presences(400, rng, intercept=-1.0)
+    X = np.where(X > 0, X, 0)
+    back = rng.permutation(400)
+    model = PriorCorrected(LogisticRegression(tol=1e-10), prior=0.3)
+    slope = model.fit(csr_array(X), y).score_slope_
+    turned = clone(model).fit(csr_array(X[back]), y[back]).score_slope_
+    assert turned == pytest.approx(slope, rel=1e-4)
+
+
+def test_a_missing_date_is_no_class(rng):
+    X, y, _ = presences(200, rng)
+    dates = np.where(np.isnan(y), np.datetime64("NaT"), np.datetime64("2020-01-01"))
+    model = PriorCorrected(LogisticRegression(), prior=0.2).fit(X, dates)
+    assert model.one_labelled_
+
+
 def test_row_weights_and_under_sampling_with_one_labelled_class(rng):
     X, y, _ = presences(500, rng, intercept=-1.0)
     weight = (np.arange(500) % 3).astype(float)
@@ -604,6 +656,7 @@ def test_oracle_entropy_shares_by_eq_5(rng, default):
             {"setting": "class_weight"},
         ),
         ({"prior": 0.1, "weighted": {1: 3.0}}, "argument-conflict", {"setting": "weighted"}),
+        ({"prior": 0.1, "trained_at": 0.3}, "argument-conflict", {"one": "trained_at"}),
         ({"prior": 0.1, "estimator": KNeighborsClassifier()}, "no-sample-weight", {}),
     ],
 )
@@ -618,6 +671,8 @@ def test_labels_that_cannot_work_with_one_labelled_class(rng):
     model = PriorCorrected(LogisticRegression(), prior="entropy", density=Shares())
     with refused("no-labels", DataError, count=300):
         model.fit(X, np.full(300, np.nan))
+    with refused("label-type", DataError):
+        model.fit(X, np.where(np.isnan(y), np.nan, 0.5))
     with refused("one-class", DataError, count=300, label=1):
         model.fit(X, np.ones(300, dtype=int))
     with refused("no-weight", DataError, rows="unlabelled"):

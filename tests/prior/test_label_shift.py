@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import expit, logit
+from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 from scarce import (
@@ -22,7 +24,7 @@ from scarce import (
     stable_prior,
 )
 from scarce.prior.label_shift import ShareEstimate
-from scarce.prior.mixture_test import mixture_p_value
+from scarce.prior.mixture_test import SIGNIFICANT, mixture, mixture_p_value
 from scarce.prior.shift import bounds_at
 from tests.problems import codes, refused, warned
 
@@ -88,7 +90,7 @@ def test_oracle_the_interval_is_that_of_the_adjusted_count(rng):
 def test_coverage_and_false_alarms_in_small_samples():
     rng = np.random.default_rng(3)
     hits, alarms = [], []
-    for _ in range(60):
+    for _ in range(30):
         y, prob = world(rng, 500, 0.1)
         _, now = world(rng, 300, 0.25)
         found = estimate_share(now, validation=(y, prob), resamples=300)
@@ -238,6 +240,157 @@ def test_certain_probabilities_and_constant_ones():
     assert np.isnan(flat.p_value)
     for value in (0.0, 1.0, 0.5):
         assert 0 < estimate_share(np.full(50, value), trained_at=0.1).share.value < 1
+
+
+# --- few rows of today's --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1, 3, 9])
+def test_few_rows_of_today_s_are_said_and_contradict_nothing(rows):
+    """In four of ten samples they did, while the bins of the test were cut around them."""
+    rng = np.random.default_rng(12)
+    for _ in range(8):
+        y, prob = world(rng, 500, 0.1)
+        _, now = world(rng, rows, 0.3)
+        found = estimate_share(now, validation=(y, prob), resamples=100)
+        assert found.is_label_shift is None
+        assert codes(found.remarks) == ["few-rows"]
+        assert 0.3 in found.share
+    weight = np.r_[1e12, np.ones(59)]
+    heavy = estimate_share(world(rng, 60, 0.3)[1], validation=(y, prob), sample_weight=weight)
+    assert heavy.is_label_shift is None
+    assert codes(heavy.remarks) == ["few-rows"]
+
+
+def test_twelve_rows_of_today_s_seldom_contradict():
+    rng = np.random.default_rng(13)
+    found = []
+    for _ in range(80):
+        low, high, now = rng.beta(2, 6, 400), rng.beta(6, 2, 100), rng.beta(2, 6, 12)
+        table = [(np.column_stack([1 - p, p]), np.ones(len(p))) for p in (now, low, high)]
+        found.append(mixture_p_value(table[0], table[1:], np.array([12.0, 400.0, 100.0]), 0))
+    assert np.mean(np.array(found) <= 0.05) <= 0.1
+
+
+def test_one_row_that_looks_like_an_event_does_not_lower_the_base_rate(rng):
+    y, prob = world(rng, 600, 0.1)
+    sure = estimate_share([0.95], validation=(y, prob), trained_at=0.1).share
+    doubtful = estimate_share([0.01], validation=(y, prob), trained_at=0.1).share
+    assert sure.value > 0.1
+    assert doubtful.value < 0.1
+    assert codes(estimate_share([0.95], trained_at=0.1).remarks) == ["no-validation", "few-rows"]
+
+
+# --- what the test cannot see ---------------------------------------------------------------------
+
+
+def test_scores_that_have_moved_unseen_are_spoken_of_where_rows_are_few(rng):
+    y, prob = world(rng, 1000, 0.1)
+    _, now = world(rng, 60, 0.3)
+    moved = expit(logit(now) + 1)  # a quarter of the distance between the classes
+    found = estimate_share(moved, validation=(y, prob))
+    assert 0.3 not in found.share
+    assert found.is_label_shift
+    assert codes(found.remarks) == ["weak-test"]
+    least = float(found.remarks[0].fields["rates"].removeprefix("from ").split(" ")[0])
+    assert least < 0.3 < found.share.low
+    y, prob = world(rng, 8000, 0.3)
+    _, now = world(rng, 8000, 0.5)
+    plain = estimate_share(now, validation=(y, prob), resamples=100)
+    assert not plain.remarks
+    moved = estimate_share(expit(logit(now) + 1), validation=(y, prob), resamples=100)
+    assert codes(moved.remarks) == ["not-label-shift"]
+
+
+def test_how_often_a_change_is_seen_is_near_what_drawing_it_shows():
+    """Above it, by as much as is said: the laws that are simulated hold the noise of the rows."""
+    rng = np.random.default_rng(14)
+
+    def rows(n, a, b, power=1.0):
+        p = rng.beta(a, b, n) ** power
+        return np.column_stack([1 - p, p]), np.ones(n)
+
+    def changed(now, power):
+        mixed = [np.concatenate(one) for one in zip(*now, strict=True)]
+        told = mixture((mixed[0], mixed[1]), parts, sizes, 0)
+        after = [(np.column_stack([1 - p[:, 1] ** power, p[:, 1] ** power]), w) for p, w in parts]
+        return told.power(after, np.array([0.5, 0.5])), told.p_value <= SIGNIFICANT
+
+    sizes = np.array([80.0, 300.0, 100.0])
+    found = {}
+    for power in (1.0, 0.8, 0.6):
+        each = []
+        for _ in range(12):
+            parts = [rows(300, 2, 6), rows(100, 6, 2)]
+            each.append(changed([rows(40, 2, 6, power), rows(40, 6, 2, power)], power))
+        found[power] = np.mean(each, axis=0)
+    told = [one[0] for one in found.values()]
+    assert told == sorted(told)
+    assert told[0] < 0.12
+    for one in found.values():
+        assert one[1] - 0.2 <= one[0] <= one[1] + 0.4
+
+
+def test_predicted_classes_leave_label_shift_untested_which_is_said(rng):
+    y, prob = world(rng, 800, 0.2)
+    _, now = world(rng, 600, 0.1)
+    found = estimate_share(1.0 * (now > 0.5), validation=(y, 1.0 * (prob > 0.5)))
+    assert found.is_label_shift is None
+    assert codes(found.remarks) == ["not-tested"]
+
+
+def test_probabilities_that_rank_the_wrong_way_round_are_named(rng):
+    y, prob = world(rng, 800, 0.2)
+    _, now = world(rng, 600, 0.1)
+    found = estimate_share(now, validation=(1 - y, prob))
+    assert found.share.width > 0.9
+    assert codes(found.remarks) == ["no-ranking"]
+
+
+# --- several classes without validation -----------------------------------------------------------
+
+
+def test_oracle_limits_of_em_where_the_classes_are_certain():
+    """Then the counts are multinomial, and the likelihood ratio of a class is a binomial's."""
+    prob = np.repeat(np.eye(3), [3, 0, 40], axis=0)
+    found = estimate_share(prob, trained_at=[0.3, 0.3, 0.4])
+    n, reach = 43, norm.ppf(0.95) ** 2 / 2
+
+    def off(share, k):
+        top = k * np.log(k / n) + (n - k) * np.log1p(-k / n)
+        return top - k * np.log(share) - (n - k) * np.log1p(-share) - reach
+
+    for one, k in ((found.shares[0], 3), (found.shares[2], 40)):
+        assert one.low <= brentq(off, 1e-9, k / n, args=(k,)) + 1e-3
+        assert one.high >= brentq(off, k / n, 1 - 1e-9, args=(k,)) - 1e-3
+    assert found.shares[1].high >= 1 - np.exp(-reach / n) - 1e-3
+
+
+def test_coverage_of_em_for_several_classes_of_which_one_is_missing():
+    rng = np.random.default_rng(15)
+    before, shares = np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.4, 0.0])
+    held = []
+    for _ in range(40):
+        y = rng.choice(3, 60, p=shares)
+        odds = np.exp(2 * (rng.normal(size=(60, 3)) + 2 * np.eye(3)[y])) * before
+        now = odds / odds.sum(axis=1, keepdims=True)
+        found = estimate_share(now, trained_at=before, resamples=200)
+        held.append([one in each for one, each in zip(shares, found.shares, strict=True)])
+    assert (np.mean(held, axis=0) >= 0.9 - 2 * np.sqrt(0.9 * 0.1 / 40)).all()
+
+
+def test_a_column_of_labels_is_labels_and_what_is_hidden_or_text_is_no_probability(rng):
+    y, prob = world(rng, 300, 0.3)
+    _, now = world(rng, 200, 0.3)
+    found = estimate_share(now, validation=(y, prob), resamples=100)
+    column = estimate_share(now, validation=(y[:, None], prob), resamples=100)
+    assert column.share == found.share
+    with refused("prob-range", DataError, row=5):
+        estimate_share(np.ma.array(now, mask=np.arange(200) == 5), trained_at=0.3)
+    with refused("not-a-number", DataError, argument="prob_now"):
+        estimate_share(["a", "b"], trained_at=0.3)
+    with refused("unknown-class", DataError, label=int(y[0])):
+        estimate_share(now, validation=(y, prob), classes=["a", "b"])
 
 
 def test_refusals(rng):

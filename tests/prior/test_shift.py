@@ -57,6 +57,16 @@ def test_certain_rows_stay_certain_and_tiny_ones_stay_apart():
         ([0.5], 0.5, 1.0, UsageError, "base-rate-range", {"argument": "now_at"}),
         ([[0.2, 0.8]], [0.5, 0.6], 0.1, UsageError, "base-rate-range", {"argument": "trained_at"}),
         ([[0.2, 0.3, 0.5]], 0.5, 0.1, UsageError, "base-rate-shape", {"n_classes": 3}),
+        ([[0.2, 0.8], [0.2, 0.3]], 0.5, 0.1, DataError, "prob-sum", {"row": 1}),
+        (["low"], 0.5, 0.1, DataError, "not-a-number", {"argument": "prob"}),
+        (
+            np.ma.array([0.5, 0.2], mask=[False, True]),
+            0.5,
+            0.1,
+            DataError,
+            "prob-range",
+            {"row": 1},
+        ),
         ([0.5], "half", 0.1, UsageError, "base-rate-type", {"argument": "trained_at"}),
     ],
 )

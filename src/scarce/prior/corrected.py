@@ -32,7 +32,6 @@ from scarce.checks import (
     Word,
     by_name,
     check_parameters,
-    is_missing,
     is_number,
     read_by_class,
     read_shares,
@@ -50,7 +49,7 @@ from scarce.errors import (
     inconsistent_model,
     warn_user,
 )
-from scarce.io.labels import label_array
+from scarce.io.labels import label_array, missing_labels
 from scarce.io.schema import unmasked_weights
 from scarce.prior.entropy import (
     balancing_weights,
@@ -178,9 +177,12 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     With one labelled class and a known base rate, the inner classifier tells labelled rows from the
     others, and its log-odds become probabilities that average to the base rate over all rows, as
-    sure as those of left-out rows allow (five more fits): see `scarce.prior.one_class`. This
-    assumes that labelled rows are drawn at random among the events. With prior="entropy",
-    unlabelled rows stand for the other class, as in the paper: high probabilities come out too low.
+    sure as those of left-out rows allow (five more fits; with one labelled or one unlabelled row
+    there are none, and the slope is 1): see `scarce.prior.one_class`. This assumes that labelled
+    rows are drawn at random among the events. Where more rows are labelled than the base rate
+    allows (above 99 % of its events), the rows without a label alone are taken for the population,
+    and theirs is the average. With prior="entropy", unlabelled rows stand for the other class, as
+    in the paper: high probabilities come out too low.
 
     References
     ----------
@@ -271,7 +273,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             weight = _check_sample_weight(
                 unmasked_weights(sample_weight), labels, ensure_non_negative=True
             )
-        unlabelled = _unlabelled(labels)
+        unlabelled = missing_labels(labels)
         if self._by_entropy or unlabelled.any():
             labelled = only_class(labels, unlabelled)
             if labelled is not None:
@@ -322,6 +324,12 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 remedy="Give its base rate, such as {known}, or {guessed}.",
             )
         self._refuse_class_weights()
+        if self.trained_at is not None and not self._by_entropy:
+            raise self._conflict(
+                "trained_at", "prior",
+                "{one} is not used where a single class is labelled and {other} is its base rate.",
+                "Leave trained_at out.",
+            )  # fmt: skip
         if self._by_entropy:
             self._fit_density(X, labels, weight)
         codes = (~unlabelled).astype(int)
@@ -352,8 +360,8 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         share = float(self.now_at_[1])
         z = log_odds(self.estimator_.predict_proba(X))
         left_out = left_out_log_odds(self.estimator, X, labelled, weight)
-        held = np.ones(len(z)) if in_pool is None else in_pool
-        slope = slope_of(z if left_out is None else left_out, labelled, held, share)
+        held = np.ones(len(z)) if in_pool is None else in_pool / in_pool.max()
+        slope = 1.0 if left_out is None else slope_of(left_out, labelled, held, share)
         pool = in_population(labelled, held, share)
         self.score_slope_ = slope
         self.score_shift_ = shift_to_share(z[pool], held[pool], slope, share)
@@ -619,24 +627,7 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             self.trained_at_ = told
 
 
-# --- labels in three states -----------------------------------------------------------------------
-
-
-def _unlabelled(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which labels are missing values: NaN, None or pandas NA.
-
-    Examples
-    --------
-    >>> _unlabelled(np.array([1.0, np.nan]))
-    array([False,  True])
-    >>> _unlabelled(np.array(["fox", None], dtype=object))
-    array([False,  True])
-    """
-    if labels.dtype.kind == "f":
-        return np.asarray(np.isnan(labels))
-    if labels.dtype == object:
-        return np.array([is_missing(value) for value in labels], dtype=bool)
-    return np.zeros(len(labels), dtype=bool)
+# --- rows and labels ------------------------------------------------------------------------------
 
 
 def _kept_total(codes: NDArray[np.int_], weight: Array | None, chosen: NDArray[np.intp]) -> Array:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq, minimize_scalar
+from scipy.sparse import csr_array, issparse
 from scipy.special import expit, log_expit, logit
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
@@ -43,19 +44,22 @@ def log_odds(prob: Array) -> Array:
 def left_out_log_odds(
     estimator: BaseEstimator, X: ArrayLike, labelled: NDArray[np.bool_], weight: Array | None
 ) -> Array | None:
-    """Return the log-odds of each row by a fit that did not see it; None with one labelled row.
+    """Return the log-odds of each row by a fit that did not see it; None where rows are too few.
 
-    Equal rows are left out together, and the order of the rows does not matter.
+    That is, where a fold would hold all labelled or all unlabelled ones. Equal rows are left out
+    together; the order of the rows does not matter, nor do rows of weight 0.
     """
     group = _equal_rows(X, len(labelled))
-    fold = np.zeros(len(labelled), dtype=np.intp)
-    has = np.bincount(group, labelled) > 0
-    n_folds = min(FOLDS, int(has.sum()))
+    counts = np.ones(len(labelled)) if weight is None else (weight > 0).astype(np.float64)
+    has = np.bincount(group, counts * labelled) > 0
+    seen_at_all = np.bincount(group, counts) > 0
+    kinds = [kind for kind in (has, seen_at_all & ~has) if kind.any()]
+    n_folds = min(FOLDS, *(int(kind.sum()) for kind in kinds)) if kinds else 0
     if n_folds < 2:
         return None
     drawn = np.random.default_rng(0)
-    deal = np.empty(len(has), dtype=np.intp)
-    for kind in (has, ~has):
+    deal = np.zeros(len(has), dtype=np.intp)
+    for kind in kinds:
         where = np.flatnonzero(kind)
         deal[where] = drawn.permutation(len(where)) % n_folds
     fold = deal[group]
@@ -66,7 +70,7 @@ def left_out_log_odds(
             continue
         part = None if weight is None else weight[seen]
         codes = labelled[seen].astype(int)
-        if weight is not None and not all(weight[seen][codes == one].any() for one in (0, 1)):
+        if not all(counts[seen][codes == one].any() for one in (0, 1)):
             return None
         inner = clone(estimator)
         given = sample_weight_argument(inner, balancing_weights(codes, part), balancing=True)
@@ -76,19 +80,40 @@ def left_out_log_odds(
 
 
 def _equal_rows(X: Any, n: int) -> NDArray[np.intp]:
-    """Return a number for each row, the same for equal rows."""
+    """Return a number for each row, the same for equal rows, whatever their order.
+
+    Examples
+    --------
+    >>> _equal_rows([["b", None], ["a", 1.0], ["b", None]], 3)
+    array([1, 0, 1])
+    """
     try:
-        held = np.asarray(X)
+        held = _sparse_rows(X) if issparse(X) else np.asarray(X)
+        held = held[:, None] if held.ndim == 1 else held
         if held.ndim != 2 or held.shape[0] != n:
             return np.arange(n)
-        if held.dtype.kind not in "biuf":
-            held = np.array([[hash(str(one)) for one in row] for row in held.tolist()])
+        if held.dtype.kind not in "biuf":  # by their text, in its order: hashes differ by process
+            held = np.stack([
+                np.unique([str(one) for one in column], return_inverse=True)[1]
+                for column in held.T.tolist()
+            ], axis=1)  # fmt: skip
         return np.asarray(
             np.unique(np.nan_to_num(held, nan=1.2345e300), axis=0, return_inverse=True)[1].ravel(),
             dtype=np.intp,
         )
-    except (TypeError, ValueError):  # sparse, or a table of its own
+    except (TypeError, ValueError):  # a table of its own
         return np.arange(n)
+
+
+def _sparse_rows(X: Any) -> NDArray[Any]:
+    """Return the text of each row of a sparse matrix: its columns and their values."""
+    rows = csr_array(X, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    ends = zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)
+    return np.array(
+        [f"{rows.indices[a:b].tolist()} {rows.data[a:b].tolist()}" for a, b in ends], dtype=object
+    )
 
 
 def shift_to_share(z: Array, weight: Array | None, slope: float, share: float) -> float:
@@ -183,7 +208,15 @@ def known_classes(labels: NDArray[Any]) -> NDArray[Any]:
                 remedy="Labels are classes; rows that are not labelled are NaN.",
             )
         labels = labels[~np.isnan(labels)]
-    check_classification_targets(labels)
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise DataError(
+            "Unknown label type: {kind}.",
+            code="label-type",
+            kind=str(error).partition(": ")[2].partition(". ")[0] or "unknown",
+            remedy="Labels are classes; rows that are not labelled are NaN.",
+        ) from None
     return np.unique(labels)
 
 

@@ -110,7 +110,7 @@ class PositiveShare(Record):
         )
         told = (
             f"{FAIR}; of the {in_rows(self.above)} without a label scored {short(self.threshold)} "
-            f"or more {short(purity, percent=True)} are events"
+            f"or more, {short(purity, percent=True)} are events"
         )
         return Estimate(value, low, high, self.ratio.level, self.ratio.method, told)
 
@@ -125,13 +125,13 @@ class PositiveShare(Record):
         lines = [
             f"share of {self.label!s} among {in_rows(rows)}: at most {short(self.limit.high)} "
             f"({level}), if {FAIR}",
-            f"if of the {in_rows(self.above)} without a label scored {short(self.threshold)} or "
-            "more so many are events, it is",
+            f"by how many of the {in_rows(self.above)} without a label scored "
+            f"{short(self.threshold)} or more are events:",
         ]
         lines += [f"{short(k, percent=True):>7}  {one.brief()}" for k, one in self.sensitivity]
         lines.append(
-            f"{100 * self.ratio.level:g} %; {self.labelled:,} labelled. Nothing tells the lines "
-            "apart but labels of such rows."
+            f"{100 * self.ratio.level:g} %; {self.labelled:,} labelled. Only labels of such rows "
+            "tell which line holds."
         )
         return "\n".join([*lines, *self.remarks])
 
@@ -200,7 +200,7 @@ def estimate_positive_share(
     >>> print(found)
     share of 1.0 among 4,000 rows: at most ... (95 %), if labelled rows are drawn at random among
     the events
-    if of the ... rows without a label scored ... or more so many are events, it is
+    by how many of the ... rows without a label scored ... or more are events:
       100 %  ...
     >>> event.mean() < found.limit.high < 0.2
     True
@@ -209,6 +209,7 @@ def estimate_positive_share(
     refuse_word("labelled_from", labelled_from, LABELLED_FROM)
     tail = (1.0 - read_level(level)) / 2.0
     labels = label_array(y)
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     values = read_scores(score, "score")
     refuse_length(labels, len(values), "y")
     weight = read_weight(sample_weight, len(values), "sample_weight")
@@ -221,7 +222,7 @@ def estimate_positive_share(
     _refuse_few(own, others, label)
     part = 0.0
     if labelled_from == "pool":
-        part = float(own.weight.sum() / (own.weight.sum() + others.weight.sum()))
+        part = own.total / (own.total + others.total)
     best = _least_ratio(own, others, tail, read_seed(random_state))
     high = part + (1.0 - part) * best.high
     return PositiveShare(
@@ -248,7 +249,7 @@ def _one_label(labels: NDArray[Any]) -> tuple[object, NDArray[np.bool_]]:
                 "Where both classes are labelled, {call} finds the share.",
             ],
         )
-    return label, ~unlabelled
+    return label.item() if isinstance(label, np.generic) else label, ~unlabelled
 
 
 # --- two samples of scores ------------------------------------------------------------------------
@@ -261,6 +262,7 @@ class _Side:
     score: Array
     weight: Array
     effective: float
+    total: float
 
     @classmethod
     def of(
@@ -268,11 +270,13 @@ class _Side:
     ) -> _Side:
         own, held = score[mask], weight[mask]
         if not len(own):
-            return cls(own, held, 0.0)
+            return cls(own, held, 0.0, 0.0)
+        total = float(held.sum())
+        held = held / held.max()  # its squares neither vanish nor overflow
         worth = float(held.sum() ** 2 / (held @ held))
         if group is not None:
             worth = min(worth, _groups_worth(own, held, group[mask]))
-        return cls(own, held, worth)
+        return cls(own, held, worth, total)
 
     def beyond(self, thresholds: Array) -> Array:
         """Return the part of the weight scored so much or more."""
@@ -304,9 +308,10 @@ def _refuse_few(own: _Side, others: _Side, label: object) -> None:
     for side, name in ((own, f"labelled {label!s}"), (others, "not labelled")):
         if len(side.score) < LEAST_LABELLED:
             raise DataError(
-                "Only {count} rows with a weight above 0 are {name}: nothing can be said of the "
-                "share.",
+                "Only {rows} with a weight above 0 {are} {name}: nothing can be said of the share.",
                 code="too-few-labels",
+                rows=in_rows(len(side.score)),
+                are="is" if len(side.score) == 1 else "are",
                 count=len(side.score),
                 name=name,
                 remedy=f"Give at least {LEAST_LABELLED}.",
@@ -428,9 +433,12 @@ def _remarks(own: _Side, others: _Side, best: _Ratio) -> tuple[str, ...]:
                 code="scores-alike",
             )
         )
-    if own.effective < FEW:
-        few = f"{len(own.score)} labelled ones"
-        if own.effective < len(own.score) - 0.5:
-            few += f", worth {short(own.effective)} independent ones of equal weight"
-        found += few_remarks(few)
+    few = []
+    for side, kind in ((own, "labelled"), (others, "unlabelled")):
+        if side.effective < FEW:
+            told = f"{len(side.score):,} {kind} ones"
+            if side.effective < len(side.score) - 0.5:
+                told += f", worth {short(side.effective)} independent ones of equal weight"
+            few.append(told)
+    found += few_remarks("; ".join(few))
     return tuple(found)

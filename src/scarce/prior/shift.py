@@ -59,6 +59,8 @@ def correct_prior(
     array([[0.6923, 0.3077]])
     """
     given = _probabilities(prob, "prob")
+    if given.ndim == 2 and len(given):
+        _refuse_other_sum(given.sum(axis=1), "prob")
     n_classes = 2 if given.ndim == 1 else given.shape[1]
     order = _class_order(prob, classes, n_classes)
     before = read_shares(trained_at, order, "trained_at")
@@ -127,6 +129,12 @@ def read_class_prob(prob: Any, name: str) -> Array:
     if given.ndim == 1:
         return np.column_stack([1.0 - given, given])
     total = given.sum(axis=1)
+    _refuse_other_sum(total, name)
+    return np.asarray(given / total[:, None])
+
+
+def _refuse_other_sum(total: Array, name: str) -> None:
+    """Raise if the probabilities of a row do not sum to 1."""
     off = np.abs(total - 1.0) > SUM_TOLERANCE
     if off.any():
         row = int(np.argmax(off))
@@ -138,12 +146,22 @@ def read_class_prob(prob: Any, name: str) -> Array:
             row=row,
             remedy="Pass predict_proba(X).",
         )
-    return np.asarray(given / total[:, None])
 
 
 def _probabilities(prob: Any, name: str) -> Array:
     """Return probabilities as given, one column or one for each class, each in [0, 1]."""
-    given = np.asarray(prob, dtype=np.float64)
+    try:
+        if isinstance(prob, np.ma.MaskedArray):  # what is hidden is missing
+            prob = np.ma.filled(prob.astype(np.float64), np.nan)
+        given = np.asarray(prob, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            "{argument} must hold one probability per row, or one per class ({reason}).",
+            code="not-a-number",
+            argument=Argument(name),
+            reason=str(error),
+            remedy="Pass predict_proba(X).",
+        ) from None
     if given.ndim not in (1, 2) or (given.ndim == 2 and given.shape[1] < 2):
         raise DataError(
             "{argument} must have one probability per row, or one column per class, got shape "
