@@ -40,7 +40,6 @@ FRESH = (
 )
 WAYS = ("mcar", "mar", "mnar", "new rows only")
 SEED = 3030
-SPLITS = 1  # 40 minutes of CPU time each; more give smaller standard errors
 SHARE, TEST_SHARE = 0.3, 0.3
 MOST_ROWS, MOST_TEST = 1200, 3000
 STEEP = 1.5

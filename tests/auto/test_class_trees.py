@@ -10,7 +10,7 @@ from sklearn.ensemble import (
 
 from scarce import DataError
 from scarce.auto.class_trees import ClassTrees, freeze_classes
-from scarce.auto.members import Ranks
+from scarce.auto.ranks import Ranks
 from tests.problems import refused
 from tests.properties.store_properties import check_round_trip
 

@@ -145,10 +145,22 @@ def test_the_fallback_weighs_the_gain_against_its_noise(fallback, over_logit, ov
     model = AutoClassifier(fallback=fallback)
     model.fallback_ = None
     remarks = []
-    assert model._decide("logit", True, losses, weight, folds, remarks) == way
+    assert model._decide("logit", True, losses, weight, folds, 1.0, remarks) == way
     assert (model.fallback_ is None) == (way == "auto")
     unsure = way == "auto" and (over_logit is not SURE or over_constant is not SURE)
     assert bool(remarks) == (unsure or way != "auto")
+
+
+@pytest.mark.parametrize(("errors", "way"), [(1.0, "auto"), (2.0, "constant")])
+def test_a_clear_gain_is_two_standard_errors_where_settings_have_seen_the_rows(errors, way):
+    """The gain over the constant is .1, with standard error .07."""
+    folds, weight = np.repeat(np.arange(5), 2), np.ones(10)
+    auto = np.full(10, 0.6)
+    constant = auto + np.repeat([0.3, -0.1, 0.2, -0.0, 0.1], 2)
+    losses = {"constant": constant, "logit": constant, "best single": auto, "auto": auto}
+    model = AutoClassifier()
+    model.fallback_ = None
+    assert model._decide("spline", True, losses, weight, folds, errors, []) == way
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from scarce.auto.members import DEFAULT, MEMBERS, Ranks, Sample, fit_member, fits_needed, usable
+from scarce.auto.members import (
+    DEFAULT,
+    MANY_EVENTS,
+    MEMBERS,
+    Sample,
+    fit_member,
+    fits_needed,
+    usable,
+)
+from scarce.auto.ranks import Ranks
 from tests.auto.test_classifier import curved
 
 
@@ -38,6 +47,23 @@ def test_the_models_that_predict_are_those_that_were_judged():
             np.testing.assert_allclose(
                 model.predict_proba(X[out])[:, 1], member.whole.left_out[out], rtol=1e-9
             )
+
+
+def test_in_large_tables_the_fits_without_one_fold_are_judged_as_they_are():
+    """A third of the fits; what predicts is the same, and each row is judged by its own fold's."""
+    X, y, _ = curved(3200)
+    sample = Sample(X, y * 1.0, None, np.arange(3200) % 5, 0)
+    assert y.sum() >= MANY_EVENTS
+    assert not sample.nested
+    assert fits_needed(sample) == 5
+    few = Sample(X, (np.cumsum(y) < MANY_EVENTS) * y * 1.0, None, sample.folds, 0)
+    assert few.nested
+    assert sample._replace(X=X[:2990], y=sample.y[:2990], folds=sample.folds[:2990]).nested
+    member = fit_member("logit", sample)
+    for part, trial in zip(sample.parts(), member.trials, strict=True):
+        out = sample.inside(part)
+        np.testing.assert_array_equal(trial.judged[0], member.whole.left_out[out])
+        assert len(trial.judged) == 1
 
 
 def test_fits_are_shared_and_many_folds_are_judged_in_five_parts():

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from scarce.auto.trees import LARGEST
+from scarce.auto.trees import LARGEST, NO_LEVELS, Levels, boosted_nodes
 from scarce.engine.block import Array
 from scarce.errors import inconsistent_model, refuse_array
 
@@ -179,6 +179,7 @@ def freeze_classes(
     n_columns: int,
     columns: NDArray[np.intp] | None = None,
     value: Value = lambda threshold, feature: threshold,
+    levels: Levels = NO_LEVELS,
 ) -> ClassTrees:
     """Copy a fitted forest, or histogram boosting, of several classes into plain arrays.
 
@@ -191,9 +192,11 @@ def freeze_classes(
         Which of them each column of the fit is.
     value : callable, optional
         Thresholds in units of the columns, from thresholds and the fit's columns.
+    levels : Levels, optional
+        What codes of categories stand for, in histogram boosting.
     """
     boosted = hasattr(model, "_predictors")
-    grown = [_boosted(t) for ts in model._predictors for t in ts] if boosted else None
+    grown = [_boosted(t, levels) for ts in model._predictors for t in ts] if boosted else None
     parts = grown if grown is not None else [_forest(one.tree_) for one in model.estimators_]
     frozen, n_classes = ClassTrees(), len(model.classes_)
     frozen.classes_, frozen.n_features_in_ = np.arange(n_classes), n_columns
@@ -223,17 +226,9 @@ def freeze_classes(
     return frozen
 
 
-def _boosted(grown: Any) -> Nodes:
-    nodes = grown.nodes
-    leaf = nodes["is_leaf"].astype(bool)
-    return (
-        np.where(leaf, -1, nodes["feature_idx"]).astype(np.intp),
-        np.where(leaf, 0.0, nodes["num_threshold"]),
-        nodes["left"].astype(np.intp),
-        nodes["right"].astype(np.intp),
-        nodes["missing_go_to_left"],
-        nodes["value"][:, None],
-    )
+def _boosted(grown: Any, levels: Levels) -> Nodes:
+    nodes = boosted_nodes(grown, levels)
+    return (*nodes[:5], nodes.value[:, None])
 
 
 def _forest(grown: Any) -> Nodes:

@@ -142,9 +142,9 @@ def fit_classes(
     together = [name for name in names if name not in makers and learns_together(name, sample)]
     taken, tasks = sample.inputs(), list[tuple[str, int, Callable[..., Fitted]]]()
     for name in together:
-        # In its form already; without `front` and `category` nothing more is done to it.
-        own = sample._replace(X=taken.of(FORMS[name]), front=None, category=None)
-        joint = Joint(name, ordered, prevalence)
+        # In its form already; without `front` and `group` nothing more is done to it.
+        own = sample._replace(X=taken.of(FORMS[name]), front=None, group=None)
+        joint = Joint(name, ordered, prevalence, sample.group)
         cost = FIT_COSTS.get(name, 4) * len(modelled)
         tasks.append((name, cost, partial(fit_member, name, own, maker=joint)))
     for name in names:

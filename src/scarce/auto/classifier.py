@@ -101,6 +101,7 @@ Words = NDArray[np.uint64]
 FEWEST_EVENTS = 10  # of the rarer class: below, folds cannot choose anything
 FEWEST_ROWS = 60
 FEWEST_FOLDS = 3
+CHOSEN_ERRORS = 2.0  # standard errors of a clear gain where settings have seen the rows' loss
 WORSE = 1.1  # a stack has failed if its loss is this many times its best member's
 NO_EDGE_ROWS = 350  # below, no advantage over a single CatBoost was measured
 REPEATS, REPEATED_ROWS = 3, 2000  # of repeats="auto"
@@ -427,9 +428,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.front_: Front | None = None
         if len(self.columns_) and (np.isnan(X).any() or len(self.columns_) <= WIDEST_FRONT):
             self.front_ = fit_front(X, relative)
-        sample = Sample(
-            X, y[order], relative, folds[order], seed, self.front_, self._category_columns()
-        )
+        group_of = np.where(self._category_columns(), self._sources(), -1)
+        sample = Sample(X, y[order], relative, folds[order], seed, self.front_, group_of)
         self.marked_, self.often_missing_ = which_marked(X, sample.weights)
         return sample, group[order], remarks
 
@@ -659,7 +659,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 else score_line(event, sign * score, weight, folds)
             )
         losses = {way: losses_of(sample.y, score) for way, score in scores.items()}
-        way = self._decide(single, len(judged[0].fitted) > 1, losses, weight, folds, remarks)
+        several, errors = len(judged[0].fitted) > 1, 1.0 if sample.nested else CHOSEN_ERRORS
+        way = self._decide(single, several, losses, weight, folds, errors, remarks)
         self.chosen_ = single if way == "best single" else way
         first, *self.others_ = [one.stack(way) for one in judged]
         self.members_, self.weights_ = first.members_, first.weights_
@@ -701,13 +702,17 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         losses: Mapping[str, Array],
         weight: Array,
         folds: Ids,
+        errors: float,
         remarks: list[str],
     ) -> str:
-        """Return what predicts, as `fallback` asks: the stack where it is better."""
+        """Return what predicts, as `fallback` asks: the stack where it is better.
+
+        A gain is clear above so many standard errors over folds.
+        """
         mean = {way: float(weight @ loss / weight.sum()) for way, loss in losses.items()}
         plain = "logit" if "logit" in losses else "best single"
         gain, error = fold_gain(losses[plain], losses["auto"], weight, folds)
-        sure = gain > (error if self.fallback == "noise" else 0.0)
+        sure = gain > (errors * error if self.fallback == "noise" else 0.0)
         way = "auto"
         if several and self.fallback == "loss":
             worse = mean["auto"] > WORSE * mean["best single"]
@@ -716,7 +721,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             way = way if sure else plain
         over, over_error = fold_gain(losses["constant"], losses[way], weight, folds)
         why: Problem | None = None
-        if self.fallback is not None and not over > over_error:
+        if self.fallback is not None and not over > errors * over_error:
             why = Problem(
                 "Predicts the prevalence for every row: no model has a clear gain over it in log "
                 "loss on left-out rows ({loss:.3g} against {constant:.3g}, standard error "
@@ -739,9 +744,9 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if why is not None:
             self.fallback_ = str(why)
             remarks.insert(0, why)
-        if way != "constant" and not over > over_error:
+        if way != "constant" and not over > errors * over_error:
             remarks.append(_within_noise("a constant probability", over, over_error))
-        elif way == "auto" and several and not gain > error:
+        elif way == "auto" and several and not gain > errors * error:
             name = single if plain == "best single" else plain
             remarks.append(_within_noise(name, gain, error, "{name} alone is as good here."))
         return way

@@ -11,7 +11,7 @@ for two classes are in classes.py, one for each class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import (
     ExtraTreesClassifier,
-    HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
 
@@ -34,7 +33,6 @@ from scarce.auto.class_logits import (
 from scarce.auto.class_trees import ClassTrees, freeze_classes
 from scarce.auto.logits import FitRows
 from scarce.auto.members import (
-    BINS,
     BOOST_LARGE,
     BOOST_SMALL,
     CELLS_PER_TREE,
@@ -50,8 +48,9 @@ from scarce.auto.members import (
     TREE_PATIENCE,
     TREES_AT_ONCE,
     Path,
-    Ranks,
+    booster,
 )
+from scarce.auto.ranks import Ranks
 from scarce.engine.block import Array
 from scarce.errors import inconsistent_model
 
@@ -138,11 +137,14 @@ class Joint:
         Positions of the classes that are fitted, in the order of the fit; rows of others are left
         out of it.
     prevalence : ndarray of shape (n_classes,)
+    group : ndarray of int, optional
+        Of each one-hot column its category, -1 for a number.
     """
 
     name: str
     modelled: Ids
     prevalence: Array
+    group: Ids | None = None
 
     def __call__(self, seen: FitRows, new: Array, seed: int) -> Path:
         """Prepare the fit to some rows whose y are positions of classes."""
@@ -153,7 +155,12 @@ class Joint:
         codes = place[y.astype(np.intp)]
         kept, odds = thinned(codes, weight, len(self.modelled), seed)
         rows = np.ascontiguousarray(X[kept]), codes[kept], weight[kept], len(self.modelled)
-        return JointPath(MAKERS[self.name](rows, new, seed), self, odds)
+        path: ClassPath
+        if self.name == "boosting":
+            path = ClassBoostingPath(rows, new, seed, self.group)
+        else:
+            path = MAKERS[self.name](rows, new, seed)
+        return JointPath(path, self, odds)
 
 
 def thinned(codes: Ids, weight: Array, n_classes: int, seed: int) -> tuple[Ids, Array]:
@@ -233,6 +240,12 @@ class JointPath:
 # --- trees ----------------------------------------------------------------------------------------
 
 
+def ranks_of(seen: ClassRows, group: Ids | None = None) -> Ranks:
+    """Return the ranks of the columns that trees see; those of a group as one category."""
+    X, codes, weight, n_classes = seen
+    return Ranks(X, strongest_columns(X, codes, weight, n_classes, MOST_COLUMNS), group)
+
+
 class ClassTreePath:
     """The same trees, cut after different numbers of rounds; boosting may be grown further."""
 
@@ -246,11 +259,11 @@ class ClassTreePath:
         new: Array,
         *,
         further: bool = False,
+        ranks: Ranks | None = None,
     ) -> None:
         X, self.codes, self.weight, n_classes = seen
         self.grow, self.counts, self.new, self.further = grow, tuple(counts), new, further
-        columns = strongest_columns(X, self.codes, self.weight, n_classes, MOST_COLUMNS)
-        self.ranks = Ranks(X, columns)
+        self.ranks = ranks_of(seen) if ranks is None else ranks
         self.coded = self.ranks.coded(X)
         self.prob = np.empty((0, len(new), n_classes))
 
@@ -261,7 +274,9 @@ class ClassTreePath:
             ahead = min(max(length, 2 * len(self.prob)), len(self.counts))  # continuing has a cost
             grown = self.grow(self.counts[ahead - 1], self.coded, self.codes, self.weight)
             ranks = self.ranks
-            self.trees = freeze_classes(grown, ranks.n_columns, ranks.columns, ranks.value)
+            self.trees = freeze_classes(
+                grown, ranks.n_columns, ranks.columns, ranks.value, ranks.levels
+            )
             self.prob = self.trees.staged_prob(self.new, self.counts[:ahead])
         return length
 
@@ -275,13 +290,17 @@ class ClassTreePath:
 
 
 class ClassBoostingPath:
-    """Boosting with small trees; with larger ones too where the small ones end still improving."""
+    """Boosting with small trees; with larger ones too where the small ones end still improving.
+
+    One-hot columns of one `group` (-1: a number) are split as one category.
+    """
 
     at_once, patience = 3, 4
 
-    def __init__(self, seen: ClassRows, new: Array, seed: int) -> None:
-        grow = _booster(seed, SMALL_TREES)
-        self.small = ClassTreePath(grow, BOOST_SMALL, seen, new, further=True)
+    def __init__(self, seen: ClassRows, new: Array, seed: int, group: Ids | None = None) -> None:
+        self.ranks = ranks_of(seen, group)
+        grow = booster(seed, SMALL_TREES, self.ranks)
+        self.small = ClassTreePath(grow, BOOST_SMALL, seen, new, further=True, ranks=self.ranks)
         self.seen, self.new, self.seed = seen, new, seed
         self.large: ClassTreePath | None = None
 
@@ -297,8 +316,8 @@ class ClassBoostingPath:
             return self.small.extend(length)
         self.small.extend(len(BOOST_SMALL))
         if self.large is None:
-            grow = _booster(self.seed, LARGE_TREES)
-            self.large = ClassTreePath(grow, BOOST_LARGE, self.seen, self.new)
+            grow = booster(self.seed, LARGE_TREES, self.ranks)
+            self.large = ClassTreePath(grow, BOOST_LARGE, self.seen, self.new, ranks=self.ranks)
         return len(BOOST_SMALL) + self.large.extend(len(BOOST_LARGE))
 
     def model(self, setting: int) -> ClassTrees:
@@ -313,17 +332,6 @@ class ClassBoostingPath:
         if setting < len(BOOST_SMALL):
             return f"{BOOST_SMALL[setting]} small trees"
         return f"{BOOST_LARGE[setting - len(BOOST_SMALL)]} trees"
-
-
-def _booster(seed: int, settings: Mapping[str, float]) -> Grow:
-    model = HistGradientBoostingClassifier(
-        early_stopping=False, warm_start=True, max_bins=BINS, random_state=seed, **settings
-    )
-
-    def grow(trees: int, X: Array, codes: Ids, weight: Array) -> BaseEstimator:
-        return model.set_params(max_iter=trees).fit(X, codes, weight)
-
-    return grow
 
 
 def _forest(seen: ClassRows, new: Array, seed: int) -> ClassTreePath:

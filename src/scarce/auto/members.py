@@ -9,11 +9,14 @@ would be of another scale than those that were judged. Each member chooses its r
 of trees by left-out log loss.
 
 The choice is judged too: without each fold in turn, the whole procedure is repeated on the other
-folds (a fit without two folds serves both). Trees are grown on ranks of the columns, which makes
-units irrelevant, and kept as plain arrays; where there are more than 64 columns, on the 64 that say
-the most about the labels of the fit one by one. In tables of more than 20,000 rows, fits see all
-events and four other rows for each (20,000 rows at least), and the odds of the others are put back;
-all rows are judged. Does not weigh members: see stack.py.
+folds (a fit without two folds serves both). From 3,000 rows and 200 events on, the fits without one
+fold are judged as they are, with settings that have seen the loss of all rows.
+
+Trees are grown on ranks of the columns, which makes units irrelevant, and kept as plain arrays;
+where there are more than 64 columns, on the 64 that say the most about the labels of the fit one by
+one. In tables of more than 20,000 rows, fits see all events and four other rows for each (20,000
+rows at least), and the odds of the others are put back; all rows are judged. Does not weigh
+members: see stack.py.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import accumulate
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +42,8 @@ from threadpoolctl import threadpool_limits
 from scarce.auto.forms import FORMS, OWN, Inputs, which_marked
 from scarce.auto.kernel import KernelLogit, KernelPath
 from scarce.auto.logits import FitRows, MarginalPath, RidgeLogit, logit_path, strongest_columns
-from scarce.auto.trees import LARGEST, TreeEnsemble, freeze
+from scarce.auto.ranks import BINS, Ranks
+from scarce.auto.trees import TreeEnsemble
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine, Progress, many, with_words
 from scarce.gaussian.pair import GaussianPair, fit_pair
@@ -50,12 +54,12 @@ MOST_PARTS = 5  # that are judged in turn, each without the folds in it
 SMALLEST = 1e-12  # keeps a choice by log loss finite; the floor comes later
 FOREST_TREES = 40  # of each fit without a fold
 TREES_AT_ONCE, TREE_PATIENCE = 4, 8  # settings added at a time, and worse ones before stopping
+MANY_ROWS, MANY_EVENTS = 3000, 200  # from which settings are not chosen again to be judged
 LARGE, OTHERS_PER_EVENT = 20_000, 4  # rows above which fits see all events and some of the others
 MOST_COLUMNS = 64  # that trees see
 MOST_GAUSSIAN = 40  # columns up to which "gaussian" joins where values are missing
 # Rows of a tree of a forest: fewer where there are many columns.
 CELLS_PER_TREE, FEWEST_PER_TREE, MOST_PER_TREE = 200_000, 1000, 10_000
-BINS = 64  # of a column, for boosting
 # Boosting begins with small trees; numbers of trees that are tried.
 SMALL_TREES = {
     "max_leaf_nodes": 8,
@@ -78,6 +82,7 @@ FIT_COSTS = {
     "lightgbm": 6,
 }
 
+Ids = NDArray[np.intp]
 Step = Callable[[], None]
 
 
@@ -93,7 +98,7 @@ class Sample(NamedTuple):
     folds: NDArray[np.intp]
     seed: int
     front: Front | None = None  # None: all values are there, or were not looked at
-    category: NDArray[np.bool_] | None = None  # one-hot columns
+    group: Ids | None = None  # of each one-hot column its category, -1 for a number
 
     @property
     def weights(self) -> Array:
@@ -115,13 +120,23 @@ class Sample(NamedTuple):
         return np.asarray(kept)
 
     @property
+    def nested(self) -> bool:
+        """Whether settings are chosen again without each part of the folds that is judged.
+
+        Not in a table of many rows and events, where a choice among some dozens of settings gains
+        little by having seen the rows: a third of the fits.
+        """
+        events = np.bincount(self.y.astype(np.intp))
+        return len(self.y) < MANY_ROWS or len(self.y) - int(events.max()) < MANY_EVENTS
+
+    @property
     def incomplete(self) -> bool:
         """Whether some value is missing."""
         return bool(np.isnan(self.X).any())
 
     def inputs(self) -> Inputs:
         """Return the rows in the forms that members take."""
-        category = np.zeros(self.X.shape[1], bool) if self.category is None else self.category
+        category = np.zeros(self.X.shape[1], bool) if self.group is None else self.group >= 0
         return Inputs(self.X, self.front, *which_marked(self.X, self.weights), category)
 
     def without(self, left_out: frozenset[int]) -> tuple[Array, Array, Array | None]:
@@ -222,6 +237,8 @@ def fit_member(
     `step` is called after each fit; `maker` fits a member that is not shipped.
     """
     make = MEMBERS[name] if maker is None else maker
+    if name == "boosting" and maker is None:
+        make = partial(BoostingPath, group=sample.group)
     if sample.incomplete:
         if name == "logit" and maker is None and sample.front is not None:
             make = partial(MarginalPath, front=sample.front)
@@ -250,6 +267,8 @@ def fit_member(
         alone.clear()
         paths.clear()  # they hold their rows
         parts, trials = sample.parts(), []
+        if not sample.nested:
+            return Fitted(models, whole, [_of_whole(sample, whole, one) for one in parts], chosen)
         for number, part in enumerate(parts):
             trials.append(_trial(sample, part, path)[0])
             later = parts[number + 1 :]
@@ -311,7 +330,7 @@ class ThinnedPath:
 def fits_needed(sample: Sample) -> int:
     """Return the number of fits of each member."""
     folds = np.unique(sample.folds).tolist()
-    parts = [frozenset[int](), *sample.parts()]
+    parts = [frozenset[int](), *(sample.parts() if sample.nested else [])]
     return len({part | {fold} for part in parts for fold in folds if fold not in part})
 
 
@@ -363,6 +382,11 @@ def _trial(
     return Trial(part, left_out, np.array(judged)), best
 
 
+def _of_whole(sample: Sample, whole: Trial, part: frozenset[int]) -> Trial:
+    """Return what stands for the procedure without a part: the left-out rows of the fits."""
+    return Trial(part, whole.left_out, whole.left_out[None, sample.inside(part)])
+
+
 def happened(prob: Array, y: Array) -> Array:
     """Return the probability of what happened: of the event or not, or of several classes.
 
@@ -381,57 +405,11 @@ def happened(prob: Array, y: Array) -> Array:
 # --- trees ----------------------------------------------------------------------------------------
 
 
-class Ranks:
-    """Values of each column as ranks 1, 2, ..., and thresholds between ranks as values again.
-
-    Libraries bin, round to single precision or treat 0 specially; on ranks they depend on the order
-    of the values alone.
-
-    Examples
-    --------
-    >>> ranks = Ranks(np.array([[1e9], [3e9], [1e9]]))
-    >>> ranks.coded(np.array([[3e9], [np.nan]])).ravel(), ranks.value(np.array([1.5]), [0])
-    (array([ 2., nan]), array([2.e+09]))
-    """
-
-    def __init__(self, X: Array, columns: NDArray[np.intp] | None = None) -> None:
-        self.n_columns = X.shape[1]
-        self.columns = np.arange(self.n_columns) if columns is None else columns
-        self.values = [np.unique(X[~np.isnan(X[:, j]), j]) for j in self.columns]
-
-    def coded(self, X: Array) -> Array:
-        """Return the ranks of values that are among those of the fit, of the columns used."""
-        X = X[:, self.columns]
-        codes = np.empty_like(X)
-        for j, values in enumerate(self.values):
-            codes[:, j] = np.searchsorted(values, X[:, j]) + 1.0
-            codes[np.isnan(X[:, j]), j] = np.nan if len(values) > 1 else 1.0
-        return codes
-
-    def value(self, threshold: Array, feature: ArrayLike) -> Array:
-        """Return thresholds in units of the columns, from thresholds between ranks."""
-        found = np.empty(len(threshold))
-        for j in np.unique(feature):
-            mine, values = np.flatnonzero(np.asarray(feature) == j), self.values[j]
-            at = np.clip(threshold[mine] - 1.0, -1.0, len(values))
-            low = np.clip(np.floor(at), 0, len(values) - 1).astype(np.intp)
-            high = np.minimum(low + 1, len(values) - 1)
-            between = values[low] * (1.0 - (at - low)) + values[high] * (at - low)
-            # Not below the lower value, and below the upper one, whatever the rounding.
-            between = np.clip(between, values[low], np.nextafter(values[high], -np.inf))
-            between = np.where(at >= len(values) - 1, LARGEST, between)
-            found[mine] = np.where(at < 0, -LARGEST, between)
-        return found
-
-    def freeze(self, grown: BaseEstimator) -> TreeEnsemble:
-        """Return trees that were grown on ranks, with thresholds in units of the columns."""
-        frozen = freeze(grown)
-        inner = np.flatnonzero(frozen.feature_ >= 0)
-        frozen.threshold_[inner] = self.value(frozen.threshold_[inner], frozen.feature_[inner])
-        frozen.feature_[inner] = self.columns[frozen.feature_[inner]]
-        frozen.n_features_in_ = self.n_columns
-        frozen.single_, frozen.tiny_ = False, 0.0
-        return frozen
+def ranks_of(seen: FitRows, group: Ids | None = None) -> Ranks:
+    """Return the ranks of the columns that trees see; those of a group as one category."""
+    X, y, weight = seen
+    each = np.ones(len(y)) if weight is None else weight
+    return Ranks(X, strongest_columns(X, y, each, MOST_COLUMNS), group)
 
 
 class TreePath:
@@ -447,11 +425,11 @@ class TreePath:
         new: Array,
         *,
         further: bool = False,
+        ranks: Ranks | None = None,
     ) -> None:
         X, y, weight = seen
         self.grow, self.counts, self.new, self.further = grow, tuple(counts), new, further
-        each = np.ones(len(y)) if weight is None else weight
-        self.ranks = Ranks(X, strongest_columns(X, y, each, MOST_COLUMNS))
+        self.ranks = ranks_of(seen) if ranks is None else ranks
         self.seen = (self.ranks.coded(X), y, weight)
         self.prob = np.empty((0, len(new)))
 
@@ -474,12 +452,17 @@ class TreePath:
 
 
 class BoostingPath:
-    """Boosting with small trees; with larger ones too where the small ones end still improving."""
+    """Boosting with small trees; with larger ones too where the small ones end still improving.
+
+    One-hot columns of one `group` (-1: a number) are split as one category.
+    """
 
     at_once, patience = 3, 4
 
-    def __init__(self, seen: FitRows, new: Array, seed: int) -> None:
-        self.small = TreePath(_booster(seed, SMALL_TREES), BOOST_SMALL, seen, new, further=True)
+    def __init__(self, seen: FitRows, new: Array, seed: int, group: Ids | None = None) -> None:
+        self.ranks = ranks_of(seen, group)
+        grow = booster(seed, SMALL_TREES, self.ranks)
+        self.small = TreePath(grow, BOOST_SMALL, seen, new, further=True, ranks=self.ranks)
         self.seen, self.new, self.seed = seen, new, seed
         self.large: TreePath | None = None
 
@@ -495,8 +478,8 @@ class BoostingPath:
             return self.small.extend(length)
         self.small.extend(len(BOOST_SMALL))
         if self.large is None:
-            grow = _booster(self.seed, LARGE_TREES)
-            self.large = TreePath(grow, BOOST_LARGE, self.seen, self.new)
+            grow = booster(self.seed, LARGE_TREES, self.ranks)
+            self.large = TreePath(grow, BOOST_LARGE, self.seen, self.new, ranks=self.ranks)
         return len(BOOST_SMALL) + self.large.extend(len(BOOST_LARGE))
 
     def model(self, setting: int) -> TreeEnsemble:
@@ -513,14 +496,20 @@ class BoostingPath:
         return f"{BOOST_LARGE[setting - len(BOOST_SMALL)]} trees"
 
 
-def _booster(
-    seed: int, settings: Mapping[str, float]
-) -> Callable[[int, Array, Array, Array | None], BaseEstimator]:
+def booster(
+    seed: int, settings: Mapping[str, float], ranks: Ranks
+) -> Callable[[int, Array, NDArray[Any], Array | None], BaseEstimator]:
+    """Return what grows boosted trees on ranks and codes of categories."""
     model = HistGradientBoostingClassifier(
-        early_stopping=False, warm_start=True, max_bins=BINS, random_state=seed, **settings
+        early_stopping=False,
+        warm_start=True,
+        max_bins=BINS,
+        random_state=seed,
+        categorical_features=ranks.categorical if ranks.categorical.any() else None,
+        **settings,
     )
 
-    def grow(trees: int, X: Array, y: Array, weight: Array | None) -> BaseEstimator:
+    def grow(trees: int, X: Array, y: NDArray[Any], weight: Array | None) -> BaseEstimator:
         return model.set_params(max_iter=trees).fit(X, y, weight)
 
     return grow

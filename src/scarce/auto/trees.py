@@ -5,8 +5,9 @@
 
 `freeze` copies a fitted binary classifier of scikit-learn (histogram boosting, random forest, extra
 trees), LightGBM or CatBoost. A model file with these arrays needs neither pickle nor the library,
-and predicts the same bits before and after. Assumes numeric columns. Does not grow trees, and
-refuses splits on categories.
+and predicts the same bits before and after. Assumes numeric columns; a split of categories into two
+sets can be frozen where it is known which one-hot columns they stand for (`Levels`). Does not grow
+trees.
 """
 
 from __future__ import annotations
@@ -35,12 +36,33 @@ LIGHTGBM_ZERO = float(np.float32(1e-35))  # its kZeroThreshold: smaller values a
 class Nodes(NamedTuple):
     """The nodes of one tree, root first, children after their parent; feature -1 marks a leaf."""
 
-    feature: NDArray[np.int32]
+    feature: NDArray[np.integer[Any]]
     threshold: Array
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
+    left: NDArray[np.integer[Any]]
+    right: NDArray[np.integer[Any]]
     missing_left: NDArray[np.bool_]
     value: Array
+
+
+class Levels(NamedTuple):
+    """Which one-hot columns the first columns of a fit, codes of categories, stand for.
+
+    Columns of the frozen trees are numbered: the one-hot columns of the first category, of the
+    second and so on, then the other columns of the fit.
+
+    Parameters
+    ----------
+    codes : tuple of ndarray of int
+        Of each category, the code in the fit of each of its one-hot columns; -1: not seen there.
+    none : tuple of int
+        The code of rows that have none of these levels; -1: there were none.
+    """
+
+    codes: tuple[NDArray[np.intp], ...] = ()
+    none: tuple[int, ...] = ()
+
+
+NO_LEVELS = Levels()
 
 
 class TreeEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -218,7 +240,7 @@ def walk(X, roots, feature, threshold, left, right, missing_left, value, offset,
     return kept
 
 
-def freeze(model: BaseEstimator) -> TreeEnsemble:
+def freeze(model: BaseEstimator, levels: Levels = NO_LEVELS) -> TreeEnsemble:
     """Copy a fitted binary tree ensemble into plain arrays.
 
     Parameters
@@ -226,6 +248,8 @@ def freeze(model: BaseEstimator) -> TreeEnsemble:
     model : fitted HistGradientBoostingClassifier, RandomForestClassifier, ExtraTreesClassifier,
             LGBMClassifier or CatBoostClassifier
         Of two classes, on numeric columns.
+    levels : Levels, optional
+        Where histogram boosting was fitted to codes of categories: what they stand for.
 
     Returns
     -------
@@ -255,11 +279,12 @@ def freeze(model: BaseEstimator) -> TreeEnsemble:
             model=name,
             count=len(classes),
         )
-    trees, settings = READERS[name](model)
+    boosted = levels.codes and name == "HistGradientBoostingClassifier"
+    trees, settings = _histogram_boosting(model, levels) if boosted else READERS[name](model)
     starts = np.cumsum([0, *(len(tree.feature) for tree in trees)])
     frozen = TreeEnsemble()
     frozen.classes_ = classes
-    frozen.n_features_in_ = int(model.n_features_in_)
+    frozen.n_features_in_ = int(model.n_features_in_) + sum(len(c) - 1 for c in levels.codes)
     frozen.roots_ = starts[:-1].astype(np.int32)
     for field in Nodes._fields:
         parts = [getattr(tree, field) for tree in trees]
@@ -288,24 +313,73 @@ Settings = tuple[float, float, str, bool, float]  # offset, scale, link, single,
 Reader = Callable[[BaseEstimator], tuple[list[Nodes], Settings]]
 
 
-def _histogram_boosting(model: BaseEstimator) -> tuple[list[Nodes], Settings]:
-    trees = []
-    for [predictor] in model._predictors:
-        nodes = predictor.nodes
-        if nodes["is_categorical"].any():
-            raise _cannot_freeze("The model splits on categories.")
-        leaf = nodes["is_leaf"].astype(bool)
-        trees.append(
-            Nodes(
-                np.where(leaf, -1, nodes["feature_idx"]),
-                np.where(leaf, 0.0, nodes["num_threshold"]),
-                np.where(leaf, 0, nodes["left"]),
-                np.where(leaf, 0, nodes["right"]),
-                nodes["missing_go_to_left"].astype(bool),
-                np.where(leaf, nodes["value"], 0.0),
-            )
-        )
+def _histogram_boosting(
+    model: BaseEstimator, levels: Levels = NO_LEVELS
+) -> tuple[list[Nodes], Settings]:
+    trees = [boosted_nodes(predictor, levels) for [predictor] in model._predictors]
     return trees, (float(np.ravel(model._baseline_prediction)[0]), 1.0, "logit", False, 0.0)
+
+
+def boosted_nodes(predictor: Any, levels: Levels = NO_LEVELS) -> Nodes:
+    """Return the nodes of one tree of histogram boosting.
+
+    A split of a category into two sets becomes a chain of splits on one-hot columns, one for each
+    level that goes to the side to which the end of the chain does not lead.
+    """
+    nodes = predictor.nodes
+    leaf = nodes["is_leaf"].astype(bool)
+    plain = Nodes(
+        np.where(leaf, -1, nodes["feature_idx"]).astype(np.intp),
+        np.where(leaf, 0.0, nodes["num_threshold"]),
+        np.where(leaf, 0, nodes["left"]).astype(np.intp),
+        np.where(leaf, 0, nodes["right"]).astype(np.intp),
+        nodes["missing_go_to_left"].astype(bool),
+        np.where(leaf, nodes["value"], 0.0),
+    )
+    if nodes["is_categorical"].any() and not levels.codes:
+        raise _cannot_freeze("The model splits on categories.")
+    if not levels.codes:
+        return plain
+    return _with_chains(plain, predictor, levels)
+
+
+def _with_chains(plain: Nodes, predictor: Any, levels: Levels) -> Nodes:
+    """Return a tree without splits of categories, its columns and children renumbered."""
+    words = np.ascontiguousarray(predictor.raw_left_cat_bitsets, dtype="<u4")
+    sets = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little").astype(bool)
+    splits = predictor.nodes["is_categorical"].astype(bool) & (plain.feature >= 0)
+    bitset, firsts = predictor.nodes["bitset_idx"], np.cumsum([0, *map(len, levels.codes)])
+    rows: list[tuple[int, float, int, int, bool, float]] = []  # children as they were; -1: the next
+    starts = []
+    for at, node in enumerate(zip(*(field.tolist() for field in plain), strict=True)):
+        starts.append(len(rows))
+        feature, threshold, left, right, missing_left, value = node
+        if feature < 0 or not splits[at]:
+            shifted = feature + int(firsts[-1]) - len(levels.codes) if feature >= 0 else -1
+            rows.append((shifted, threshold, left, right, missing_left, value))
+            continue
+        goes_left, codes = sets[bitset[at]], levels.codes[feature]
+        sides = np.where(codes >= 0, goes_left[codes], missing_left)
+        none = levels.none[feature]
+        end_left = bool(goes_left[none]) if none >= 0 else bool(sides.mean() > 0.5)
+        asked = (int(firsts[feature]) + np.flatnonzero(sides != end_left)).tolist()
+        end, other = (left, right) if end_left else (right, left)
+        # Where no level goes to the other side, a missing value may.
+        bound = 0.5 if asked else LARGEST
+        asked = asked or [int(firsts[feature])]
+        ends = [-1] * (len(asked) - 1) + [end]
+        rows += [
+            (column, bound, onward, other, missing_left == end_left, 0.0)
+            for column, onward in zip(asked, ends, strict=True)
+        ]
+    fields: list[Any] = [np.array(field) for field in zip(*rows, strict=True)]
+    tree, here = Nodes(*fields), np.arange(len(rows))
+
+    def placed(child: NDArray[Any]) -> NDArray[np.intp]:
+        found = np.where(child < 0, here + 1, np.array(starts)[np.maximum(child, 0)])
+        return np.where(tree.feature >= 0, found, 0).astype(np.intp)
+
+    return tree._replace(left=placed(tree.left), right=placed(tree.right))
 
 
 def _forest(model: BaseEstimator) -> tuple[list[Nodes], Settings]:
