@@ -29,10 +29,12 @@ ESTIMATORS = [
     scarce.RareClassifier("logistic", ridge=1.0),
     scarce.RareClassifier("probit", ridge=1.0),
     scarce.RareClassifier("gev-log", shape=0.3, ridge=1.0, tol=1e-12),
+    scarce.RareClassifier("gev-log", shape="fit", ridge=1.0),
     scarce.RareClassifier("logistic", ridge=0, bias_reduction="flic"),
-    scarce.RareClassifier(penalty="lasso"),
+    scarce.RareClassifier("logistic", penalty="lasso"),  # nine ridges and more, by five folds
+    scarce.RareClassifier(penalty="lasso", ridges=(3.0, 0.03), cv=3),  # shapes too
     scarce.RareClassifier("probit", ridge=1.0, penalty="elastic-net"),
-    scarce.AutoClassifier(),
+    scarce.AutoClassifier(cv=3, repeats=1),  # default folds and repeats: tests/auto
     scarce.PriorCorrected(scarce.RareClassifier("logistic", ridge=1.0)),
     scarce.PriorCorrected(scarce.GaussianBayes(), prior="entropy"),
     scarce.Calibrated(scarce.RareClassifier("logistic", ridge=1.0)),

@@ -21,8 +21,16 @@ def test_every_member_at_every_size_gives_the_true_mean(stored):
 
 def test_noise_is_left_to_the_constant(stored):
     share = {row.quantity: row.ours for row in stored if row.quantity.startswith("noise")}
-    assert share["noise: something else than the constant predicts"] <= 0.1
-    assert share["noise: log loss above the constant's"] < 0.002
+    for rows in truth.NOISE_TABLES:
+        assert share[f"noise, {rows:,} rows: something else than the constant predicts"] <= 0.1
+        assert share[f"noise, {rows:,} rows: log loss above the constant's"] < 0.002
+
+
+def test_left_out_rows_say_the_gain_of_new_rows(stored):
+    gains = [row for row in stored if row.quantity.startswith("gain that left-out rows said")]
+    assert len(gains) == len(truth.REPEATS)
+    for row in gains:
+        assert abs(row.ours - 1) < max(0.03, 3 * row.standard_error), row.quantity
 
 
 def test_the_table_is_made_of_single_fits():

@@ -7,10 +7,10 @@
 The fits that are judged are those that predict: each without one fold, on whose left-out rows
 floors, weights and intercept were chosen. Beside the stack stand the constant, the logit and the
 best single member. All are scored on rows that no part of them had seen: every choice, that of the
-best member too, is made again without the rows that are scored. Where the stack loses there, one of
-the others predicts. Members and fits are in members.py, weights in stack.py. Assumes independent
-rows, or groups of rows, of two classes. Gives no intervals: the measured coverage of intervals of
-tuned fits is too low.
+best member too, is made again without the rows that are scored (in large tables, every choice but
+that of members' settings). Where the stack loses there, one of the others predicts. Members and
+fits are in members.py, weights in stack.py. Assumes independent rows, or groups of rows, of two
+classes or several. Gives no intervals: the measured coverage of intervals of tuned fits is too low.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         When something simpler predicts instead of the stack. "loss": the best member, where the
         stack's log loss on left-out rows is a tenth above its own, or not below the logit's.
         "noise": the logit, where the stack's gain over it is within one standard error over folds.
-        Both: the constant, where the gain over that is within one standard error. None: never.
+        Both: the constant, where the gain over that is within one standard error. None: never. Two
+        standard errors from 3,000 rows and 200 of the rarer class on.
     repeats : "auto" or int
         How many times everything is fitted with other folds; log-odds are averaged. "auto": 3
         times where the choice of what predicts is within one standard error and there are at most
@@ -166,7 +167,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     comparison_ : dict of dict
         Of "constant", "logit", "best single" and "auto": log_loss, brier and total (predicted over
         observed), each with its standard error over folds. Scored on left-out rows; settings,
-        floors, weights and the best single member were chosen again without them.
+        floors, weights and the best single member were chosen again without them. From 3,000 rows
+        and 200 of the rarer class on, settings were not, and each row is scored by one fit.
     members_ : dict of list
         The members that predict: of each, one fit without each fold, as plain arrays.
     others_ : list of StackFit

@@ -317,7 +317,8 @@ ROLES: dict[str, tuple[Option, ...]] = {
                "bayes: 100]", Integer(min=2), metavar="N", feeds="open_rows(max_levels)"),
         Option("loss", "rare: auto, logistic, probit, cloglog, loglog, gev-canonical or gev-log.",
                feeds="RareClassifier(loss)"),
-        Option("shape", "rare: shape of the GEV link, a number or auto.",
+        Option("shape", "rare: shape of the GEV link, a number, auto, or fit (gev-log with a "
+               "given ridge).",
                feeds="RareClassifier(shape)"),
         Option("ridge", "rare: strength of the ridge penalty, a number or auto.",
                feeds="RareClassifier(ridge)"),
