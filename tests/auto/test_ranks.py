@@ -1,8 +1,11 @@
 """Categories as codes: trees ask about one-hot columns what the library asks about codes."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 
+from scarce import AutoClassifier
 from scarce.auto.class_trees import freeze_classes
 from scarce.auto.members import SMALL_TREES, booster
 from scarce.auto.ranks import BINS, Ranks
@@ -89,3 +92,20 @@ def test_the_order_of_levels_is_that_of_their_columns_whatever_they_are_called()
         ranks = Ranks(one, group=group)
         prob.append(ranks.freeze(booster(0, SMALL_TREES, ranks)(10, ranks.coded(one), y, None)))
     np.testing.assert_allclose(prob[0].predict_proba(X), prob[1].predict_proba(other), rtol=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_codes_and_the_order_of_columns_change_nothing(classes):
+    rng = np.random.default_rng(2)
+    towns, trades = np.array(list("abcde")), np.array(list("stuvwx"))
+    town, trade, age = rng.integers(5, size=400), rng.integers(6, size=400), rng.normal(size=400)
+    chance = 1.5 * np.isin(town, [1, 4]) - np.isin(trade, [0, 3]) + age
+    y = (chance + rng.logistic(size=400) > 0.5).astype(int) + (classes - 2) * (age > 1)
+    table = pd.DataFrame({"town": towns[town], "trade": trades[trade], "age": age})
+    other = table[["age", "trade", "town"]].copy()
+    other["town"] = pd.Categorical(other["town"], list("dbeca"))
+    other["trade"] = pd.Categorical(other["trade"], list("xuvswt"))
+    model = AutoClassifier(["boosting"], cv=3, repeats=1, fallback=None)
+    prob = clone(model).fit(table, y).predict_proba(table)
+    np.testing.assert_allclose(clone(model).fit(other, y).predict_proba(other), prob, rtol=1e-9)
+    assert len(np.unique(prob[:, 0])) > 30

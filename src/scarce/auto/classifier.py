@@ -430,8 +430,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.front_: Front | None = None
         if len(self.columns_) and (np.isnan(X).any() or len(self.columns_) <= WIDEST_FRONT):
             self.front_ = fit_front(X, relative)
-        group_of = np.where(self._category_columns(), self._sources(), -1)
-        sample = Sample(X, y[order], relative, folds[order], seed, self.front_, group_of)
+        # Categories numbered by the members' columns: in whatever order they were handed over.
+        _, first, place = np.unique(self._sources(), return_index=True, return_inverse=True)
+        number = np.where(self._category_columns(), first[place.ravel()], -1)
+        sample = Sample(X, y[order], relative, folds[order], seed, self.front_, number)
         self.marked_, self.often_missing_ = which_marked(X, sample.weights)
         return sample, group[order], remarks
 
