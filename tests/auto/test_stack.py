@@ -163,3 +163,19 @@ def test_a_stack_of_noise_and_signal_is_nearly_the_signal():
 def test_what_cannot_be_stacked_is_refused(odds, y, code):
     with refused(code, DataError):
         fit_stack(odds, y, strength=1.0)
+
+
+def test_strengths_may_be_taken_from_elsewhere_instead_of_chosen():
+    rng = np.random.default_rng(4)
+    prob = rng.uniform(0.05, 0.95, size=(3, 200))
+    y = (rng.random(200) < prob[0]) * 1.0
+    folds = np.arange(200) % 5
+    ways, _ = combine(prob, y, None, folds, plain=1)
+    other = {name: way._replace(strength=10.0) for name, way in ways.items()}
+    found, _ = combine(prob, y, None, folds, plain=1, like=other)
+    assert {way.strength for name, way in found.items() if name != "constant"} == {10.0}
+    log_odds = np.array(
+        [floored(one, e, y.mean()) for one, e in zip(prob, found["auto"].floors, strict=True)]
+    )
+    stack = fit_stack(log_odds.T, y, strength=10.0)
+    np.testing.assert_allclose(found["auto"].weights, stack.weights, rtol=1e-9)

@@ -551,25 +551,29 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         remarks: list[str] = []
         counts = np.bincount(sample.y.astype(np.intp), minlength=len(self.classes_))
         for k, count in enumerate(counts.tolist()):
+            noun = "row" if count == 1 else "rows"
             if k not in modelled:
                 remarks.append(
                     Problem(
-                        "Class {name} has {rows:,} rows, in too few folds to be judged: every row "
-                        "gets its prevalence for it, before probabilities are made to sum to 1.",
+                        "Class {name} has {rows:,} {noun}, in too few folds to be judged: every "
+                        "row gets its prevalence for it, before probabilities are made to sum to "
+                        "1.",
                         code="class-not-modelled",
                         name=str(self.classes_[k]),
                         rows=count,
+                        noun=noun,
                         remedy="Label more rows of it, or join it with another class.",
                     )
                 )
             elif count < FEWEST_EVENTS:
                 remarks.append(
                     Problem(
-                        "Class {name} has {rows:,} rows, fewer than {least}: its probabilities are "
-                        "rough.",
+                        "Class {name} has {rows:,} {noun}, fewer than {least}: its probabilities "
+                        "are rough.",
                         code="few-of-a-class",
                         name=str(self.classes_[k]),
                         rows=count,
+                        noun=noun,
                         least=FEWEST_EVENTS,
                         remedy="Label more rows of it.",
                     )

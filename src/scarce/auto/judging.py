@@ -98,6 +98,7 @@ def judge(fitted: Mapping[str, Fitted], sample: Sample, floors: Sequence[float])
             sample.folds[kept],
             floors=floors,
             plain=plain,
+            like=None if sample.nested else ways,
         )
         judged = np.array([member.trials[number].judged for member in members])
         for way, combination in tried.items():

@@ -12,7 +12,7 @@ log-odds was predicted by a fit that had not seen the row. Does not fit the memb
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -129,12 +129,13 @@ def choose_stack(
 ) -> Stack:
     """Choose the strength by cross-validated log loss over `folds`, then fit on all rows.
 
-    With a single fold there is nothing to choose by, and the greatest strength is taken.
+    With a single fold there is nothing to choose by, and the greatest strength is taken. With a
+    single strength there is nothing to choose, and `left_out` is not found.
     """
     design, outcome, weight = _checked(log_odds, y, sample_weight)
     members = design[:, :-1]
     numbers = np.unique(folds)
-    if len(numbers) < 2:
+    if len(numbers) < 2 or len(strengths) == 1:
         return fit_stack(members, outcome, weight, strength=max(strengths))
     scores = np.empty((len(strengths), len(outcome)))
     for fold in numbers:
@@ -209,6 +210,7 @@ def combine(
     *,
     floors: Sequence[float] = FLOORS,
     plain: int | None = None,
+    like: Mapping[str, Combination] | None = None,
 ) -> tuple[dict[str, Combination], int]:
     """Combine members by their left-out probabilities, in each way that is compared.
 
@@ -223,6 +225,8 @@ def combine(
         Shares of the prevalence to mix in, to choose from.
     plain : int, optional
         Position of the logit.
+    like : mapping of str to Combination, optional
+        Ways of which the strengths are taken instead of chosen.
 
     Returns
     -------
@@ -241,8 +245,9 @@ def combine(
     chosen = np.asarray(floors, dtype=np.float64)[best]
     single = int(losses.min(axis=1).argmin())
 
-    def way(columns: list[int]) -> Combination:
-        stack = choose_stack(log_odds[:, columns], y, sample_weight, folds)
+    def way(name: str, columns: list[int]) -> Combination:
+        strengths = STRENGTHS if like is None else (like[name].strength,)
+        stack = choose_stack(log_odds[:, columns], y, sample_weight, folds, strengths)
         weights = np.zeros(m)
         weights[columns] = stack.weights
         made = stack.intercept, prevalence, stack.strength, stack.report, stack.left_out
@@ -250,9 +255,9 @@ def combine(
 
     ways = {"constant": Combination(chosen, np.zeros(m), float(logit(prevalence)), prevalence)}
     if plain is not None:
-        ways["logit"] = way([plain])
-    ways["best single"] = ways["logit"] if single == plain else way([single])
-    ways["auto"] = ways["best single"] if m == 1 else way(list(range(m)))
+        ways["logit"] = way("logit", [plain])
+    ways["best single"] = ways["logit"] if single == plain else way("best single", [single])
+    ways["auto"] = ways["best single"] if m == 1 else way("auto", list(range(m)))
     return ways, single
 
 
