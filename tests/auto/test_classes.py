@@ -1,5 +1,7 @@
 """Several classes: the formula, the honest comparison, rare classes, invariance, model files."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -38,7 +40,7 @@ def fitted():
     return AutoClassifier(["logit", "spline", "boosting"], cv=3).fit(X, y)
 
 
-@parametrize_with_checks([AutoClassifier(["logit", ("svm", SVC())], cv=3)])
+@parametrize_with_checks([AutoClassifier(["logit", ("svm", SVC())], cv=3, repeats=1)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -196,6 +198,12 @@ def test_progress_runs_through_all_classes():
     assert set(total) == {done[-1]}
 
 
+@pytest.fixture(scope="module")
+def small():
+    X, y, _ = world(120)
+    return AutoClassifier(["logit"], cv=3, fallback=None).fit(X, y)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "wrong"),
     [
@@ -206,9 +214,9 @@ def test_progress_runs_through_all_classes():
         ("rarer_", 3, "rarer_"),
     ],
 )
-def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, name, value, wrong):
-    X, y, _ = world(120)
-    model = AutoClassifier(["logit"], cv=3, fallback=None).fit(X, y)
+def test_a_file_whose_parts_do_not_fit_is_refused(small, tmp_path, name, value, wrong):
+    model = deepcopy(small)
+    model._check_loaded()
     setattr(model, name, value)
     with refused("inconsistent-model", DataError, name=wrong):
         model._check_loaded()

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from scarce import (
+    AutoClassifier,
     CostMatrix,
     GaussianBayes,
     RareClassifier,
@@ -263,9 +264,9 @@ def test_words_as_labels_and_several_classes(tmp_path, rng):
 
 
 def test_without_models_those_that_suit_are_taken(tmp_path, rng):
-    y = (rng.random(200) < 0.4).astype(int)
-    a = rng.normal(size=200) + y
-    holes = pa.array(np.where(rng.random(200) < 0.2, np.nan, a), from_pandas=True)
+    y = (rng.random(100) < 0.4).astype(int)  # so few that each fit is quick
+    a = rng.normal(size=100) + y
+    holes = pa.array(np.where(rng.random(100) < 0.2, np.nan, a), from_pandas=True)
     path = tmp_path / "t.csv"
     pacsv.write_csv(pa.table({"a": holes, "fraud": y}), path)
     shown = run(path, "--label", "fraud", "--folds", 2)
@@ -487,7 +488,7 @@ def test_a_narrow_terminal_gets_the_table_in_parts(table, monkeypatch, width, ta
     assert sum(len(columns) - 1 for _, columns in drawn) == 7
 
 
-def test_a_hole_among_the_rows_left_out_is_no_obstacle(tmp_path):
+def test_a_hole_among_the_rows_left_out_is_no_obstacle(tmp_path, monkeypatch):
     rng = np.random.default_rng(8)
     x = rng.normal(size=(120, 2)).round(3)
     y = (rng.random(120) < 1 / (1 + np.exp(-2 * x[:, 0]))).astype(int)
@@ -495,6 +496,8 @@ def test_a_hole_among_the_rows_left_out_is_no_obstacle(tmp_path):
     cells[7][1] = ""  # the only one: every other fold is fitted without a hole
     path = tmp_path / "holes.csv"
     path.write_text("a,b,y\n" + "\n".join(map(",".join, cells)) + "\n")
+    for name, value in (("repeats", 1), ("cv", 3)):
+        monkeypatch.setitem(AutoClassifier.__init__.__kwdefaults__, name, value)
     done = run(path, "--label", "y", "--positive", "1", "--models", "auto", "--folds", "3")
     assert done.exit_code == 0, done.output
 

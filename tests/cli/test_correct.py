@@ -212,7 +212,7 @@ def three(X, rng):
         RareClassifier("logistic", ridge=1.0),
         GaussianBayes(),
         GaussianBayes(priors=[0.6, 0.4]),
-        AutoClassifier(),
+        AutoClassifier(["logit", "forest"], repeats=1),
     ],
     ids=["rare", "bayes", "bayes with priors", "auto"],
 )

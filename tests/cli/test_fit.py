@@ -275,8 +275,14 @@ def test_auto_takes_a_gaussian_for_many_classes(folder, monkeypatch):
     assert model.factors_["city"] == "categorical"
 
 
-def test_auto_stacks_for_two_classes_and_shows_the_constant_beside(folder):
-    shown = fit(folder, "a.scarce", "--columns", "amount", "--columns", "hour", drop=[])
+@pytest.fixture(scope="module")
+def stacked(folder):
+    """What `fit` said of the stack in a.scarce."""
+    return fit(folder, "a.scarce", "--columns", "amount", "--columns", "hour", drop=[])
+
+
+def test_auto_stacks_for_two_classes_and_shows_the_constant_beside(folder, stacked):
+    shown = stacked
     assert shown.exit_code == 0, shown.stderr
     assert isinstance(load(folder / "a.scarce"), AutoClassifier)
     assert "constant" in shown.stdout
@@ -498,13 +504,12 @@ def test_several_classes_have_a_column_each(folder):
     assert sum(float(rows[0][f"prob_{name}"]) for name in "abc") == pytest.approx(1)
 
 
-def test_bands_of_scores_are_columns(folder, model):
-    fit(folder, "b.scarce", "--columns", "amount", "--columns", "hour", drop=[])
-    shown = run(folder, "predict", "b.scarce", "data.csv", "--id", "id", "--band")
+def test_bands_of_scores_are_columns(folder, model, stacked):
+    shown = run(folder, "predict", "a.scarce", "data.csv", "--id", "id", "--band")
     assert shown.exit_code == 0, shown.stderr
     rows = list(csv.DictReader(shown.stdout.splitlines()))
     assert list(rows[0]) == ["id", "prob", "band_rate", "band_low", "band_high"]
-    bands = load(folder / "b.scarce").bands_
+    bands = load(folder / "a.scarce").bands_
     prob = np.array([float(row["prob"]) for row in rows])
     place = np.searchsorted(bands.edges, np.log(prob / (1 - prob)), side="right")
     np.testing.assert_allclose([float(row["band_rate"]) for row in rows], bands.rate[place])
@@ -513,7 +518,7 @@ def test_bands_of_scores_are_columns(folder, model):
     without = run(folder, "predict", "model.scarce", "data.csv", "--band")
     assert without.exit_code == 2
     assert "[no-bands]" in without.stderr
-    run(folder, "correct", "b.scarce", "--now-at", "0.01", "--out", "moved.scarce")
+    run(folder, "correct", "a.scarce", "--now-at", "0.01", "--out", "moved.scarce")
     moved = run(folder, "predict", "moved.scarce", "data.csv", "--band")
     assert "[no-bands]" in moved.stderr
 

@@ -88,7 +88,8 @@ class Case:
     labels: str = "all"  # "all", "presences" (the rest is not labelled), "some"
     missing: bool = False  # takes missing values
     chooses: tuple[str, ...] = ()  # the attributes that hold what it chose on rows left out
-    slow: bool = False  # a fit takes a second: the tests look at one form of each change
+    # Where a fit takes a second: settings with which the tests look at one form of each change.
+    quick: tuple[tuple[str, int], ...] = ()
 
 
 CASES = (
@@ -122,12 +123,17 @@ CASES = (
         scarce.RareClassifier("logistic", penalty="lasso"),
         chooses=("ridge_",),
     ),
-    Case("AutoClassifier()", scarce.AutoClassifier(), missing=True, slow=True),
+    Case(
+        "AutoClassifier()",
+        scarce.AutoClassifier(),
+        missing=True,
+        quick=(("cv", 3), ("repeats", 1)),
+    ),
     Case(
         "AutoClassifier: trees only",
         scarce.AutoClassifier(["boosting", "forest"]),
         missing=True,
-        slow=True,
+        quick=(("cv", 3), ("repeats", 2)),
     ),
     Case("MaxentClassifier()", scarce.MaxentClassifier(), "presences", True),
     Case("MaxentClassifier: robust", scarce.MaxentClassifier("robust"), "some", True),
@@ -162,6 +168,12 @@ CASES = (
     ),
     Case("ScoreMixture()", scarce.ScoreMixture(), "scores"),
 )
+
+
+def quick(case: Case) -> Case:
+    """Return the case with the settings of the tests."""
+    settings = dict(case.quick)
+    return replace(case, estimator=clone(case.estimator).set_params(**settings))
 
 
 def fitted(case: Case, data: Data) -> Any:
