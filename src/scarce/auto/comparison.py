@@ -87,7 +87,7 @@ def text_table(
     floors: Mapping[str, float],
     choices: Mapping[str, str],
 ) -> list[str]:
-    """Return the comparison and the members as lines of text."""
+    """Return the comparison and the members as lines of text; not all have chosen something."""
     several = any("total" not in line for line in comparison.values())
     last = "" if several else f"{'predicted/observed':>24}"
     lines = [f"{'left-out rows':<26}{'log loss':>18}{'Brier':>20}{last}"]
@@ -98,7 +98,8 @@ def text_table(
     if weights:
         lines += ["", f"{'member':<26}{'weight':>18}{'floor':>20}{'chosen':>24}"]
         for name, weight in weights.items():
-            lines.append(f"{name:<26}{weight:>18.3f}{floors[name]:>20.3f}{choices[name]:>24}")
+            chosen = choices.get(name, "")
+            lines.append(f"{name:<26}{weight:>18.3f}{floors[name]:>20.3f}{chosen:>24}".rstrip())
     return lines
 
 
