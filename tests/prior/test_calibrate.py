@@ -157,6 +157,14 @@ def test_certain_probabilities_are_never_left_as_they_are():
     assert "certain-probabilities" in [remark.code for remark in found.remarks]
 
 
+def test_an_infinite_gain_is_not_called_noise():
+    prob, y, _ = world(2000, 7, 1.0, 0.0)
+    prob[np.flatnonzero(y == 1)[0]] = 0.0  # an event that was called impossible
+    found = calibrate(y, prob)
+    assert found.comparison["auto"]["gain"] == np.inf
+    assert [remark.code for remark in found.remarks] == ["certain-probabilities"]
+
+
 def test_probabilities_that_rank_the_wrong_way_round_become_the_base_rate_and_that_is_said():
     prob, y, _ = world(1000, 11)
     found = calibrate(1 - y, prob)

@@ -288,6 +288,8 @@ def read_prob_columns(prob: ArrayLike, n_classes: int | None) -> Array:
             count=n_classes or "two or more",
             remedy="Give one probability for each row and class; of two classes, the last alone.",
         )
+    if found.ndim == 2:
+        refuse_other_sum(found.sum(axis=1), "prob")
     return found
 
 
