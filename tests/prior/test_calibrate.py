@@ -165,6 +165,16 @@ def test_an_infinite_gain_is_not_called_noise():
     assert [remark.code for remark in found.remarks] == ["certain-probabilities"]
 
 
+def test_probabilities_that_do_not_sum_to_one_are_refused():
+    prob, y, _ = world(500, 8)
+    each_alone = np.column_stack([1.0 - prob / 2, prob])  # two models of "this class or not"
+    with refused("prob-sum", row=0):
+        calibrate(y, each_alone)
+    found = calibrate(y, np.column_stack([1.0 - prob, prob]))
+    with refused("prob-sum", row=0):
+        found.apply(each_alone)
+
+
 def test_probabilities_that_rank_the_wrong_way_round_become_the_base_rate_and_that_is_said():
     prob, y, _ = world(1000, 11)
     found = calibrate(1 - y, prob)

@@ -45,6 +45,7 @@ from scarce.checks import (
 )
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Problem, refuse_word
+from scarce.prior.shift import refuse_other_sum
 from scarce.results import Record, short
 
 Ids = NDArray[np.intp]
@@ -271,7 +272,7 @@ def calibrate_left_out(
 
 
 def read_prob_columns(prob: ArrayLike, n_classes: int | None) -> Array:
-    """Return probabilities as floats, (n,) or (n, n_classes); refuse other shapes."""
+    """Return probabilities as floats, (n,) or (n, n_classes); refuse other shapes and sums."""
     given = np.asarray(prob)
     if given.ndim != 2:
         found = read_prob(prob)
@@ -605,7 +606,9 @@ def _remarks(
             )
         )
     line = lines.get(method)
-    if line is not None and method != "none" and not line["gain"] > line["gain_error"]:
+    unsure = line is not None and not line["gain"] > line["gain_error"]
+    # Above a probability of 0 for what happened, the gain is infinite and has no error.
+    if line is not None and method != "none" and unsure and line["gain"] < np.inf:
         if "none" in lines and taken == "none":
             best = max((one for one in lines if one not in ("none", "auto")), key=lambda one:
                        lines[one]["gain"])  # fmt: skip

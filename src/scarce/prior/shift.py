@@ -60,11 +60,14 @@ def correct_prior(
     """
     given = _probabilities(prob, "prob")
     if given.ndim == 2 and len(given):
-        _refuse_other_sum(given.sum(axis=1), "prob")
+        refuse_other_sum(given.sum(axis=1), "prob")
     n_classes = 2 if given.ndim == 1 else given.shape[1]
     order = _class_order(prob, classes, n_classes)
     before = read_shares(trained_at, order, "trained_at")
     after = read_shares(now_at, order, "now_at")
+    warn_if_off = getattr(now_at, "warn_if_off", None)
+    if warn_if_off is not None:  # an estimate that has seen what the probabilities average to
+        warn_if_off(before)
     shift = np.log(after) - np.log(before)
     if n_classes == 2:
         # Through log-odds, which keep a probability of 1e-300 apart from 0.
@@ -129,11 +132,11 @@ def read_class_prob(prob: Any, name: str) -> Array:
     if given.ndim == 1:
         return np.column_stack([1.0 - given, given])
     total = given.sum(axis=1)
-    _refuse_other_sum(total, name)
+    refuse_other_sum(total, name)
     return np.asarray(given / total[:, None])
 
 
-def _refuse_other_sum(total: Array, name: str) -> None:
+def refuse_other_sum(total: Array, name: str) -> None:
     """Raise if the probabilities of a row do not sum to 1."""
     off = np.abs(total - 1.0) > SUM_TOLERANCE
     if off.any():
