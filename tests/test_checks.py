@@ -136,3 +136,10 @@ def test_parameters_that_may_be_used(good):
 def test_parameters_that_may_not_be_used(bad, code):
     with refused(code, UsageError, argument=next(iter(bad))):
         checks.check_parameters(Model(**bad), ALLOWED)
+
+
+def test_a_class_without_weight_is_named_where_others_have_some():
+    with refused("class-without-weight", DataError, name="'b'", classes="'a' and 'c'"):
+        checks.refuse_one_class(["a", "b", "c"], np.array([2.0, 0.0, 1.0]))
+    with refused("one-class", DataError, classes="'c'"):
+        checks.refuse_one_class(["a", "b", "c"], np.array([0.0, 0.0, 1.0]))

@@ -486,16 +486,24 @@ def refuse_one_class(classes: Sequence[Any] | NDArray[Any], weight: Array) -> No
     ...
     scarce.errors.DataError: Labelled rows of at least two classes are needed; there is only one ...
     """
-    present = [
-        repr(name) for name, w in zip(np.asarray(classes).tolist(), weight, strict=True) if w
-    ]
-    if len(present) < 2 or len(present) < len(classes):
+    names = np.asarray(classes).tolist()
+    present = [repr(name) for name, w in zip(names, weight, strict=True) if w]
+    if len(present) < 2:
         raise DataError(
             "Labelled rows of at least two classes are needed; there is only one class with weight "
             "above 0: {classes}.",
             code="one-class",
             classes=", ".join(present) or "none",
             remedy="Label rows of the other class too.",
+        )
+    if len(present) < len(names):
+        absent = next(repr(name) for name, w in zip(names, weight, strict=True) if not w)
+        raise DataError(
+            "Class {name} has no labelled row with weight above 0; only {classes} have.",
+            code="class-without-weight",
+            name=absent,
+            classes=listed(present, last="and"),
+            remedy="Give a row of it a weight, or leave its rows out of the fit.",
         )
 
 
