@@ -142,6 +142,18 @@ def test_weight_two_is_a_row_twice_with_and_without_sample_weight():
         AutoClassifier([("mine", KNeighborsClassifier())], cv=3).fit(X, y, uneven)
 
 
+def test_many_copies_of_one_row_do_not_stop_an_estimator_without_sample_weight():
+    X, y = table(2000)
+    rows = np.append(np.arange(2000), np.repeat([5, 6, 7], 40))
+    members = ["logit", ("mine", KNeighborsClassifier())]
+    model = AutoClassifier(members, cv=3, repeats=1).fit(X[rows], y[rows])
+    assert "mine" in model.choices_
+    uneven = np.ones(2000)
+    uneven[5] = 1e6  # a row that would have to stand a million times
+    with refused("member-without-weights", DataError, member="mine"):
+        AutoClassifier(members, cv=3, repeats=1).fit(X, y, uneven)
+
+
 def test_whatever_draws_gets_a_seed():
     X, y = table(150)
     model = AutoClassifier([("mine", ExtraTreesClassifier(5))], cv=3, fallback=None)

@@ -38,7 +38,7 @@ from scarce.errors import (
 
 ALL = ("default", "auto")  # words that stand for all shipped members
 TAKEN = {*MEMBERS, *ALL, "constant", "flic", "best single"}
-LARGEST_REPEAT = 20  # times that a row may stand in the place of its weight
+MOST_REPEATS = 20  # for each row, on average, in the place of weights
 WHOLE = 1e-6  # a ratio of two weights that is so near to an integer is one
 
 
@@ -93,7 +93,7 @@ class Own:
         """Return how often each row stands in place of its weight, or refuse the weights."""
         ratio = weight / weight.min()
         often = np.rint(ratio)
-        if (np.abs(ratio - often) > WHOLE * ratio).any() or often.max() > LARGEST_REPEAT:
+        if (np.abs(ratio - often) > WHOLE * ratio).any() or often.sum() > MOST_REPEATS * len(often):
             raise DataError(
                 "The member {member!r} ({kind}) takes no sample_weight, and the weights of the "
                 "rows differ by factors that are not small integers.",
