@@ -191,7 +191,7 @@ def test_drawn_labels_stand_for_the_others(rng):
 def test_the_estimate_goes_on_as_it_is(rng):
     y, prob = world(rng, 2000, 0.2)
     _, now = world(rng, 2000, 0.05)
-    found = estimate_share(now, validation=(y, prob))
+    found = estimate_share(now, validation=(y, prob), trained_at=0.1)
     value = found.share.value
     moved = correct_prior(now, found.trained_at, value)
     np.testing.assert_allclose(correct_prior(now, found.trained_at, found), moved, rtol=1e-12)
@@ -203,6 +203,46 @@ def test_the_estimate_goes_on_as_it_is(rng):
     X = np.log(prob / (1 - prob))[:, None]
     model = PriorCorrected(LogisticRegression(), prior=found).fit(X, y)
     assert model.now_at_[1] == pytest.approx(value, rel=1e-12)
+
+
+def test_probabilities_for_other_base_rates_than_the_validation_rows_are_spoken_of(rng):
+    """Such as those of an under-sampled model: recalibrated from the wrong rates, they stay off."""
+    y, prob = world(rng, 2000, 0.1, at=0.5)
+    _, now = world(rng, 2000, 0.3, at=0.5)
+    found = estimate_share(now, validation=(y, prob))
+    assert abs(found.share.value - 0.3) < 0.05
+    assert "probabilities-off" in codes(found.remarks)
+    with warned("probabilities-off"):
+        moved = correct_prior(now, found.trained_at, found)
+    assert moved.mean() > 0.5  # twice what was estimated
+    assert abs(correct_prior(now, 0.5, found).mean() - found.share.value) < 0.03
+    told = estimate_share(now, validation=(y, prob), trained_at=0.5)
+    assert "probabilities-off" not in codes(told.remarks)
+    assert abs(correct_prior(now, told.trained_at, told).mean() - told.share.value) < 0.03
+    wrong = estimate_share(now, validation=(y, prob), trained_at=0.9)
+    assert "probabilities-off" in codes(wrong.remarks)
+    y, prob = three(rng, 1500, [0.1, 0.3, 0.6])
+    _, now = three(rng, 1500, [0.3, 0.3, 0.4])
+    prob, now = (one**1.5 / (one**1.5).sum(axis=1, keepdims=True) for one in (prob, now))
+    several = estimate_share(now, validation=(y, prob))
+    assert "probabilities-off" in codes(several.remarks)  # these are for equal base rates
+    several = estimate_share(now, validation=(y, prob), trained_at=[1 / 3, 1 / 3, 1 / 3])
+    assert "probabilities-off" not in codes(several.remarks)
+
+
+def test_chance_seldom_looks_like_other_base_rates():
+    rng = np.random.default_rng(5)
+    said = 0
+    for _ in range(100):
+        group = np.repeat(np.arange(60), 4)
+        y, prob = world(rng, 60, 0.15, at=0.15)
+        validation = {"y": y[group], "prob": prob[group], "groups": group}
+        if min(np.bincount(y)) < 2:
+            continue
+        _, now = world(rng, 60, 0.3, at=0.15)
+        found = estimate_share(now, validation=validation, resamples=100)
+        said += "probabilities-off" in codes(found.remarks)
+    assert said <= 4
 
 
 def test_by_position_where_nobody_said_names(rng):
@@ -296,9 +336,10 @@ def test_scores_that_have_moved_unseen_are_spoken_of_where_rows_are_few(rng):
     assert least < 0.3 < found.share.low
     y, prob = world(rng, 8000, 0.3)
     _, now = world(rng, 8000, 0.5)
-    plain = estimate_share(now, validation=(y, prob), resamples=100)
+    given = {"validation": (y, prob), "trained_at": 0.1, "resamples": 100}
+    plain = estimate_share(now, **given)
     assert not plain.remarks
-    moved = estimate_share(expit(logit(now) + 1), validation=(y, prob), resamples=100)
+    moved = estimate_share(expit(logit(now) + 1), **given)
     assert codes(moved.remarks) == ["not-label-shift"]
 
 
@@ -492,7 +533,7 @@ def contradicted(rng):
     _, now = world(rng, 1500, 0.2)
     odds = np.log(now / (1 - now)) + 2
     now = 1 / (1 + np.exp(-odds))
-    return y, prob, now, estimate_share(now, validation=(y, prob))
+    return y, prob, now, estimate_share(now, validation=(y, prob), trained_at=0.1)
 
 
 def test_estimating_says_in_the_record_that_label_shift_is_contradicted(rng):

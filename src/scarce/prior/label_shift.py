@@ -54,6 +54,8 @@ SHIFT = 1.5  # standard deviation of the shift in log-odds that the estimate is 
 FARTHEST = 9.0  # shift in log-odds that is looked for
 LEAST_EVENTS = 5  # validation rows of each class
 LOST = 0.01  # part of the resamples in which classes are not told apart, from which on it is said
+OFF = 1.25  # times the odds, and standard errors, by which probabilities are off, before it is said
+OFF_ERRORS = 3.0
 MOVED = 0.25  # of the distance between two classes, by which scores may have moved unnoticed
 SEEN = 0.8  # part of such samples in which the test speaks, from which on nothing is said
 MOST_UNITS = 16_384  # rows, or groups, that are resampled one by one; more are put together
@@ -143,6 +145,13 @@ class ShareEstimate(Record):
             if isinstance(one, Problem) and one.code == "not-label-shift":
                 warn_user(one)
 
+    def warn_if_off(self, trained_at: ArrayLike) -> None:
+        """Warn if probabilities that are taken to be for these base rates were seen not to be."""
+        if np.allclose(trained_at, self.trained_at, rtol=1e-9):
+            for one in self.remarks:
+                if isinstance(one, Problem) and one.code == "probabilities-off":
+                    warn_user(one)
+
     def __str__(self) -> str:
         shown = range(len(self.classes)) if len(self.classes) > 2 else (1,)
         lines = [
@@ -187,7 +196,8 @@ def estimate_share(
         classes, or of every class.
     trained_at : float, array-like of shape (n_classes,), dict or Series, optional
         Base rates that the probabilities are for (`find_base_rates`). By default those of the
-        validation rows; needed without these.
+        validation rows, and a remark says where the probabilities do not average to them, such as
+        those of an under-sampled model; needed without validation.
     validation : (y, prob) or dict, optional
         Labels of rows that the classifier did not learn from, and their probabilities by the same
         fit: a held-out part. Left-out predictions of folds (`left_out_prob`, `cross_val_predict`)
@@ -559,7 +569,8 @@ def _adjusted(
         hidden = _hidden(tested, merged, before, sizes, (low[1], high[1]))
     means = [float(one.weight @ one.prob[:, -1] / one.weight.sum()) for one in parts]
     turned = len(parts) == 2 and means[1] < means[0]
-    remarks = _remarks(p_value, few, lost, hidden, names, turned)
+    off = None if turned else _off(parts, before, names)
+    remarks = _remarks(p_value, few, lost, hidden, names, turned, off)
     against = p_value <= SIGNIFICANT
     source = _Source(now.sample, sample, ADJUSTED, CONTRADICTED if against else LABEL_SHIFT)
     estimates = tuple(
@@ -652,6 +663,48 @@ def _hidden(
     return (min(found), max(found), 1.0 - min(seen)) if found else None
 
 
+def _off(parts: list[_Part], before: Array, names: list[Any]) -> Problem | None:
+    """Say that probabilities do not average to the shares of the validation rows.
+
+    They are recalibrated to those first. Where they do not, they are for other base rates than
+    `before`, or not calibrated: the estimate holds, since the validation rows show what each class
+    scores, but what is recalibrated to it will be off.
+    """
+    totals = np.array([one.weight.sum() for one in parts])
+    rates = totals / totals.sum()
+    weight = np.concatenate([one.weight for one in parts])
+    prob = _moved(np.concatenate([one.prob for one in parts]), rates / before)
+    kind = np.repeat(np.arange(len(parts)), [len(one.weight) for one in parts])
+    gap = (prob - np.eye(len(parts))[kind]) * weight[:, None]
+    mean = weight @ prob / weight.sum()
+    if parts[0].group is not None:
+        unit = np.concatenate([one.group for one in parts if one.group is not None])
+        gap = np.stack([np.bincount(unit, column) for column in gap.T], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.abs(logit(mean) - logit(rates)) / np.log(OFF)
+        errors = np.abs(gap.sum(axis=0)) / np.sqrt((gap**2).sum(axis=0)) / OFF_ERRORS
+    worst = int(np.argmax(np.nan_to_num(np.minimum(apart, errors))))
+    if not min(apart[worst], errors[worst]) > 1:
+        return None
+    worst = worst if len(parts) > 2 else 1
+    same = bool(np.allclose(before, rates, rtol=1e-6))
+    return Problem(
+        "{share} of the validation rows are {name!s}, and their probabilities{moved} average "
+        "{mean}: they are for other base rates than {before}, or not calibrated. The estimate "
+        "holds all the same, but probabilities that are recalibrated to it from there stay off.",
+        code="probabilities-off",
+        share=short(rates[worst], percent=True),
+        name=names[worst],
+        moved="" if same else ", recalibrated to that,",
+        mean=short(mean[worst], percent=True),
+        before="those of these rows" if same else f"{short(before[worst], percent=True)}",
+        trained_at=Argument("trained_at"),
+        calibrate=Phrase("Calibrated", "scarce calibrate"),
+        remedy="Give the base rate that they are for, that of training, with {trained_at}; if it "
+        "is that already, calibrate them first ({calibrate}).",
+    )
+
+
 def _remarks(
     p_value: float,
     few: str,
@@ -659,6 +712,7 @@ def _remarks(
     hidden: tuple[float, float, float] | None,
     names: Sequence[Any],
     turned: bool,
+    off: Problem | None,
 ) -> tuple[str, ...]:
     found = []
     if p_value <= SIGNIFICANT:
@@ -687,6 +741,9 @@ def _remarks(
                 remedy="If they may have moved, label some of today's rows, drawn at random.",
             )
         )
+    untested = bool(np.isnan(p_value)) and not few and lost <= LOST
+    if off is not None and not untested:
+        found.append(off)
     if lost > 0.5 and turned:
         found.append(
             Problem(
@@ -705,7 +762,7 @@ def _remarks(
                 code="classes-not-told-apart",
             )
         )
-    elif np.isnan(p_value) and not few:
+    elif untested:
         found.append(
             Problem(
                 "Nothing tests label shift, for which alone the interval holds: the probabilities "
