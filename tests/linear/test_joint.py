@@ -251,3 +251,12 @@ def test_rows_that_it_cannot_take_are_refused():
     X[3, 1] = np.nan
     with refused("incomplete-rows", UsageError):
         fitted().fit(open_rows(X, label=y))
+
+
+def test_intervals_of_rows_with_missing_values_are_refused_as_probabilities_are():
+    X, y = world(0.3, 500)
+    model = fitted().fit(X, y)
+    X[1, 0] = np.nan
+    for predict in (model.predict_proba, model.predict_interval):
+        with refused("incomplete-rows", UsageError):
+            predict(X)

@@ -1482,6 +1482,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         k, link = self._width, self._link()
         whole = getattr(self, "joint_covariance_", None)
         if whole is not None:  # on the scale of -log(-log prob), whatever the shape
+            if rows.fold(missing_by_column, None, engine=self.engine).any():
+                self._front_to_predict(rows)  # refuses
             fitted = (whole, self.origin_, self.coef_[0], float(self.intercept_[0]), self.shape_)
             bent, error = rows.map(joint_errors, fitted, engine=self.engine).T
             wide = ndtri(0.5 + level / 2) * error
