@@ -88,6 +88,22 @@ def test_each_row_is_predicted_by_the_fit_that_had_not_seen_it():
     assert model.drivers().loss == pytest.approx(lost.mean())
 
 
+def test_folds_may_be_small_or_have_one_value_of_a_column():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.repeat([-1.0, -0.5, 0, 0.5, 1], 40), rng.normal(size=200)])
+    y = (rng.random(200) < expit(3 * X[:, 0] + X[:, 1])) * 1.0
+    columns, levels = [np.array([0]), np.array([1])], [None] * 2
+
+    def increase(fold):
+        kept = Kept(X, y, np.ones(200), fold, 0)
+        return find_drivers(linear(np.array([3.0, 1])), kept, ["a", "b"], columns, levels).increase
+
+    mixed = increase(np.arange(200) % 5)
+    assert mixed[0] > mixed[1] > 0.1
+    np.testing.assert_allclose(increase(np.repeat(np.arange(5), 40)), mixed, rtol=0.2)
+    np.testing.assert_allclose(increase(np.arange(200)), mixed, rtol=0.2)  # one row each
+
+
 def test_a_category_is_shuffled_whole():
     rng = np.random.default_rng(0)
     city = rng.choice(["Bonn", "Trier", "Ulm"], 400)

@@ -2,8 +2,9 @@
 
     increase_j = mean over left-out rows of (log loss with column j shuffled - log loss)
 
-Each row is predicted by the fit that had not seen it; a column is shuffled over the left-out rows
-of one fold, all one-hot columns of a category together. The error is the standard error over folds.
+Each row is predicted by the fit that had not seen it; a column is shuffled over all these rows, not
+within folds, which may be small or have one value of it. All one-hot columns of a category are
+shuffled together. The error is the standard error over folds.
 A response curve is the mean prediction of these rows with the column set to one value. Assumes that
 a column's values may be moved between rows: of two columns that say the same, each looks as if it
 did not matter. Says nothing of causes.
@@ -154,12 +155,7 @@ def find_drivers(
     plain = losses(kept.X)
     increase, error = np.zeros(len(names)), np.zeros(len(names))
     rng = np.random.default_rng(kept.seed)
-    orders = []
-    for _ in range(SHUFFLES):
-        order = np.arange(len(kept.y))
-        for rows in own:
-            order[rows] = rows[rng.permutation(len(rows))]
-        orders.append(order)
+    orders = [rng.permutation(len(kept.y)) for _ in range(SHUFFLES)]
     curves: dict[str, tuple[Array, Array]] = {}
     for at, columns in enumerate(sources):
         if not len(columns):
