@@ -87,6 +87,22 @@ def test_noise_gets_the_base_rates(covariance):
     assert np.ptp(model.predict_joint_log_proba(X)[:, 1]) > 1.0  # the densities are still there
 
 
+def test_a_slope_of_0_is_the_constant_and_said_to_be_so():
+    """By chance the folds may gain a little; with a slope of 0 nothing is told apart."""
+    told = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(200, 3)), np.arange(200) < 5
+        model = GaussianBayes().fit(X, y)
+        if model.slope_ > 0:
+            continue
+        told += model.left_out_loss_[0] < model.left_out_loss_[1]
+        assert not model.better_than_constant_
+        assert "constant-predicted" in codes(model.report_.warnings)
+        np.testing.assert_allclose(model.predict_proba(X)[:, 1], y.mean(), rtol=1e-12)
+    assert told > 0
+
+
 def test_simulation_gaussian_classes_keep_their_slope(rng):
     X, y = world(rng, 4000)
     model = GaussianBayes().fit(X, y)

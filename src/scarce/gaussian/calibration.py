@@ -7,7 +7,8 @@
 over rows that the densities have not seen. Densities count dependent columns twice and call rare
 values impossible; the slope takes back what they say too much, and with two classes and no column
 that lies, it is 1. Parameters are judged too: those fitted without a fold are compared with the
-base rates without that fold, and where they are not better the base rates are what is predicted.
+base rates without that fold, and where they are not better, or the slope of all rows is 0, the base
+rates are what is predicted.
 
 Base rates stay apart: other ones are put in the place of `prior`. A row in which nothing was seen
 has the base rates exactly. Assumes left-out rows are like later ones; with few events the slope is
@@ -108,6 +109,8 @@ def calibrate(ratio: Array, codes: Ids, weight: Array, folds: Ids, log_prior: Ar
     if not judged < constant:
         return Calibration(np.zeros(len(log_prior)), 0.0, loss, False)
     found = _fit(ratio, codes, weight, log_prior)
+    if found[-1] == 0.0:  # the folds differ by chance, and nothing is learned from all of them
+        return Calibration(np.zeros(len(log_prior)), 0.0, loss, False)
     return Calibration(found[:-1], float(found[-1]), loss, True)
 
 

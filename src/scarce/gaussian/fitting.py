@@ -688,6 +688,16 @@ def _not_judged() -> Problem:
 
 
 def _constant(loss: Array) -> Problem:
+    if loss[0] < loss[1]:
+        return Problem(
+            "On left-out rows the densities of the classes do not tell them apart (the slope of "
+            "their ratio is 0), so every row gets the base rates.",
+            code="constant-predicted",
+            model=float(loss[0]),
+            constant=float(loss[1]),
+            plain=Argument("calibrate", False),
+            remedy="{plain} gives what the densities say all the same.",
+        )
     return Problem(
         "On left-out rows the model is not better than the base rates (log loss {model:.4g} "
         "against {constant:.4g}), so every row gets the base rates.",
