@@ -97,6 +97,68 @@ def test_several_classes(tmp_path):
     np.testing.assert_allclose(told["now_at"], [one.value for one in found.shares], atol=1e-5)
 
 
+def written(path, names, columns):
+    rows = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
+    path.write_text(names + "\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_columns_of_the_labelled_rows_may_have_another_order(tmp_path):
+    rng = np.random.default_rng(2)
+    y, prob = three(rng, 900, [0.6, 0.3, 0.1])
+    _, now = three(rng, 700, [0.2, 0.3, 0.5])
+    kind = np.array(["a", "b", "c"])[y]
+    table = written(tmp_path / "p.csv", "prob_a,prob_b,prob_c", now.T)
+    names = {"v": "y,prob_a,prob_b,prob_c", "w": "y,prob_c,prob_a,prob_b"}
+    columns = {"v": prob.T, "w": prob.T[[2, 0, 1]]}
+    told = []
+    for one, name in names.items():
+        valid = written(tmp_path / f"{one}.csv", name, [kind, *columns[one]])
+        auto = ("--now-at", "auto", "--validation", valid, "--label", "y")
+        out = tmp_path / f"{one}_out.csv"
+        told.append(json.loads(ran("correct", table, *auto, "--out", out, "--json").stdout))
+        told[-1]["result"].pop("out")
+    assert told[0]["result"] == told[1]["result"]
+    head, _, rest = (tmp_path / "w.csv").read_text().partition("\n")
+    (tmp_path / "x.csv").write_text(head.replace("prob_a", "prob_d") + "\n" + rest)
+    auto = ("--now-at", "auto", "--validation", tmp_path / "x.csv", "--label", "y")
+    done = ran("correct", table, *auto, "--out", tmp_path / "y.csv", code=3)
+    assert "class-count" in done.stderr or "unknown-class" in done.stderr  # which, the labels say
+
+
+@pytest.mark.parametrize("verb", ["correct", "decide"])
+def test_remarks_name_the_classes_and_an_under_sampled_model_is_noticed(tmp_path, verb):
+    rng = np.random.default_rng(3)
+    y, prob = world(rng, 1500, 0.1, at=0.5)
+    _, now = world(rng, 1200, 0.3, at=0.5)
+    table = written(tmp_path / "p.csv", "prob", [now.round(6)])
+    kind = np.where(y == 1, "fraud", "legit")
+    valid = written(tmp_path / "v.csv", "kind,prob", [kind, prob.round(6)])
+    auto = ("--now-at", "auto", "--validation", valid, "--label", "kind", "--positive", "fraud")
+    if verb == "decide":
+        auto += ("--false-alarm", "1", "--miss", "9")
+    event = "fraud" if verb == "decide" else "event"
+    for at, off in (((), 1), (("--trained-at", "0.5"), 0)):
+        done = ran(verb, table, *auto, *at, "--out", tmp_path / "q.csv", "--force")
+        said = " ".join((done.stdout + done.stderr).split())
+        assert said.count("not calibrated") == off
+        assert (f"of the validation rows are {event}," in said) == bool(off)
+    few = (y == 0) | (np.cumsum(y) <= 3)
+    written(valid, "kind,prob", [kind[few], prob[few].round(6)])
+    done = ran(verb, table, *auto, "--out", tmp_path / "r.csv", code=3)
+    assert f"of class {event}:" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("verb", ["correct", "decide"])
+@pytest.mark.parametrize("flag", ["--label", "--weight", "--inclusion", "--groups"])
+def test_columns_of_labelled_rows_without_auto_are_refused(tables, verb, flag):
+    folder, *_ = tables
+    extra = ("--false-alarm", "1", "--miss", "9") if verb == "decide" else ()
+    rates = ("--now-at", "0.3", "--trained-at", "0.1")
+    done = ran(verb, folder / "p.csv", *extra, *rates, flag, "y", "--out", folder / "x", code=2)
+    assert "unused-argument" in done.stderr
+
+
 @pytest.mark.parametrize("verb", ["correct", "decide"])
 def test_refusals(tables, verb):
     folder, *_ = tables

@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scarce.cli.options import AUTO, LabelFlags
+from scarce.cli.options import AUTO, LabelFlags, is_typed
 from scarce.errors import DataError, UsageError, suggest
 
 if TYPE_CHECKING:
+    from scarce.cli.outcome_table import OutcomeTable
     from scarce.cli.sampling_columns import SamplingFlags
     from scarce.cli.table_columns import ProbColumns
     from scarce.io.source import TableSource
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 Shares = list[float]
 VALIDATION = ("weight", "inclusion", "groups")  # columns of the labelled rows
+OF_VALIDATION = ("label", *VALIDATION)  # flags that mean nothing without such rows
 
 
 def read_shares(typed: Sequence[str], classes: Sequence[Any], option: str) -> Shares | None:
@@ -73,14 +75,30 @@ def validation_columns(
     return SamplingFlags(weight, "survey", inclusion, groups)
 
 
-def wants_estimate(now_at: Sequence[str], validation: Path | None, label: str | None) -> bool:
-    """Whether the base rate is to be estimated; refuse flags that belong to that alone."""
+def wants_estimate(
+    now_at: Sequence[str],
+    validation: Path | None,
+    label: str | None,
+    alone: Sequence[str] = OF_VALIDATION,
+) -> bool:
+    """Whether the base rate is to be estimated; refuse flags that belong to that alone.
+
+    Parameters
+    ----------
+    now_at, validation, label
+        As typed.
+    alone : sequence of str
+        Flags that the verb has for nothing else. From a file of settings they may be for others.
+    """
     if AUTO not in now_at:
-        if validation is not None:
+        unused = "validation" if validation is not None else next(filter(is_typed, alone), None)
+        if unused is not None:
             raise UsageError(
-                "--validation is for --now-at auto.",
+                "--{flag} is for --now-at auto.",
                 code="unused-argument",
-                remedy="Leave it out, or estimate the base rate: --now-at auto.",
+                flag=unused,
+                remedy="Leave it out, or estimate the base rate: --now-at auto --validation "
+                "valid.csv --label LABEL.",
             )
         return False
     if len(now_at) > 1:
@@ -108,6 +126,7 @@ def estimated_rates(
     before: Shares | None,
     validation: Path,
     verb: str,
+    classes: Sequence[Any],
     *,
     prob: Sequence[str],
     labels: LabelFlags,
@@ -125,6 +144,8 @@ def estimated_rates(
     validation : Path
     verb : str
         For messages.
+    classes : sequence
+        Names of the classes in the order of the probabilities.
     prob, labels, sampling, form
         As typed; labels and sampling are columns of the labelled rows.
     """
@@ -135,25 +156,18 @@ def estimated_rates(
     from scarce.cli.table_columns import prob_values
 
     held = read_outcomes([validation], verb, labels=labels, prob=prob, sampling=sampling, form=form)
-    if len(held.columns) != len(found.columns):
-        raise DataError(
-            "{validation} has {seen} columns of probabilities, and {table} has {count}.",
-            code="class-count",
-            validation=held.where,
-            seen=len(held.columns),
-            table=table.where,
-            count=len(found.columns),
-        )
+    y, said = _in_order(held, found, table.where)
     parts, rows = [], 0
     for part in table.tables(list(found.columns), exact=True):
         parts.append(prob_values(part, found, source=table, form=form, start=rows))
         rows += len(parts[-1])
     if not rows:
         raise DataError("{table} has no rows.", code="no-rows", table=table.where)
-    given = {"y": held.y, "prob": held.prob, "sample_weight": held.sample_weight,
+    names = [str(name) for name in classes]
+    y = np.array([*names, None], dtype=object)[np.where(y == y, y, len(names)).astype(int)]
+    given = {"y": y, "prob": said, "sample_weight": held.sample_weight,
              "inclusion": held.inclusion, "groups": held.groups}  # fmt: skip
-    names = list(range(max(2, len(found.columns))))
-    kept = held.y == held.y if held.inclusion is None else np.ones(len(held.y), dtype=bool)
+    kept = held.known if held.inclusion is None else np.ones(len(y), dtype=bool)
     return estimate_share(
         np.concatenate(parts),
         trained_at=before,
@@ -162,17 +176,27 @@ def estimated_rates(
     )
 
 
-def told_estimate(found: ShareEstimate, classes: Sequence[Any]) -> dict[str, Any]:
-    """Return an estimate for JSON, by the names of the classes."""
-    held = found.to_dict()
-    return held | {"classes": [str(name) for name in classes]}
+def _in_order(held: OutcomeTable, found: ProbColumns, where: str) -> tuple[Any, Any]:
+    """Return the classes and probabilities of labelled rows in the order of today's columns."""
+    import numpy as np
 
-
-def estimate_lines(found: ShareEstimate, classes: Sequence[Any]) -> list[str]:
-    """Return an estimate for people, by the names of the classes."""
-    from dataclasses import replace
-
-    return str(replace(found, classes=tuple(classes))).splitlines()
+    same = len(held.columns) == len(found.columns)
+    if not same or (len(found.columns) > 1 and set(held.columns) != set(found.columns)):
+        raise DataError(
+            "{validation} has other columns of probabilities ({seen}) than {table} ({columns}).",
+            code="class-count",
+            validation=held.where,
+            seen=", ".join(held.columns),
+            table=where,
+            columns=", ".join(found.columns),
+            remedy="Both need the same, by the same model: predict both tables with it, or name "
+            "the columns with --prob.",
+        )
+    if len(found.columns) == 1:
+        return held.y, held.prob
+    order = [held.columns.index(name) for name in found.columns]
+    place = np.append(np.argsort(order), np.nan)  # of each class of the labelled rows
+    return place[np.where(held.known, held.y, len(order)).astype(int)], held.prob[:, order]
 
 
 def shares_of_kept(

@@ -19,15 +19,13 @@ import click
 from scarce.cli.base_rates import (
     VALIDATION,
     Shares,
-    estimate_lines,
     estimated_rates,
     read_shares,
     shares_of_kept,
-    told_estimate,
     validation_columns,
     wants_estimate,
 )
-from scarce.cli.options import INPUT, LABELS, TEXT, Group, LabelFlags, is_typed, takes
+from scarce.cli.options import INPUT, LABELS, TEXT, Group, LabelFlags, is_typed, names_of, takes
 from scarce.cli.output import emit, progress, refuse_table_ending, rows_need_a_file, say, show_plan
 from scarce.cli.table_columns import (
     ProbColumns,
@@ -93,7 +91,7 @@ def correct(
     from scarce.io.source import open_table
 
     _refuse_flags(trained_at, now_at, undersample)
-    estimated = wants_estimate(now_at, validation, labels.label)
+    estimated = wants_estimate(now_at, validation, labels.label, (*names_of("labels"), *VALIDATION))
     refuse_existing(out, force)
     if source is not None and is_model(source):
         if estimated:
@@ -131,7 +129,7 @@ def correct(
     today = None
     if estimated and validation is not None:
         today = estimated_rates(
-            table, found, before, validation, "correct", prob=prob, labels=labels,
+            table, found, before, validation, "correct", classes, prob=prob, labels=labels,
             sampling=sampling, form=form,
         )  # fmt: skip
         before = list(today.trained_at)
@@ -307,7 +305,7 @@ def _tell(
         result: dict[str, Any] = {"table": table.where, "rows": rows, "classes": list(classes)}
         result["prob"] = means
         if today is not None:
-            result["estimate"] = told_estimate(today, classes)
+            result["estimate"] = today.to_dict()
         emit(result | mixes | {"kept": list(undersample), "out": out and str(out)}, json=True)
         return
     written = f" written to {out}" if out is not None and str(out) != "-" else ""
@@ -321,7 +319,7 @@ def _tell(
             word = "said" if today is None else "estimated"
             line += f"; the share {word} to hold now is {short(shares[place])}"
         say(line)
-    for line in [] if today is None else estimate_lines(today, classes):
+    for line in [] if today is None else str(today).splitlines():
         say(line)
     if shares and rows and today is None:
         say("For a representative sample of today's rows the last two should be close.")

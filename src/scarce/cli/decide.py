@@ -21,10 +21,8 @@ import click
 
 from scarce.cli.base_rates import (
     VALIDATION,
-    estimate_lines,
     estimated_rates,
     read_shares,
-    told_estimate,
     validation_columns,
     wants_estimate,
 )
@@ -141,8 +139,8 @@ def decide(
     if estimated and validation is not None:
         flags = LabelFlags(label, () if positive is None else (positive,), (), ())
         today = estimated_rates(
-            source, found, mixes["trained_at"], validation, "decide", prob=prob, labels=flags,
-            sampling=sampling, form=form,
+            source, found, mixes["trained_at"], validation, "decide", classes, prob=prob,
+            labels=flags, sampling=sampling, form=form,
         )  # fmt: skip
         mixes["trained_at"] = list(today.trained_at)
         mixes["now_at"] = [one.value for one in today.shares]
@@ -177,14 +175,14 @@ def decide(
     decider.finish()
     result = decider.to_dict() | {"table": source.where, "out": out and str(out)}
     if today is not None:
-        result["estimate"] = told_estimate(today, classes)
+        result["estimate"] = today.to_dict()
     if json:
         emit(result, json=True)
         return
     room = terminal_width() if on_terminal() else None
     for line in summary_lines(decider, read_as, out, room):
         say(line)
-    for line in [] if today is None else estimate_lines(today, classes):
+    for line in [] if today is None else str(today).splitlines():
         say(line)
 
 
