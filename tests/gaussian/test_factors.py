@@ -7,7 +7,7 @@ from scipy.stats import nbinom, poisson
 
 from scarce import DataError, GaussianBayes, StoreError, UsageError, load, open_rows, save
 from scarce.errors import DataWarning
-from tests.problems import codes, refused
+from tests.problems import codes, refused, warned
 from tests.properties.store_properties import check_round_trip
 
 
@@ -187,3 +187,18 @@ def test_unlabelled_rows_need_measurements():
         GaussianBayes(unlabelled="use", factors={"visits": "poisson"}).fit(rows)
     model = GaussianBayes(unlabelled="use").fit(rows)  # there a category is one-hot
     assert set(model.factors_.values()) == {"gaussian"}
+
+
+def test_values_that_a_factor_cannot_have_are_missing_and_said_to_be():
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 3 == 0
+    X = np.column_stack([rng.normal(y), rng.poisson(2.0 + y), rng.random(300) < 0.3 + 0.4 * y])
+    kinds = {1: "poisson", 2: "bernoulli"}
+    model = GaussianBayes(factors=kinds, calibrate=False).fit(X, y)
+    new = np.array([[0.0, -1.0, 1.0], [0.0, 2.5, 1.0], [0.0, 2.0, 0.5], [0.0, 1e300, 1.0]])
+    blank = np.array([[0.0, np.nan, 1.0], [0.0, np.nan, 1.0], [0.0, 2.0, np.nan]])
+    with warned("factor-values", count=4) as problems:
+        found = model.predict_proba(new)
+    assert "-1 in column 'x1' (3 rows; poisson) and 0.5 in column 'x2' (1 row" in str(problems[0])
+    np.testing.assert_array_equal(found, model.predict_proba(blank[[0, 1, 2, 0]]))
+    model.predict_proba(X)  # no warning

@@ -31,12 +31,13 @@ from scarce.engine.rows import Rows
 from scarce.errors import Argument, DataError, UsageError, inconsistent_model, listed, refuse_array
 from scarce.gaussian.calibration import MOST_SLOPE, ratios, scores
 from scarce.gaussian.densities import log_tail, nearest_of_covariances, nearest_of_variances
-from scarce.gaussian.factors import check_tables, read_factors
+from scarce.gaussian.factors import check_tables, read_factors, warn_of_impossible
 from scarce.gaussian.fitting import (
     DIAGONAL,
     KINDS,
     Learned,
     Settings,
+    factors_of,
     gaussians,
     joint_log_proba,
     learn,
@@ -554,7 +555,9 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: ArrayLike | Rows) -> Rows:
         self._check_ready()
-        return rows_to_predict(self, X, engine=self.engine)
+        rows = rows_to_predict(self, X, engine=self.engine)
+        warn_of_impossible(rows, factors_of(vars(self)), self.engine)
+        return rows
 
     def _check_ready(self) -> None:
         check_is_fitted(self)

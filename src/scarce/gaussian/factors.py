@@ -6,7 +6,8 @@ categorical, bernoulli   (n_yl + L q_l) / (n_y + L),          q the shares of th
 poisson                  mean_y = (sum_y + m) / (n_y + 1),    m the mean of all classes
 negative-binomial        the same mean, variance = mean + phi mean^2, one phi by moments for all
 
-A missing value leaves its factor out, which integrates it out exactly. The factors are independent
+A missing value leaves its factor out, which integrates it out exactly; a new value that the factor
+cannot have (half a visit) is read as missing, with a warning. The factors are independent
 of each other and of the measurements within a class; measurements keep their covariance. Smoothing
 is L rows, or one, of all classes together: a level that a class has not shown stays possible.
 Assumes labels, weights and codes that were checked; does not choose kinds by the values.
@@ -24,16 +25,26 @@ from scipy.special import gammaln, xlogy
 from scarce.engine.block import Array, Block
 from scarce.engine.executors import Engine
 from scarce.engine.rows import Rows
-from scarce.errors import Argument, DataError, UsageError, inconsistent_model, suggest
+from scarce.errors import (
+    Argument,
+    DataError,
+    UsageError,
+    inconsistent_model,
+    listed,
+    suggest,
+    warn_user,
+)
 from scarce.gaussian.moments import labelled_rows
 from scarce.io.schema import Column
 from scarce.missing.patterns import Mask
+from scarce.results import in_rows
 
 GAUSSIAN = "gaussian"
 OF_LEVELS = ("categorical", "bernoulli")
 OF_COUNTS = ("poisson", "negative-binomial")
 KINDS = (GAUSSIAN, *OF_LEVELS, *OF_COUNTS)
 MOST_LEVELS = 1000
+MOST_COUNT = 1e15  # beyond, a float tells no count from the next
 
 
 class Factor(NamedTuple):
@@ -211,8 +222,8 @@ def log_prob(factor: Factor, x: Array) -> Array:
         at = np.clip(np.searchsorted(factor.levels, x), 0, len(factor.levels) - 1)
         known = factor.levels[at] == x  # never of a missing value
         return np.asarray(np.where(known[:, None], factor.table[:, at].T, 0.0))
-    known = (x >= 0) & (x <= 1e15)
-    count, mean = np.where(known, np.floor(x), 0.0)[:, None], factor.table[:, 0]
+    known = (x >= 0) & (x <= MOST_COUNT) & (x == np.floor(x))
+    count, mean = np.where(known, x, 0.0)[:, None], factor.table[:, 0]
     if factor.dispersion > 0:
         r = 1.0 / factor.dispersion
         out = gammaln(count + r) - gammaln(r) - gammaln(count + 1.0)
@@ -229,6 +240,55 @@ def log_prob_of_factors(block: Block, params: tuple[int, tuple[Factor, ...]]) ->
     for one in factors:
         out += log_prob(Factor(*one), block.X[:, one[0]])
     return out
+
+
+def warn_of_impossible(rows: Rows, factors: Sequence[Factor], engine: Engine = None) -> None:
+    """Warn of values that a factor cannot have: they are read as missing."""
+    columns = rows.schema.columns
+    own = [one for one in factors if columns[one.column].kind != "category"]
+    if not own:
+        return
+    found: Impossible = rows.fold(impossible_values, tuple(own), engine=engine)
+    shown = [
+        f"{value:g} in column {columns[one.column].name!r} ({in_rows(count)}; {one.kind})"
+        for one, value, count in zip(own, found.value.tolist(), found.rows.tolist(), strict=True)
+        if count
+    ]
+    if shown:
+        warn_user(
+            "Values that the model's factors do not have are read as missing: {shown}.",
+            code="factor-values",
+            shown=listed(shown, most=5),
+            count=int(found.rows.sum()),
+        )
+
+
+class Impossible(NamedTuple):
+    """How many values no factor can have, and the least of them, column by column."""
+
+    rows: NDArray[np.int64]
+    value: Array
+
+
+def impossible_values(block: Block, factors: tuple[Factor, ...]) -> Impossible:
+    """Kernel: values of columns that are read as missing because their factor has none such."""
+    count, least = np.zeros(len(factors), dtype=np.int64), np.full(len(factors), np.inf)
+    for place, one in enumerate(factors):
+        x = block.X[:, one[0]]
+        x = x[~np.isnan(x)]
+        if one[1] in OF_LEVELS:
+            wrong = x[~np.isin(x, one[2])]
+        else:
+            wrong = x[~((x >= 0) & (x <= MOST_COUNT) & (x == np.floor(x)))]
+        count[place], least[place] = len(wrong), wrong.min(initial=np.inf)
+    return Impossible(count, least)
+
+
+def _merge_impossible(total: Impossible, more: Impossible) -> Impossible:
+    return Impossible(total.rows + more.rows, np.minimum(total.value, more.value))
+
+
+impossible_values.merge = _merge_impossible  # type: ignore[attr-defined]
 
 
 # --- as arrays of a model file --------------------------------------------------------------------
