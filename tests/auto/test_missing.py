@@ -184,3 +184,20 @@ def test_complete_rows_of_very_many_columns_have_no_front(monkeypatch):
     check_round_trip(model, full)
     with refused("missing-values", DataError, count=int(np.isnan(X[:, 2]).sum())):
         model.predict_proba(np.where(np.arange(6) == 2, X, full))
+
+
+def test_a_column_with_one_value_and_missing_ones_is_remarked_on():
+    rng = np.random.default_rng(0)
+    insured = rng.random(400) < 0.3
+    table = pd.DataFrame(
+        {"age": rng.normal(size=400), "all": 1.0, "few": 1.0, "more": rng.random(400)}
+    )
+    table["insured"] = np.where(insured, "yes", None)
+    table.loc[0, "few"] = np.nan  # too few to say anything
+    table.loc[::3, "more"] = np.nan
+    y = (rng.random(400) < np.where(insured, 0.5, 0.05)).astype(int)
+    model = AutoClassifier(["logit"], cv=3, repeats=1).fit(table, y)
+    said = [one for one in model.report_.warnings if one.code == "one-value-or-missing"]
+    assert [one.fields["columns"] for one in said] == ["'insured'"]
+    model.fit(table.assign(insured=np.where(insured, "yes", "no")), y)
+    assert "one-value-or-missing" not in [one.code for one in model.report_.warnings]

@@ -35,7 +35,7 @@ from scarce.auto.classes import (
 )
 from scarce.auto.comparison import class_line, fold_gain, score_line, text_table
 from scarce.auto.drivers import Drivers, Kept, find_drivers, keep_some
-from scarce.auto.forms import FORMS, Inputs, which_marked
+from scarce.auto.forms import FORMS, SHARE, Inputs, which_marked
 from scarce.auto.incomplete import (
     IncompleteWeights,
     Learner,
@@ -87,6 +87,7 @@ from scarce.errors import (
     ScarceError,
     UsageError,
     inconsistent_model,
+    listed,
     refuse_word,
 )
 from scarce.io.inputs import positive_remark, rows_to_fit, rows_to_predict
@@ -425,6 +426,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         relative = relative_weights(table.weight)
         y = (table.y == self.rarer_) * 1.0 if len(self.classes_) == 2 else table.y
         order, self.columns_ = own_orders(table.X, y, relative)
+        remarks += self._one_value_or_missing(table.X)
         X = np.ascontiguousarray(table.X[order][:, self.columns_])
         relative = None if relative is None else relative[order]
         self.front_: Front | None = None
@@ -436,6 +438,25 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample = Sample(X, y[order], relative, folds[order], seed, self.front_, number)
         self.marked_, self.often_missing_ = which_marked(X, sample.weights)
         return sample, group[order], remarks
+
+    def _one_value_or_missing(self, X: Array) -> list[str]:
+        """Return a remark on columns in which only what is missing tells rows apart."""
+        left_out = np.setdiff1d(np.arange(X.shape[1]), self.columns_)
+        share = np.isnan(X[:, left_out]).mean(axis=0)
+        wide = np.repeat(np.arange(len(self.levels_)), np.maximum(self.levels_, 1))
+        sparse = left_out[(share >= SHARE) & (share <= 1.0 - SHARE)]
+        sparse = sparse[~np.isin(wide[sparse], wide[self.columns_])]
+        if not len(sparse):
+            return []
+        return [
+            Problem(
+                "One value and missing ones: {columns}. Left out as constant, and with it which "
+                "rows miss the value.",
+                code="one-value-or-missing",
+                columns=listed(list(dict.fromkeys(self._column(one) for one in sparse.tolist()))),
+                remedy="If a missing value means 'no', fill it in as a value of its own.",
+            )
+        ]
 
     def _category_columns(self) -> NDArray[np.bool_]:
         """Return which of the members' columns are levels of a category."""
