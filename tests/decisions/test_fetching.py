@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from scarce import RareClassifier, value_of_fetching
+from scarce import CostMatrix, RareClassifier, value_of_fetching
 from scarce.errors import DataError, UsageError
 from scarce.missing.front import Front
 from tests.problems import refused
@@ -110,5 +110,85 @@ def test_a_regression_brings_its_own():
 
 def test_text_is_refused():
     table = pd.DataFrame({"city": ["Ulm", None], "age": [1.0, 2.0]})
-    with refused("column-type", DataError):
+    with refused("column-type", DataError, shown="city"):
+        value_of_fetching(World(), table, COSTS)
+
+
+def patients():
+    """A frame with a column of true and false, so that a model reads columns by name."""
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(rng.normal(size=(600, 2)), columns=["dose", "age"])
+    table["age"] += 0.8 * table["dose"]
+    y = (rng.random(600) < expit(2 * table["age"] + table["dose"])).astype(int)
+    table.insert(0, "smoker", rng.random(600) < 0.3)
+    table = table.astype({"smoker": "boolean", "age": "Float64"})
+    table.loc[:99, "age"] = pd.NA
+    table.loc[50:149, "dose"] = np.nan
+    return table, y
+
+
+def test_columns_are_known_by_name():
+    table, y = patients()
+    model = RareClassifier("logistic", ridge=1.0).fit(table, y)
+    found = value_of_fetching(model, table, COSTS)
+    assert np.nanmax(found.value[:, 2]) > 0.1
+    turned = table[["age", "smoker", "dose"]]
+    other = value_of_fetching(model, turned, COSTS)
+    assert other.names == ("age", "smoker", "dose")
+    assert_array_equal(other.value, found.value[:, [2, 0, 1]])
+    around = value_of_fetching(model, table, COSTS, reference=turned)
+    assert_allclose(around.value, found.value, atol=1e-9)
+    with refused("column-mismatch", DataError):
+        value_of_fetching(model, table, COSTS, reference=table.rename(columns={"age": "old"}))
+
+
+def test_prices_are_known_by_name():
+    table, y = patients()
+    model = RareClassifier("logistic", ridge=1.0).fit(table, y)
+    paid = value_of_fetching(model, table, COSTS, price=[0.0, 0.02, 0.3])
+    for names in (
+        {"age": 0.3, "smoker": 0.0, "dose": 0.02},
+        {"dose": 0.02, "age": 0.3, "smoker": 0},
+    ):
+        for price in (names, pd.Series(names)):
+            found = value_of_fetching(model, table, COSTS, price=price)
+            assert_array_equal(found.price, paid.price)
+            assert_array_equal(found.best, paid.best)
+    with refused("column-mismatch", DataError):
+        value_of_fetching(model, table, COSTS, price={"age": 0.3, "smoker": 0.0})
+    with refused("length-mismatch", DataError, columns=3):
+        value_of_fetching(model, table, COSTS, price=[0.3, 0.0])
+
+
+def test_costs_are_known_by_name():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(800, 2))
+    ill = rng.random(800) < expit(X @ [0.5, 2.0] - 1.0)
+    model = RareClassifier("logistic", ridge=1.0).fit(X, np.where(ill, "bad", "good"))
+    rows = np.array([[0.0, np.nan], [np.nan, 1.0]])
+    actions = ("accept", "refuse")
+    found, other = (
+        value_of_fetching(model, rows, CostMatrix(table, actions=actions, classes=classes))
+        for table, classes in (
+            ([[5.0, 0.0], [0.0, 1.0]], ("bad", "good")),
+            ([[0.0, 5.0], [1.0, 0.0]], ("good", "bad")),
+        )
+    )
+    assert found.value[0, 1] > 0.1
+    assert_array_equal(other.value, found.value)
+    with refused("unknown-class"):
+        value_of_fetching(model, rows, CostMatrix(COSTS, actions=actions, classes=("no", "yes")))
+
+
+def test_rounding_is_worth_nothing():
+    rows = np.column_stack([np.linspace(-3, 3, 300), np.linspace(2, -2, 300), np.full(300, np.nan)])
+    found = value_of_fetching(World(), rows, COSTS)  # the third column tells nothing
+    assert_array_equal(found.value[:, 2], 0.0)
+    assert_array_equal(found.best, -1)
+
+
+@pytest.mark.parametrize("codes", [pd.Categorical([1, 2]), ["1", "2"]])
+def test_categories_of_numbers_are_refused(codes):
+    table = pd.DataFrame({"ward": codes, "dose": [1.0, None], "age": [1.0, 2.0]})
+    with refused("column-type", DataError, shown="ward"):
         value_of_fetching(World(), table, COSTS)

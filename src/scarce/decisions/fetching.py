@@ -14,13 +14,14 @@ seen. One value at a time: two together may be worth more than the sum.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scarce.checks import Number, is_number, read_column, read_number, refuse_length
+from scarce.checks import Number, is_number, read_column, read_number
 from scarce.checks import refuse_negative as refuse_negative_price
 from scarce.decisions.costs import CostMatrix, CostsLike, as_costs
 from scarce.decisions.decide import class_probabilities, same_rows
@@ -31,6 +32,7 @@ from scarce.results import Record, in_rows, short
 
 FARTHEST, COUNT = 6.0, 41  # standard deviations of the points, and how many
 AT_ONCE = 200_000  # rows given to the model at a time
+ROUNDING = 1e-13  # of an expected cost: a smaller saving is none
 
 
 class Predicts(Protocol):
@@ -105,7 +107,7 @@ def value_of_fetching(
     X: TableLike,
     costs: CostsLike,
     *,
-    price: ArrayLike = 0.0,
+    price: ArrayLike | Mapping[str, float] = 0.0,
     reference: TableLike | Front | None = None,
 ) -> ValueOfFetching:
     """Return what it is worth, for each missing value, to fetch it before acting.
@@ -115,14 +117,16 @@ def value_of_fetching(
     model : fitted classifier
         Anything with `predict_proba` that takes rows with missing values.
     X : array-like of shape (n, k), or a pandas frame of numbers
-        NaN where a value is missing.
+        NaN or NA where a value is missing.
     costs : CostMatrix or array-like of shape (n_actions, n_classes)
-        Classes in the order of the model's.
-    price : float or array-like of shape (k,)
-        What a value costs, in the unit of the costs; of each column.
+        Classes in the order of the model's, or by name.
+    price : float, array-like of shape (k,), dict or Series
+        What a value costs, in the unit of the costs; of each column, by name in a dict or in a
+        Series with names.
     reference : array-like of shape (m, k), optional
         Rows, such as those of the training, that say which values go together. Not needed for a
-        model with a `front_` of its own, such as `RareClassifier`.
+        model with a `front_` of its own, such as `RareClassifier`. Columns of two frames are
+        brought together by name.
 
     Returns
     -------
@@ -151,11 +155,13 @@ def value_of_fetching(
     array([ 1, -1, -1])
     """
     matrix = as_costs(costs)
+    if (classes := getattr(model, "classes_", None)) is not None:
+        matrix = matrix.with_classes(np.asarray(classes).tolist())
     values, names = _numbers(X)
     n, k = values.shape
     same_rows(n, matrix, "X")
-    front = _front(model, reference, k)
-    paid = _read_price(price, k)
+    front, places = _front(model, reference, k, names if hasattr(X, "columns") else None)
+    paid = _read_price(price, names)
 
     def prob(rows: Array) -> Array:
         given = rows
@@ -166,7 +172,8 @@ def value_of_fetching(
     as_it_is = prob(values)  # what the model warns of, it says here
     value = np.full((n, k), np.nan)
     error = incoherence = 0.0
-    mean, deviation = _conditional(front, values)
+    mean, deviation = np.empty_like(values), np.empty_like(values)
+    mean[:, places], deviation[:, places] = _conditional(front, values[:, places])
     at = np.linspace(-FARTHEST, FARTHEST, COUNT)
     weight = np.exp(-0.5 * at**2)
     step = max(1, AT_ONCE // COUNT)
@@ -197,8 +204,10 @@ def _saving(known: Array, weight: Array, costs: CostMatrix) -> tuple[Array, Arra
     """Return the saving of each row, from probabilities (rows, points, classes), and their mean."""
     share = weight / weight.sum()
     middle = np.einsum("t,itk->ik", share, known)
-    saving = _least(middle[:, None, :], costs)[:, 0] - _least(known, costs) @ share
-    return np.maximum(saving, 0.0), middle  # rounding aside it is never negative
+    now, later = _least(middle[:, None, :], costs)[:, 0], _least(known, costs)
+    saving = now - later @ share
+    lost = ROUNDING * (np.abs(later) @ share)
+    return np.where(saving > lost, saving, 0.0), middle  # rounding aside it is never negative
 
 
 def _least(prob: Array, costs: CostMatrix) -> Array:
@@ -218,13 +227,19 @@ def _conditional(front: Front, values: Array) -> tuple[Array, Array]:
     return found.mean, deviation
 
 
-def _front(model: Predicts, reference: TableLike | Front | None, k: int) -> Front:
-    """Return the distribution of the columns: of the reference rows, or the model's own."""
-    front = reference
+def _front(
+    model: Predicts, reference: TableLike | Front | None, k: int, names: Sequence[str] | None
+) -> tuple[Front, NDArray[np.intp]]:
+    """Return the distribution of the columns: of the reference rows, or the model's own.
+
+    Also the places of its columns among those of the rows.
+    """
+    front, known = reference, None
     if reference is None:
-        front = getattr(model, "front_", None)
+        front, known = getattr(model, "front_", None), getattr(model, "feature_names_in_", None)
     elif not isinstance(reference, Front):
-        front = fit_front(_numbers(reference)[0])
+        values, texts = _numbers(reference)
+        front, known = fit_front(values), texts if hasattr(reference, "columns") else None
     if not isinstance(front, Front):
         raise UsageError(
             "{model} does not know which values go together.",
@@ -241,7 +256,22 @@ def _front(model: Predicts, reference: TableLike | Front | None, k: int) -> Fron
             columns=k,
             expected=front.n_columns,
         )
-    return front
+    if names is None or known is None:
+        return front, np.arange(k)
+    return front, _places([str(name) for name in known], names, "X")
+
+
+def _places(wanted: Sequence[str], names: Sequence[str], argument: str) -> NDArray[np.intp]:
+    """Return where names stand among others; refuse where they are not the same."""
+    if sorted(wanted) != sorted(names) or len(set(names)) < len(names):
+        raise DataError(
+            "{argument} has the columns {names}, and {wanted} are needed, each once.",
+            code="column-mismatch",
+            argument=Argument(argument),
+            names=listed(list(names), most=8),
+            wanted=listed(list(wanted), most=8),
+        )
+    return np.array([list(names).index(name) for name in wanted], dtype=np.intp)
 
 
 def _numbers(X: TableLike) -> tuple[Array, tuple[str, ...]]:
@@ -255,15 +285,7 @@ def _numbers(X: TableLike) -> tuple[Array, tuple[str, ...]]:
             argument=Argument("X"),
             remedy="Turn it into one.",
         )
-    try:
-        values = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
-        texts = [str(name) for name in X if X[name].dtype.kind not in "biuf"] if named else []
-        raise DataError(
-            "The rows hold text ({shown}): the value of fetching is for columns of numbers.",
-            code="column-type",
-            shown=listed(texts, most=5),
-        ) from None
+    values = _columns(X) if named else _array(X)
     if values.ndim != 2:
         raise UsageError(
             "X must have rows and columns, got shape {shape}.",
@@ -276,10 +298,58 @@ def _numbers(X: TableLike) -> tuple[Array, tuple[str, ...]]:
     return values, known
 
 
-def _read_price(price: ArrayLike, k: int) -> float | Array:
+def _array(X: TableLike) -> Array:
+    try:
+        return np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            "X holds values that are no numbers: the value of fetching is for columns of numbers.",
+            code="column-type",
+            argument=Argument("X"),
+        ) from None
+
+
+def _columns(frame: Any) -> Array:
+    """Return the columns of a pandas frame as numbers; NA and None are NaN."""
+    out, texts = np.empty(frame.shape), []
+    for j, name in enumerate(frame.columns):
+        column = frame.iloc[:, j]
+        kind = getattr(column.dtype, "kind", "O")
+        try:
+            if kind not in "biufO" or hasattr(column.dtype, "categories"):
+                raise TypeError
+            if kind == "O" and any(isinstance(value, str) for value in column):
+                raise TypeError
+            out[:, j] = column.astype(object).to_numpy(np.float64, na_value=np.nan)
+        except (TypeError, ValueError):
+            texts.append(str(name))
+    if texts:
+        raise DataError(
+            "These columns hold text, categories or dates: {shown}. The value of fetching is for "
+            "columns of numbers.",
+            code="column-type",
+            shown=listed(texts, most=5),
+        )
+    return out
+
+
+def _read_price(price: ArrayLike | Mapping[str, float], names: Sequence[str]) -> float | Array:
     if is_number(price):
         return read_number(price, "price", Number(0))
-    refuse_length(price, k, "price")
-    paid = read_column(price, "price")
+    given: Any = price
+    labels = list(given.keys()) if hasattr(given, "keys") else []
+    if any(isinstance(label, str) for label in labels):
+        _places(list(names), [str(label) for label in labels], "price")
+        given = [given[label] for label in sorted(labels, key=lambda one: names.index(str(one)))]
+    paid = read_column(given, "price")
+    if paid.shape != (len(names),):
+        raise DataError(
+            "{argument} must be a number or one number for each of {columns} columns, got shape "
+            "{shape}.",
+            code="length-mismatch",
+            argument=Argument("price"),
+            columns=len(names),
+            shape=paid.shape,
+        )
     refuse_negative_price(paid, "price")
     return paid
