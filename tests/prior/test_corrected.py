@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     AdaBoostClassifier,
+    ExtraTreesClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
@@ -405,6 +406,19 @@ def test_oracle_one_labelled_class_with_a_known_share_has_no_cap(rate):
         return -np.mean(truth[6000:] * np.log(prob) + (1 - truth[6000:]) * np.log1p(-prob))
 
     assert loss(fresh) < 0.995 * loss(before.predict_proba(X[6000:])[:, 1])
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_new_rows_average_to_the_share_where_the_model_knows_its_own_by_heart(bootstrap):
+    rng = np.random.default_rng(8)
+    event = rng.random(4000) < 0.15
+    X = rng.normal(size=(4000, 4)) + 1.0 * np.outer(event, [1, 1, 0, 0])
+    y = np.where(event & (rng.random(4000) < 0.4), 1.0, np.nan)[:1000]
+    forest = ExtraTreesClassifier(30, bootstrap=bootstrap, random_state=0)
+    weight = rng.uniform(0.5, 2.0, size=1000)
+    for given in (None, weight):
+        model = PriorCorrected(forest, prior=0.15).fit(X[:1000], y, sample_weight=given)
+        assert model.predict_proba(X[1000:])[:, 1].mean() == pytest.approx(0.15, rel=0.2)
 
 
 def test_the_share_may_be_below_the_labelled_part_and_labels_may_be_few():

@@ -74,7 +74,7 @@ from scarce.prior.one_class import (
     left_out_log_odds,
     log_odds,
     only_class,
-    shift_to_share,
+    shift_of_pool,
     slope_of,
 )
 from scarce.prior.shift import correct_prior
@@ -178,11 +178,13 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     With one labelled class and a known base rate, the inner classifier tells labelled rows from the
     others, and its log-odds become probabilities that average to the base rate over all rows, as
     sure as those of left-out rows allow (five more fits; with one labelled or one unlabelled row
-    there are none, and the slope is 1): see `scarce.prior.one_class`. This assumes that labelled
-    rows are drawn at random among the events. Where more rows are labelled than the base rate
-    allows (above 99 % of its events), the rows without a label alone are taken for the population,
-    and theirs is the average. With prior="entropy", unlabelled rows stand for the other class, as
-    in the paper: high probabilities come out too low.
+    there are none, and the slope is 1): see `scarce.prior.one_class`. A model that knows its rows
+    by heart (a forest without a bootstrap) gives new rows other scores than these: there the left-
+    out rows average to the base rate, so that new ones do. This assumes that labelled rows are
+    drawn at random among the events. Where more rows are labelled than the base rate allows (above
+    99 % of its events), the rows without a label alone are taken for the population, and theirs is
+    the average. With prior="entropy", unlabelled rows stand for the other class, as in the paper:
+    high probabilities come out too low.
 
     References
     ----------
@@ -364,7 +366,8 @@ class PriorCorrected(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         slope = 1.0 if left_out is None else slope_of(left_out, labelled, held, share)
         pool = in_population(labelled, held, share)
         self.score_slope_ = slope
-        self.score_shift_ = shift_to_share(z[pool], held[pool], slope, share)
+        apart = None if left_out is None else left_out[pool]
+        self.score_shift_ = shift_of_pool(z[pool], apart, held[pool], slope, share)
         self.pool_at_ = self.now_at_.copy()
 
     def _fit_rows(self, rows: Rows) -> Self:

@@ -7,10 +7,13 @@
 z is the log-odds that any classifier, fitted to tell labelled rows from the others, gives to rows
 that it did not see (cross-fitting): on its own rows a flexible one is too sure. The second line is
 the likelihood of labels that each event gets with the same chance c (Elkan and Noto 2008; Ward and
-others 2009), so that a sure event may come near 1: no cap at 1/2, as where the others are taken
-for the other class. Assumes that labelled rows are drawn at random among the events, and that all
-rows are a fair sample of the population. More labelled rows than the share allows can only be a
-sample of their own: then the other rows alone are the population. Does not estimate the share.
+others 2009), so that a sure event may come near 1: no cap at 1/2, as where the others are taken for
+the other class. The shift is by the fit's own rows, which then average to the share, unless it
+knows them by heart and gives new ones greater scores: where the left-out rows would average to more
+than 1.25 times the share, these set the shift. Assumes that labelled rows are drawn at random among
+the events, and that all rows are a fair sample of the population. More labelled rows than the share
+allows can only be a sample of their own: then the other rows alone are the population. Does not
+estimate the share.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from scarce.prior.entropy import balancing_weights, sample_weight_argument
 FOLDS = 5
 SURE = 1e-4  # probability of being labelled, as against half of the rows, beyond which none is told
 STEEPEST = 10.0
+BY_HEART = 1.25  # times the share, that left-out rows average to, from which on they set the shift
 FULL = 0.99  # part of the events that are labelled, from which on they cannot be part of the pool
 
 
@@ -134,6 +138,38 @@ def shift_to_share(z: Array, weight: Array | None, slope: float, share: float) -
         at - ends[0] + 1e-6,
     )
     return float(found)
+
+
+def shift_of_pool(
+    z: Array, left_out: Array | None, weight: Array | None, slope: float, share: float
+) -> float:
+    """Return the shift by which the rows of the pool average to the share.
+
+    Parameters
+    ----------
+    z, left_out : ndarray of shape (n,)
+        Log-odds of being labelled, by the fit to these rows and by fits that did not see them.
+    weight : ndarray, optional
+    slope, share : float
+
+    Examples
+    --------
+    A fit that knows its rows by heart is certain of them, and of no other row:
+
+    >>> left_out = np.zeros(100)
+    >>> by_heart = np.repeat([-9.0, 9.0], [90, 10])
+    >>> float(expit(shift_of_pool(by_heart, left_out, None, 1.0, 0.2)).round(6))
+    0.2
+    >>> float(expit(shift_of_pool(by_heart, None, None, 1.0, 0.2)).round(2))
+    1.0
+    """
+    found = shift_to_share(z, weight, slope, share)
+    if left_out is None:
+        return found
+    held = np.full(len(z), 1.0 / len(z)) if weight is None else weight / weight.sum()
+    if float(held @ expit(found + slope * left_out)) <= BY_HEART * share:
+        return found
+    return shift_to_share(left_out, weight, slope, share)
 
 
 def slope_of(z: Array, labelled: NDArray[np.bool_], weight: Array | None, share: float) -> float:
