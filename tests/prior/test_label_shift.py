@@ -245,6 +245,27 @@ def test_chance_seldom_looks_like_other_base_rates():
     assert said <= 4
 
 
+def test_columns_of_tables_are_aligned_by_the_name_of_the_class(rng):
+    y, prob = three(rng, 900, [0.6, 0.3, 0.1])
+    _, now = three(rng, 700, [0.2, 0.3, 0.5])
+    label, names = np.array(["a", "b", "c"])[y], ["a", "b", "c"]
+    right = estimate_share(now, validation=(label, prob))
+    valid, today = (pd.DataFrame(one, columns=names) for one in (prob, now))
+    turned = ["c", "a", "b"]
+    for found in (
+        estimate_share(today, validation=(label, valid[turned])),
+        estimate_share(now, validation={"y": label, "prob": valid[turned]}),
+        estimate_share(today[turned], validation=(label, valid), classes=names),
+        estimate_share(now, validation=(label, valid[turned]), classes=names),
+    ):
+        assert found.as_base_rates() == pytest.approx(right.as_base_rates(), abs=1e-5)
+        assert found.p_value == right.p_value
+    found = estimate_share(today[turned], validation=(label, valid))
+    assert found.as_base_rates() == pytest.approx(right.as_base_rates(), abs=1e-3)
+    with refused("class-mismatch", UsageError):
+        correct_prior(today[turned], [0.6, 0.3, 0.1], right, classes=names)
+
+
 def test_by_position_where_nobody_said_names(rng):
     _, now = world(rng, 500, 0.3)
     found = estimate_share(now, trained_at=0.1)

@@ -266,6 +266,8 @@ def estimate_share(
     refuse_other_index(prob_now=prob_now, sample_weight=sample_weight, groups=groups)
     now = read_class_prob(prob_now, "prob_now")
     n_classes = now.shape[1]
+    if classes is not None:
+        now = _in_class_order(now, prob_now, np.asarray(classes).tolist())
     today = read_sample(np.ones(len(now), dtype=bool), sample_weight, None, groups)
     if validation is None:
         names, named = _names(prob_now, classes, None, n_classes)
@@ -283,6 +285,8 @@ def estimate_share(
         return _by_em(_Part.of(now, today), before, asked, names, named)
     y, prob, sample = _read_validation(validation, n_classes)
     names, named = _names(prob_now, classes, y, n_classes)
+    given = validation["prob"] if isinstance(validation, Mapping) else validation[1]
+    prob = _in_class_order(prob, given, names)
     kind = _kinds(y, names)[sample.rows]
     parts = [_Part.of(prob, sample, kind == k) for k in range(n_classes)]
     _refuse_few(parts, names)
@@ -398,6 +402,14 @@ def _names(
             "model.classes_.",
         )
     return order, True
+
+
+def _in_class_order(prob: Array, table: Any, names: list[Any]) -> Array:
+    """Return the columns in the order of the names, where those of a table are the same names."""
+    held = list(getattr(table, "columns", ()))
+    if len(held) != len(names) or set(held) != set(names):
+        return prob
+    return prob[:, [held.index(name) for name in names]]
 
 
 def _kinds(y: NDArray[Any], names: Sequence[Any]) -> NDArray[np.intp]:

@@ -172,6 +172,7 @@ def _probabilities(prob: Any, name: str) -> Array:
             code="shape-mismatch",
             argument=Argument(name),
             shape=given.shape,
+            remedy="Pass predict_proba(X), or its last column as one dimension.",
         )
     outside = ~((given >= 0) & (given <= 1))
     if outside.any():
@@ -201,5 +202,15 @@ def _class_order(prob: Any, classes: ArrayLike | None, n_classes: int) -> list[A
             count=len(order),
             n_classes=n_classes,
             remedy="Name them in the order of the columns.",
+        )
+    columns = list(getattr(prob, "columns", order))
+    if columns != order and set(columns) == set(order):
+        raise UsageError(
+            "{argument} are {order}, but the columns of prob are {columns}.",
+            code="class-mismatch",
+            argument=Argument("classes"),
+            order=order,
+            columns=columns,
+            remedy="Leave them out: the columns have names.",
         )
     return order
