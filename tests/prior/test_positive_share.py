@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import beta, binom, norm
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from scarce import (
@@ -277,6 +278,21 @@ def test_scores_that_say_nothing_are_named(rng):
     y, score, _ = pool(rng)
     turned = estimate_positive_share(y, -score)
     assert "scores-alike" in codes(turned.remarks)
+
+
+def test_scores_of_a_fit_that_saw_the_labels_are_noticed(rng):
+    event = rng.random(1500) < 0.15
+    X = rng.normal(size=(1500, 3)) + 1.2 * event[:, None]
+    labelled = event & (rng.random(1500) < 0.4)
+    y = np.where(labelled, 1.0, np.nan)
+    forest = RandomForestClassifier(30, random_state=0)
+    seen = estimate_positive_share(y, forest.fit(X, labelled).predict_proba(X)[:, 1])
+    assert seen.limit.high < 0.6 * event.mean()
+    assert codes(seen.remarks) == ["scores-apart"]
+    left_out = left_out_prob({"forest": forest}, X, labelled)["forest"]
+    found = estimate_positive_share(y, left_out)
+    assert found.limit.high > event.mean()
+    assert not found.remarks
 
 
 def test_few_labels_are_named_and_fewer_refused(rng):

@@ -54,6 +54,7 @@ LEAST_ABOVE = 3  # labelled rows, or as many of equal weight, beyond a threshold
 STEP = 2**-0.5  # between the parts of the labelled rows beyond thresholds
 PARTS = 100  # values of the part of the events beyond a threshold
 SIMULATED = 4000
+MOST = 0.5  # of the labelled rows, above all others, from which on it is said
 NOTHING = 0.95  # limit from which on the scores say next to nothing
 PURITY = Number(0, 1, open_low=True)
 PURITIES = (1.0, 0.9, 0.75, 0.5)
@@ -422,6 +423,11 @@ def _shared_tail(ranks: Array, n: float, m: float, share: float, tail: float, se
     return min(max(found, tail / n_thresholds), tail)
 
 
+def _above(own: _Side, others: _Side) -> float:
+    """Return the part of the labelled rows that score above every other row."""
+    return float(own.beyond(np.array([np.nextafter(others.score.max(), np.inf)]))[0])
+
+
 def _remarks(own: _Side, others: _Side, best: _Ratio) -> tuple[str, ...]:
     found: list[str] = []
     if best.high >= NOTHING:
@@ -431,6 +437,18 @@ def _remarks(own: _Side, others: _Side, best: _Ratio) -> tuple[str, ...]:
                 "greater scores are not the likelier events: they say next to nothing of the "
                 "share.",
                 code="scores-alike",
+            )
+        )
+    elif _above(own, others) >= MOST:
+        found.append(
+            Problem(
+                "{part} of the labelled rows score above every row without a label: nearly all "
+                "events are labelled, or the scores are those of a fit that saw the labels, and "
+                "then the limit is too low.",
+                code="scores-apart",
+                part=short(round(_above(own, others), 2), percent=True),
+                call=Phrase('left_out_prob({"m": model}, X, labelled)["m"]'),
+                remedy="Score every row by a fit that left it out: {call}.",
             )
         )
     few = []
