@@ -141,6 +141,32 @@ def test_rows_as_incomplete_as_usual_are_left_to_the_stack():
     np.testing.assert_array_equal(model.predict_proba(seen), before)
 
 
+@pytest.mark.parametrize("columns", [1, 2, 5])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_missing_value_that_says_something_in_few_training_rows_still_says_it(columns, classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, columns))
+    missing = rng.random(1200) < 0.08
+    y = (rng.random(1200) < np.where(missing, 0.7, 0.1)).astype(int)
+    y[rng.random(1200) < 0.2 * (classes == 3)] = classes - 1
+    X[missing, 0] = np.nan
+    model = AutoClassifier(["logit", "boosting"], cv=3, repeats=1).fit(X, y)
+    assert model.usual_missing_ == 1 / columns
+    found = prob(model, X[missing])
+    assert found[:, 1].mean() > 2 * (y == 1).mean()
+    check_round_trip(model, X)
+    model.incomplete_ = []
+    np.testing.assert_array_equal(prob(model, X[missing]), found)
+
+
+def test_training_rows_that_miss_values_at_random_leave_nine_in_ten_usual():
+    X, y = ring(800)
+    X[np.ix_(np.random.default_rng(1).random(800) < 0.08, [0, 2, 3])] = np.nan
+    model = AutoClassifier(["logit", "forest"], cv=3, repeats=1).fit(X, y)
+    assert model.usual_missing_ == 0
+    assert [one.share for one in model.incomplete_] == [0.15, 0.4, 0.7]
+
+
 def test_shares_and_blends():
     X = np.array([[np.nan, np.nan, 1.0, 2.0], [0.0, 1.0, np.nan, 2.0], [0.0, 1.0, 3.0, 2.0]])
     source = np.array([4, 4, 0, 1])  # the first two are levels of one category

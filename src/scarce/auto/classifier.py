@@ -37,12 +37,14 @@ from scarce.auto.comparison import class_line, fold_gain, score_line, text_table
 from scarce.auto.drivers import Drivers, Kept, find_drivers, keep_some
 from scarce.auto.forms import FORMS, SHARE, Inputs, which_marked
 from scarce.auto.incomplete import (
+    APART,
     IncompleteWeights,
     Learner,
     blended,
     form_of,
     gaussian_fits,
     missing_share,
+    raised_usual,
 )
 from scarce.auto.judging import (
     Judged,
@@ -188,8 +190,9 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         whether a column missed enough values for boosting to learn from it.
     incomplete_, spare_members_, usual_missing_
         For rows of which a larger share of the columns is missing than `usual_missing_`, which nine
-        in ten training rows do not exceed: floors, weights and intercept at some larger shares,
-        and the fits of the members that count only there.
+        in ten training rows do not exceed (more, where the stack is clearly better on those that
+        do): floors, weights and intercept at some larger shares, and the fits of the members that
+        count only there.
     rarer_ : int
         Position in `classes_` of the rarer class, whose probability members and intercept give.
     prevalence_ : float
@@ -333,10 +336,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             judged.append(self._judge(names, other, makers, None))
             samples.append(other)
         ended = self._settle(judged, sample, group, remarks)
-        self._learn_incomplete(judged, samples)
+        self._learn_incomplete(judged, samples, group)
         return ended
 
-    def _learn_incomplete(self, judged: list[Judged], samples: list[Sample]) -> None:
+    def _learn_incomplete(self, judged: list[Judged], samples: list[Sample], group: Ids) -> None:
         """Learn weights for rows that miss more values than usual."""
         if self.chosen_ == "constant":
             return
@@ -352,17 +355,36 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 models["gaussian"] = gaussian_fits(sample, modelled, self._shares())
             self.usual_missing_ = learner.usual
             stack.incomplete_ = learner.learn(models)
+            stack.spare_members_ = {n: f for n, f in models.items() if n not in stack.members_}
+        self.usual_missing_ = self._raised_usual(samples[0], group)
+        for stack in stacks:
+            least = self.usual_missing_ + APART
+            stack.incomplete_ = [one for one in stack.incomplete_ if one.share >= least]
             counting = {
                 name
                 for one in stack.incomplete_
                 for name, weight in zip(one.members, one.weights.tolist(), strict=True)
                 if weight > 0
             }
-            stack.spare_members_ = {
-                name: fits
-                for name, fits in models.items()
-                if name in counting and name not in stack.members_
-            }
+            spare = stack.spare_members_.items()
+            stack.spare_members_ = {name: fits for name, fits in spare if name in counting}
+
+    def _raised_usual(self, sample: Sample, group: Ids) -> float:
+        """Return up to which share missing the stack is right for left-out training rows."""
+        share = missing_share(sample.X, self._sources())
+        rows = np.flatnonzero(share > self.usual_missing_)
+        if not self.incomplete_ or not len(rows):
+            return self.usual_missing_
+        y = sample.y if self.rarer_ or len(self.classes_) > 2 else 1.0 - sample.y
+        gain = np.empty(len(rows))
+        place = np.unique(sample.folds, return_inverse=True)[1].ravel()[rows]
+        for fit in np.unique(place).tolist():
+            here = place == fit
+            X = sample.X[rows[here]]
+            by = self._score_by(self, X, fit), self._usual_score(self, X, fit)
+            more, own = (losses_of(y[rows[here]], score) for score in by)
+            gain[here] = sample.weights[rows[here]] * (more - own)
+        return raised_usual(self.usual_missing_, share[rows], gain, group[rows])
 
     def _judge(
         self,

@@ -1,7 +1,8 @@
 """Rows that miss more values than training rows did: how much does each member then count?
 
     s = share of a row's columns that are missing (a category is one column)
-    s <= usual: the weights of the stack; nine in ten training rows do not exceed usual
+    s <= usual: the weights of the stack; nine in ten training rows do not exceed usual, or more
+                where the stack predicts those clearly better than what follows
     above:      log-odds between those of the two nearest of usual, .15, .4 and .7, linear in s
     s = 1:      the prevalence
 
@@ -12,7 +13,9 @@ predicted by the fits that had not seen them. Two Gaussian classes, which need n
 a missing one, join there.
 
 Assumes that new rows miss values at random, more or less: how many a row misses counts, which ones
-does not. Does not touch the rows that miss no more than usual.
+does not. Training rows that miss more than usual show whether that holds for shares like theirs:
+where a missing value itself says something, the stack has learnt it, and hiding at random unlearns
+it. Does not touch the rows that miss no more than usual.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ APART = 0.05  # by which the first of them exceeds what is usual
 USUAL = 0.9  # share of the training rows for which the stack's own weights are meant
 MOST_ROWS, MOST_CELLS, MOST_COPIES = 2000, 200_000, 4
 TRIED = 20  # rows that show whether a member takes missing values
+CLEARLY = 2.0  # standard errors by which the stack is better on training rows that miss more
 WORSE = 1.1  # the best member instead of the stack where that loses this many times more
 
 
@@ -204,6 +208,38 @@ def usual_share(X: Array, source: Ids, weight: Array) -> float:
     order = np.argsort(share, kind="stable")
     above = np.cumsum(weight[order]) >= USUAL * weight.sum() * (1.0 - 1e-9)
     return float(share[order][above][0])
+
+
+def raised_usual(usual: float, share: Array, gain: Array, group: Ids) -> float:
+    """Return the share missing up to which the stack's own weights are the better ones.
+
+    Parameters
+    ----------
+    usual : float
+    share : ndarray of shape (n,)
+        Missing of each training row that misses more than `usual`.
+    gain : ndarray of shape (n,)
+        Weighted loss of the row, left out, by the weights for incomplete rows, less that by the
+        stack's own.
+    group : ndarray of int, shape (n,)
+        Rows that belong together.
+
+    Examples
+    --------
+    >>> share, group = np.repeat([0.2, 0.4], 10), np.arange(20)
+    >>> raised_usual(0.0, share, np.repeat([0.5, -0.1], 10), group)
+    0.2
+    >>> raised_usual(0.0, share, np.repeat([-0.5, -0.1], 10), group)
+    0.0
+    """
+    best, most = usual, 0.0
+    for one in np.unique(share).tolist():
+        inside = share <= one
+        total = float(gain[inside].sum())
+        error = float(np.sqrt((np.bincount(group[inside], gain[inside]) ** 2).sum()))
+        if total > CLEARLY * error and total > most:
+            best, most = float(one), total
+    return best
 
 
 def blended(scores: Array, grid: Array, share: Array) -> Array:
