@@ -876,6 +876,8 @@ def test_columns_are_found_by_name_and_unknown_levels_are_missing(data):
         without = ours.predict_proba(odd)
     np.testing.assert_array_equal(without, ours.predict_proba(none))
     assert not np.allclose(ours.predict_proba(none), wanted[:4])
+    with refused("lazy-frame"):
+        ours.predict_proba(pl.DataFrame(table.to_dict("list")).lazy())
 
 
 def test_a_second_fit_forgets_the_first_table(data):
