@@ -296,6 +296,8 @@ def test_options_of_the_model(folder):
     fit(folder, "m.scarce", "--model", "bayes", "--set", "unbiased=true", "--set", "tol=1e-6")
     model = load(folder / "m.scarce")
     assert (model.unbiased, model.tol) == (True, 1e-6)
+    fit(folder, "m.scarce", "--model", "bayes", "--set", 'factors={"hour": "poisson"}')
+    assert load(folder / "m.scarce").factors_["hour"] == "poisson"
 
 
 @pytest.mark.parametrize(
@@ -304,6 +306,7 @@ def test_options_of_the_model(folder):
         (["--model", "rare", "--covariance", "full"], "[option-of-model]"),
         (["--model", "bayes", "--set", "tole=1"], "Did you mean 'tol'"),
         (["--model", "bayes", "--set", "tol"], "[option-value]"),
+        (["--model", "bayes", "--set", "factors={hour: poisson}"], "[option-value]"),
         (["--set", "tol=1"], "[option-of-model]"),
         (["--model", "rre"], "rare"),
     ],

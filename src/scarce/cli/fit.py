@@ -12,6 +12,7 @@ looked (--background). Does not evaluate the model: see `scarce evaluate` and `s
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -521,12 +522,23 @@ def settings_of(model: str, own: dict[str, Any], more: tuple[str, ...]) -> dict[
                 hint=suggest(name, known),
                 known=", ".join(sorted(known)),
             )
-        settings[name] = _python(value.strip())
+        settings[name] = _python(value.strip(), pair)
     return settings
 
 
-def _python(text: str) -> Any:
+def _python(text: str, pair: str) -> Any:
     words = {"true": True, "false": False, "none": None}
+    if text.startswith("{"):
+        try:
+            return ast.literal_eval(text)
+        except (ValueError, SyntaxError) as error:
+            raise UsageError(
+                "--set {pair!r}: the value cannot be read as a dict.",
+                code="option-value",
+                pair=pair,
+                example='{"visits": "poisson"}',
+                remedy="Write it as in Python, such as --set 'factors={example}'.",
+            ) from error
     if text.lower() in words:
         return words[text.lower()]
     if text.startswith("[") and text.endswith("]"):
