@@ -899,7 +899,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _predict_rows(self, X: Features) -> Rows:
         """Return rows with the columns of the fit; unknown levels count as missing."""
-        if hasattr(X, "columns") and getattr(X, "shape", (1,))[0] == 0:
+        empty = (*getattr(X, "shape", ()), 1)[0] == 0  # a LazyFrame has no shape
+        if empty and hasattr(X, "columns"):
             raise DataError("There are no rows to predict: the table is empty.", code="no-rows")
         return rows_to_predict(self, X, engine=self.engine, dtype=FLOATS, unknown="missing")
 
