@@ -680,7 +680,15 @@ def _positional_shares(given: Any, count: int, name: str) -> Array:
             remedy="Give one number for each class.",
         ) from None
     if rates.ndim == 0 and count == 2:
-        return np.array([1.0 - float(rates), float(rates)])
+        rate = float(rates)
+        if not 0.0 < rate < 1.0:
+            raise UsageError(
+                "{argument} must be a base rate above 0 and below 1.",
+                code="base-rate-range",
+                argument=Argument(name, given),
+                remedy=f"{rate:g} % is {rate / 100:g}." if 1.0 < rate < 100.0 else (),
+            )
+        return np.array([1.0 - rate, rate])
     if rates.ndim == 0:
         raise UsageError(
             "{argument} is one number, but there are {n_classes} classes.",

@@ -266,6 +266,25 @@ def test_columns_of_tables_are_aligned_by_the_name_of_the_class(rng):
         correct_prior(today[turned], [0.6, 0.3, 0.1], right, classes=names)
 
 
+def test_labels_of_too_few_or_many_classes_are_named_for_what_they_are(rng):
+    y, prob = world(rng, 300, 0.2)
+    with refused("class-mismatch", UsageError) as said:
+        estimate_share(prob, validation=(np.zeros(300), prob))
+    assert said.value.fields["count"] == 1
+    assert said.value.fields["order"] == [0.0]
+    with refused("class-mismatch", UsageError) as said:  # exchanged
+        estimate_share(prob, validation=(prob, y))
+    assert len(said.value.fields["order"]) == 4
+
+
+@pytest.mark.parametrize("wrong", [30, 1.0, 0, -0.1, None, float("nan")])
+def test_a_base_rate_out_of_range_is_shown_as_it_was_given(wrong):
+    with refused("base-rate-range", UsageError) as said:
+        correct_prior([0.2, 0.3], 0.1, wrong)
+    assert repr(wrong) in str(said.value)
+    assert ("0.3" in str(said.value)) == (wrong == 30)
+
+
 def test_by_position_where_nobody_said_names(rng):
     _, now = world(rng, 500, 0.3)
     found = estimate_share(now, trained_at=0.1)

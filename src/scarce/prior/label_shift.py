@@ -390,6 +390,18 @@ def _names(
         order = np.unique(np.array(known.tolist())).tolist()
     else:
         return list(range(n_classes)), False
+    if classes is None and y is not None and len(order) != n_classes:
+        raise UsageError(
+            "The labels of the validation rows are {order}, {count} in all, and the probabilities "
+            "are for {n_classes} classes.",
+            code="class-mismatch",
+            order=order[:4],
+            count=len(order),
+            n_classes=n_classes,
+            remedy="Give labelled rows of every class."
+            if len(order) < n_classes
+            else "The order is validation=(y, prob); for several classes prob is predict_proba(X).",
+        )
     if len(order) != n_classes or len(set(order)) != n_classes:
         raise UsageError(
             "There are {count} classes {order}, and the probabilities are for {n_classes}.",
