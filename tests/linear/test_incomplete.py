@@ -16,7 +16,7 @@ from scarce.linear.links import Logit
 from scarce.linear.marginal import marginal_path, marginal_prob
 from scarce.missing.front import fit_front
 from tests.linear.test_marginal import LOSSES, world
-from tests.problems import refused, warned
+from tests.problems import codes, refused, warned
 
 
 def logistic(**settings):
@@ -294,3 +294,19 @@ def test_what_needs_complete_rows_says_so(settings):
     X, y = world()
     with refused("incomplete-rows", UsageError):
         RareClassifier(**({"loss": "logistic", "ridge": 1.0} | settings)).fit(X, y)
+
+
+def test_classes_that_are_separated_where_values_are_seen_have_no_errors():
+    """Where the separating value is missing its mean is known, and the coefficient still grows."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(500, 4))
+    y = X[:, 0] > 1
+    X[rng.random(500) < 0.3, 1] = np.nan
+    X[rng.random(500) < 0.3, 0] = np.nan
+    model = logistic(ridge=0).fit(X, y)
+    assert "not-converged" in codes(model.report_.warnings)
+    for ask in (model.coef_interval, lambda: model.predict_interval(X)):
+        with refused("no-covariance", UsageError):
+            ask()
+    assert "no maximum" in str(model.summary())
+    assert np.isfinite(logistic(ridge=1.0).fit(X, y).coef_interval().high).all()

@@ -43,6 +43,8 @@ from scarce.linear.regress import (
 from scarce.linear.sums import ColumnSummary, labelled_rows, summarise_columns
 from scarce.missing.front import Front, fit_front
 
+FLAT = 1e-9  # of the largest curvature: less than minus that is no minimum, and no rounding
+
 MOST_COLUMNS = 2000  # of a front: an iteration inverts matrices of this size
 SHOWN = 5  # columns named in a remark
 
@@ -180,7 +182,8 @@ class IncompleteFit(NamedTuple):
     """A fit to rows with missing values."""
 
     found: FittedRegression
-    covariance: Callable[[bool], Array]  # of [coef, intercept], robust for survey weights
+    # of [coef, intercept], robust for survey weights; None where the likelihood has no maximum
+    covariance: Callable[[bool], Array | None]
 
 
 def fit_incomplete(
@@ -241,7 +244,10 @@ def fit_incomplete(
     if not result.converged:
         remarks += (not_converged(solution, "gradient norm", loss, problem.tol),)
 
-    def covariance(survey: bool) -> Array:
+    def covariance(survey: bool) -> Array | None:
+        bends = np.linalg.eigvalsh(result.hessian)
+        if bends[0] < -FLAT * np.abs(bends).max():
+            return None
         inverse = np.linalg.pinv(result.hessian, hermitian=True)
         canonical = isinstance(loss, CanonicalLoss) and not isinstance(loss.link, Logit)
         if canonical or survey:

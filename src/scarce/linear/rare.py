@@ -1318,6 +1318,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         elif not hasattr(self, "covariance_"):
             notes.append("no standard errors: the training rows are gone or have changed")
+        elif self.covariance_ is None and self._has_no_maximum():
+            notes.append("no standard errors: the likelihood has no maximum where the fit ended")
         elif self.covariance_ is not None:
             kept = getattr(self, "rows_", None)
             if method == "auto" and self._has_likelihood() and kept is None:
@@ -1460,6 +1462,14 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return known[penalty]
 
     def _covariance(self) -> Array:
+        if self.covariance_ is None and self._has_no_maximum():
+            raise UsageError(
+                "No standard errors surround this fit: its marginal likelihood has no maximum where "
+                "it ended (not converged), as where columns separate the classes.",
+                code="no-covariance",
+                ridge=Argument("ridge", 1.0),
+                remedy="Fit with {ridge}, or leave out the column whose coefficient is largest.",
+            )
         if self.covariance_ is None:
             raise UsageError(
                 "This fit holds no covariance.",
@@ -1469,6 +1479,10 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 remedy="Fit with {diagnostics} and {line}.",
             )
         return self.covariance_
+
+    def _has_no_maximum(self) -> bool:
+        """Whether a fit to rows with missing values ended where the likelihood still rises."""
+        return bool(self.diagnostics and self.n_incomplete_ and not self.report_.converged)
 
     def _standard_errors(self) -> Array:
         own = np.append(np.arange(self._width), -1)
