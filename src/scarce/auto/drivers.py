@@ -3,8 +3,9 @@
     increase_j = mean over left-out rows of (log loss with column j shuffled - log loss)
 
 Each row is predicted by the fit that had not seen it; a column is shuffled over all these rows, not
-within folds, which may be small or have one value of it. All one-hot columns of a category are
-shuffled together. The error is the standard error over folds.
+within folds, which may be small or have one value of it, and values come from rows in proportion to
+their weights. All one-hot columns of a category are shuffled together. The error is the standard
+error over folds.
 A response curve is the mean prediction of these rows with the column set to one value. Assumes that
 a column's values may be moved between rows: of two columns that say the same, each looks as if it
 did not matter. Says nothing of causes.
@@ -155,7 +156,7 @@ def find_drivers(
     plain = losses(kept.X)
     increase, error = np.zeros(len(names)), np.zeros(len(names))
     rng = np.random.default_rng(kept.seed)
-    orders = [rng.permutation(len(kept.y)) for _ in range(SHUFFLES)]
+    orders = [_shuffled(kept.weight, rng) for _ in range(SHUFFLES)]
     curves: dict[str, tuple[Array, Array]] = {}
     for at, columns in enumerate(sources):
         if not len(columns):
@@ -171,6 +172,17 @@ def find_drivers(
             curves[names[at]] = _curve(score, kept, columns, levels[at])
     loss = float(kept.weight @ plain / kept.weight.sum())
     return Drivers(tuple(names), increase, np.nan_to_num(error), loss, len(plain), curves)
+
+
+def _shuffled(weight: Array, rng: np.random.Generator) -> Ids:
+    """Return for each row the row whose value it gets: each row as often as its weight says.
+
+    Rows of equal weight are a permutation. Events, of which more are kept, would otherwise lend
+    their values too often.
+    """
+    n, ends = len(weight), np.cumsum(weight) / weight.sum()
+    lent = np.searchsorted(ends, (np.arange(n) + rng.random()) / n, side="right")
+    return np.asarray(rng.permutation(np.minimum(lent, n - 1)), dtype=np.intp)
 
 
 def _curve(score: Score, kept: Kept, columns: Ids, levels: Ids | None) -> tuple[Array, Array]:
