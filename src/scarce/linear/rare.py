@@ -1464,8 +1464,8 @@ class RareClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _covariance(self) -> Array:
         if self.covariance_ is None and self._has_no_maximum():
             raise UsageError(
-                "No standard errors surround this fit: its marginal likelihood has no maximum where "
-                "it ended (not converged), as where columns separate the classes.",
+                "No standard errors surround this fit: its marginal likelihood has no maximum "
+                "where it ended (not converged), as where columns separate the classes.",
                 code="no-covariance",
                 ridge=Argument("ridge", 1.0),
                 remedy="Fit with {ridge}, or leave out the column whose coefficient is largest.",
