@@ -20,6 +20,12 @@ def test_every_kind_of_table_has_the_same_shares():
     tables += [frame.astype({"a": "Float64", "b": "category"}), frame.convert_dtypes()]
     for table in tables:
         np.testing.assert_array_equal(missing_shares(table), expected)
+    empty = {"a": ["x", "", "y"], "b": ["", "", "z"], "c": [1.0, 2.0, 3.0]}
+    frame = pd.DataFrame(empty)
+    rows = open_rows(frame.assign(y=[0, 1, 1]), label="y")
+    tables = [rows, frame, frame.astype({"a": object}), pl.DataFrame(empty), pa.table(empty)]
+    for table in [*tables, frame.to_numpy(str), frame.to_numpy(np.dtypes.StringDType())]:
+        np.testing.assert_allclose(missing_shares(table), [1 / 3, 2 / 3, 0.0])
     dates = pd.DataFrame({"d": pd.to_datetime(["2026-01-01", None])})
     np.testing.assert_array_equal(missing_shares(dates), [0.0, 1.0])
     masked = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], [[False, True], [False, False]])

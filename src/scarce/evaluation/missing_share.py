@@ -40,7 +40,7 @@ def share_of_missing(
     Parameters
     ----------
     X : array-like, table or Rows of shape (n, n_features)
-        NaN, None, NA, NaT and masked cells are missing.
+        NaN, None, NA, NaT, empty text and masked cells are missing.
     y_true : array-like of shape (n,), optional
         Outcomes, 0 or 1. With them each bin holds at least `fewest_events` rows of both.
     fewest_rows, fewest_events : int
@@ -165,7 +165,9 @@ def _missing(column: Any) -> NDArray[np.bool_]:
     if held.dtype.kind in "mM":
         return np.asarray(np.isnat(held))
     if held.dtype == object:
-        return np.array([is_missing(value) for value in held.tolist()], dtype=bool)
+        return np.array([is_missing(value) or value == "" for value in held.tolist()], dtype=bool)
+    if held.dtype.kind in "UT":
+        return np.asarray(held == "")
     return np.zeros(len(held), dtype=bool)
 
 
