@@ -219,3 +219,13 @@ def test_the_prior_of_a_shared_covariance_is_that_many_rows(rng):
     by_em = GaussianBayes(calibrate=False, tol=1e-10).fit(almost, y)
     np.testing.assert_allclose(by_em.covariance_, wanted, atol=0.1)
     assert by_em.shrinkage_[0] == pytest.approx(5.0 / 45.0)
+
+
+def test_weights_that_count_as_few_rows_are_remarked_on(rng):
+    """Weights that sum to almost nothing say nothing: every row gets about the base rates."""
+    X, y = world(rng)
+    for share, told in ((1.0, False), (0.6, False), (0.4, True), (1e-8, True)):
+        model = GaussianBayes().fit(X, y, np.full(len(y), share))
+        assert ("few-counted" in codes(model.report_.warnings)) == told
+    assert np.ptp(model.predict_proba(X)[:, 1]) < 0.1
+    assert "few-counted" not in codes(GaussianBayes().fit(X, y).report_.warnings)

@@ -38,6 +38,7 @@ from scarce.gaussian.fitting import (
     Learned,
     Settings,
     factors_of,
+    few_counted_remark,
     gaussians,
     joint_log_proba,
     learn,
@@ -298,7 +299,8 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n,), optional
             Classes; NaN, None or NA where a row is not labelled.
         sample_weight : array-like of shape (n,), optional
-            A row of weight 2 counts as two, one of weight 0 as none.
+            A row of weight 2 counts as two, one of weight 0 as none. Weights that only say how much
+            a row stands for: divide them by their mean.
         groups : array-like of shape (n,), optional
             Rows of one group are left out together where the model is judged on left-out labelled
             rows; a missing value is a group of its own.
@@ -318,7 +320,8 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self, X, y, sample_weight, engine=self.engine, categories=categories
         )
         learned = learn(self._settings(rows), rows, groups)
-        return self._take(learned, begin, self.column_profile_.remarks)
+        said = few_counted_remark(rows, self.engine)
+        return self._take(learned, begin, (*said, *self.column_profile_.remarks))
 
     @available_if(_takes_batches)  # type: ignore[untyped-decorator]
     def partial_fit(

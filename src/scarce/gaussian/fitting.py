@@ -677,6 +677,24 @@ def _with_calibration(done: Learned, cal: Calibration, remarks: list[str], passe
     return done._replace(remarks=[*remarks, *done.remarks], passes=done.passes + passes)
 
 
+def few_counted_remark(rows: Rows, engine: Engine = None) -> list[Problem]:
+    """Say that weights count as far fewer rows than there are; nothing without labelled rows."""
+    codes, weight = rows.labels(engine=engine), rows.weights(engine=engine)
+    own = weight[(weight > 0) & ~np.isnan(codes)]
+    total = float(own.sum())
+    if total >= 0.5 * len(own):
+        return []
+    remark = Problem(
+        "The weights of {rows:,} labelled rows sum to {total:.3g}, and weights are read as counts "
+        "of rows: probabilities are those of {total:.3g} rows, nearer to the base rates.",
+        code="few-counted",
+        rows=len(own),
+        total=total,
+        remedy="Divide weights that only say how much a row stands for by their mean.",
+    )
+    return [remark]
+
+
 def _not_judged() -> Problem:
     return Problem(
         "Probabilities could not be checked: all but one class have labelled rows in one group "
