@@ -1,7 +1,9 @@
 """Comparison: differences row by row, the best, the noise, the constant; left-out rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -328,3 +330,21 @@ def test_fits_of_one_estimator_do_not_meet_in_threads(data):
     model, rows = GaussianBayes(), open_rows(X, label=y)
     left_out({"bayes": (model.fit, rows)}, deal_folds(y, 5), engine="threads")
     assert not hasattr(model, "classes_")
+
+
+@pytest.mark.filterwarnings("ignore:Column 'row_id' has a different value:scarce.DataWarning")
+def test_copies_of_a_row_stay_together_whatever_names_the_rows(rng):
+    X, y = np.tile(rng.normal(size=(150, 3)), (2, 1)), np.tile(rng.random(150) < 0.3, 2)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    named = frame.assign(row_id=rng.permutation(len(y)))
+    models = {"bayes": GaussianBayes(calibrate=False), "forest": RandomForestClassifier(20)}
+    plain, found = (left_out_prob(models, one, y.astype(int)) for one in (frame, named))
+    np.testing.assert_array_equal(found["bayes"], plain["bayes"])
+    assert (
+        log_loss(y, found["forest"]).value > log_loss(y, found["constant"]).value
+    )  # there is nothing to learn
+
+
+def test_models_without_a_name_are_refused():
+    with refused("no-mapping", UsageError):
+        left_out_prob(GaussianBayes(), np.eye(20), np.arange(20) % 2)

@@ -679,6 +679,25 @@ def test_shares_that_are_assumed_are_named(rng):
     assert MaxentClassifier(prevalence=0.1, features="l").fit(X, some).class_prior_from_ == "given"
 
 
+@pytest.mark.parametrize("missing", [1, 20])
+def test_shares_that_the_labels_contradict_are_warned_of(rng, missing):
+    X = rng.normal(size=(240, 2))
+    y = (rng.random(240) < 1 / (1 + np.exp(1.5 - X[:, 0]))).astype(float)
+    y[:missing] = np.nan
+    with warned("assumed-share-impossible") as said:
+        model = MaxentClassifier(features="l").fit(X, y)
+    (problem,) = remarks(model, "assumed-share-impossible")
+    assert said == [problem]
+    assert problem.fields["held"] == pytest.approx((y == 0).mean())
+    assert problem.fields["share"] == pytest.approx(model.class_prior_[0])
+    assert problem.fields["missing"] == pytest.approx(missing / 240)
+    assert not remarks(model, "assumed-base-rate")
+    known = MaxentClassifier(features="l", prevalence=0.2).fit(X, y)  # no warning
+    assert not remarks(known, "assumed-share-impossible")
+    apart = np.where(np.isnan(y), 1.0, 1e-3)  # labelled rows that are hardly part of the pool
+    MaxentClassifier(features="l").fit(X, y, background_weight=apart)
+
+
 # --- the score ------------------------------------------------------------------------------------
 
 

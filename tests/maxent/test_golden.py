@@ -51,6 +51,7 @@ def test_the_gap_is_never_below_the_distance_to_the_optimum(case):
             assert report.objective + best["divergence"] >= -1e-9
 
 
+@pytest.mark.filterwarnings("ignore:.* of the rows are labelled:scarce.DataWarning")
 @pytest.mark.parametrize("kind", ["one", "three", "all", "empty"])
 def test_golden_robust(kind):
     for case in [case for case in GOLDEN["robust"] if case["kind"] == kind]:

@@ -243,6 +243,22 @@ def test_frames_of_every_kind_go_to_a_classifier_of_scarce(kind, rng):
     np.testing.assert_allclose(found, clone(model).fit(X, y).predict_proba(X), rtol=1e-9)
 
 
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.filterwarnings("ignore:Column 'row_id' has a different value:scarce.DataWarning")
+def test_a_column_that_names_rows_changes_nothing(times):
+    X, y, _ = world(300)
+    X, y = np.tile(X, (times, 1)), np.tile(y, times)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    names = np.random.default_rng(1).permutation(len(y))
+    named = frame.assign(row_id=[f"r{name}" for name in names])
+    plain = Calibrated(GaussianBayes(calibrate=False), "platt").fit(frame, y)
+    other = Calibrated(GaussianBayes(calibrate=False), "platt").fit(named, y)
+    assert other.comparison_ == plain.comparison_
+    np.testing.assert_allclose(
+        other.predict_proba(named[:50]), plain.predict_proba(frame[:50]), rtol=1e-12
+    )
+
+
 def test_open_rows_give_what_arrays_give():
     X, y, _ = world(500)
     array = Calibrated(RareClassifier("logistic", ridge=1.0), "platt").fit(X, y)

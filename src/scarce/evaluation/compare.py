@@ -47,7 +47,7 @@ from scarce.evaluation.choosing import Joint, against_one, choose
 from scarce.evaluation.cost import mean_of, read_outcomes, savings
 from scarce.evaluation.evaluate import Evaluation, evaluated
 from scarce.evaluation.scores import Forecasts, untested
-from scarce.io.frames import is_frame
+from scarce.io.frames import is_frame, names_rows
 from scarce.io.open import open_rows
 from scarce.results import Estimate, Record, in_rows
 from scarce.scoring import LOSSES, losses_if, row_losses
@@ -413,7 +413,7 @@ def left_out_prob(
     ----------
     models : mapping of name -> classifier
         Of scarce or scikit-learn; each is fitted anew, with the same folds for all. Those of other
-        packages get a frame as it is.
+        packages get a frame as it is, those of scarce without columns that name its rows.
     X : array-like of shape (n, n_features), table or Rows
     y : array-like of shape (n,), optional
         Classes; not needed where X holds them (`open_rows`). Rows without a label take no part.
@@ -447,7 +447,18 @@ def left_out_prob(
     """
     refuse_other_index(X=X, y=y, groups=groups)
     folds, random_state = read_integer(folds, "folds", 2), read_seed(random_state)
-    rows = X if isinstance(X, Rows) else open_rows(X, label=y)
+    if not isinstance(models, Mapping):
+        raise UsageError(
+            "{models} must be a mapping of names to classifiers, got {kind}.",
+            code="no-mapping",
+            models=Argument("models"),
+            kind=type(models).__name__,
+            remedy='Write {{"mine": model}}.',
+        )
+    if isinstance(X, Rows):
+        rows = X
+    else:
+        rows = open_rows(X, label=y, drop=names_rows(X) if is_frame(X) else ())
     dealt = deal_rows(rows, folds, groups=groups, random_state=random_state)
     for name, model in models.items():
         _warn_other_base_rates(name, model, rows)

@@ -205,20 +205,28 @@ def identifiers(table: pa.Table, names: Iterable[str]) -> tuple[list[str], list[
     return rows, units
 
 
-def names_rows(frame: Any) -> list[str]:
-    """Return the columns of a frame that name its rows, and are no features; say so.
+def row_and_unit_names(frame: Any) -> tuple[list[str], list[str]]:
+    """Return the columns of a frame that name its rows, and those that name units of several rows.
 
-    By the rule of `scarce fit`: named like an identifier, and another value in every row. Columns
-    that name units with several rows each stay, with a warning.
+    By the rule of `scarce fit`: named like an identifier, and another value in every row. At least
+    one column remains.
     """
     names = column_names(frame)
     doubtful = named_like_names(names)
     if not doubtful:
-        return []
+        return [], []
     table = as_table(frame, needed=doubtful)
     assert table is not None
     found, units = identifiers(table, doubtful)
-    found = [] if len(found) == len(names) else found
+    return [] if len(found) == len(names) else found, units
+
+
+def names_rows(frame: Any) -> list[str]:
+    """Return the columns of a frame that name its rows, and are no features; say so.
+
+    Columns that name units with several rows each stay, with a warning.
+    """
+    found, units = row_and_unit_names(frame)
     for name in units:
         warn_user(
             "Column {column!r} is named like an identifier, several rows share its values, and it "

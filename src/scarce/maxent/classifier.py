@@ -51,6 +51,7 @@ from scarce.errors import (
     refuse_array,
     refuse_word,
     suggest,
+    warn_user,
 )
 from scarce.io.inputs import (
     WEIGHT_KINDS,
@@ -392,6 +393,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.width_scale_ = wider
                 solved = solve(data, wider, start, robust)
             self._settle(data, solved, bounds)
+        for remark in self._contradicted_remark(data):
+            warn_user(remark)
         self.report_ = FitReport(
             converged=solved.converged,
             certificate=solved.certificate,
@@ -809,7 +812,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     widths=Argument("width_scales"),
                 )
             )
-        return out + self._assumed_remark() + self._crowded_remark(data)
+        out += self._contradicted_remark(data) or self._assumed_remark()
+        return out + self._crowded_remark(data)
 
     def _crowded_remark(self, data: FitData) -> list[str]:
         """Say that more rows of the pool are labelled than a known prevalence allows."""
@@ -867,6 +871,37 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 prevalence=prevalence,
                 remedy="Pass {prevalence} if the shares are known, or if rows were labelled at "
                 "random.",
+            )
+        ]
+
+    def _contradicted_remark(self, data: FitData) -> list[str]:
+        """Say that more of the pool is labelled as one class than the assumed shares allow.
+
+        Labelled rows of a single class are often collected apart, and then say nothing here.
+        """
+        if self.class_prior_from_ != "assumed" or self.is_labelled_.sum() < 2:
+            return []
+        held = np.array([one.pool.sum() for one in data.labelled])
+        shares = self.class_prior_[self.is_labelled_]
+        at = int(np.argmax(held - shares))
+        if held[at] <= shares[at] + 1e-9:
+            return []
+        return [
+            Problem(
+                "{held:.0%} of the rows are labelled {label}, but the probabilities average to "
+                "{share:.0%} for it: as {missing:.1%} of the rows have no label, labels are taken "
+                "to be revealed at unknown rates, and the class shares rest on {default}.",
+                code="assumed-share-impossible",
+                held=float(held[at]),
+                label=str(self.classes_[self.is_labelled_][at]),
+                share=float(shares[at]),
+                missing=float(1 - held.sum()),
+                default=Argument("default_prevalence", self.default_prevalence),
+                prevalence=Argument("prevalence"),
+                remedy=[
+                    "Where labels are missing at random, leave rows without a label out.",
+                    "Pass {prevalence} if the shares are known.",
+                ],
             )
         ]
 

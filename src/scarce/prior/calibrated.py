@@ -45,6 +45,7 @@ from scarce.engine.folds import RowGroups, deal_folds, read_splits, row_groups
 from scarce.engine.memory import ArrayRows, unmasked
 from scarce.engine.rows import Rows, WeightedRows
 from scarce.errors import Argument, DataError, UsageError, inconsistent_model
+from scarce.io.frames import row_and_unit_names
 from scarce.io.inputs import WEIGHT_KINDS, weight_factor
 from scarce.io.labels import label_array
 from scarce.io.schema import unmasked_weights
@@ -522,6 +523,8 @@ def _codes(labels: NDArray[Any]) -> tuple[Ids, NDArray[Any]]:
 def _numbers(X: Any) -> Array:
     """Return numbers in which equal rows are equal, for any kind of table.
 
+    Columns of a frame that name its rows are left out: they would make copies look different.
+
     Examples
     --------
     >>> _numbers(np.array([["a", 1.5], ["b", 1.5], ["a", 1.5]], dtype=object))[:, 0]
@@ -533,7 +536,8 @@ def _numbers(X: Any) -> Array:
     names = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow, of others
     columns: list[Any]
     if names is not None and not callable(names):
-        columns = [np.asarray(X[name]) for name in names]
+        rows = set(row_and_unit_names(X)[0])
+        columns = [np.asarray(X[name]) for name in names if str(name) not in rows]
     else:
         held = np.asarray(X)
         held = held.reshape(len(held), -1)
