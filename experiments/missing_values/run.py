@@ -3,11 +3,11 @@
     ratio = geometric mean over tables of (loss + .01 c) / (loss of the other + .01 c)
 
 Sixteen tables, four ways of hiding, three splits, eight methods (data.py, methods.py), named before
-anything was fitted; "new rows only" trains on complete rows. Also whether probabilities are
-right whatever the share of missing values is: z = (events - sum of probabilities) / standard
-deviation, in bins of that share, summed over all tables. Needs SCARCE_DATA and the dependency group
-rival-auto. A full run keeps finished fits in its work folder; --quick does one table without the
-rivals.
+anything was fitted; "new rows only" trains on complete rows. Also whether probabilities are right
+whatever the share of missing values is: z = (events - sum of probabilities) / standard deviation,
+for each way and in bins of that share, summed over all tables. Needs SCARCE_DATA and the dependency
+group rival-auto. A full run keeps finished fits in its work folder; --quick does one table without
+the rivals.
 """
 
 from __future__ import annotations
@@ -139,15 +139,18 @@ def comparisons(records: list[Record]) -> list[Comparison]:
 
 
 def z_rows(records: Sequence[Record], method: str) -> list[Comparison]:
-    """Return z of the events in each bin of the share of missing values."""
-    own = [r for r in records if r["method"] == method and r["way"] != "new rows only"]
-    events, prob, variance = np.sum([r["by_share"] for r in own], axis=0)
+    """Return z of the events for each way of hiding and bin of the share of missing values."""
     rows = []
-    for low, high, e, p, v in zip(BINS, BINS[1:], events, prob, variance, strict=False):
-        if v > 0:
-            name = f"{method}: z of the events, {low:.0%} to {high:.0%} missing"
-            why = f"Target: between -2 and 2. {e:.0f} events, {p:.1f} given; splits share rows."
-            rows.append(Comparison(name, None, (e - p) / math.sqrt(v), 1.0, len(own), why))
+    for way in WAYS:
+        own = [r for r in records if r["method"] == method and r["way"] == way]
+        if not own:
+            continue
+        events, prob, variance = np.sum([r["by_share"] for r in own], axis=0)
+        for low, high, e, p, v in zip(BINS, BINS[1:], events, prob, variance, strict=False):
+            if v > 0:
+                name = f"{method}: z of the events, {way}, {low:.0%} to {high:.0%} missing"
+                why = f"Target: between -2 and 2. {e:.0f} events, {p:.1f} given; splits share rows."
+                rows.append(Comparison(name, None, (e - p) / math.sqrt(v), 1.0, len(own), why))
     return rows
 
 

@@ -166,7 +166,8 @@ def test_coordinates_and_codes_are_pointed_out_with_what_to_type(folder, rng):
 def test_other_tables_are_left_in_peace(tmp_path, rng):
     n = 300
     columns = {"x": rng.normal(size=n), "y": rng.normal(size=n), "visits": rng.integers(0, 9, n)}
-    table = pa.table({**columns, "fraud": (rng.random(n) < 0.3).astype(int)})
+    fraud = rng.random(n) < np.where(columns["x"] > 0, 0.5, 0.1)
+    table = pa.table({**columns, "fraud": fraud.astype(int)})
     pq.write_table(table, tmp_path / "t.parquet")
     done = run(tmp_path, "fit", "t.parquet", "--label", "fraud", "--model", "bayes", out="m")
     assert done.exit_code == 0, done.stderr

@@ -884,7 +884,7 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held = np.array([one.pool.sum() for one in data.labelled])
         shares = self.class_prior_[self.is_labelled_]
         at = int(np.argmax(held - shares))
-        if held[at] <= shares[at] + 1e-9:
+        if held[at] <= shares[at] + 1e-9 or held.sum() > 1 - 1e-9:
             return []
         return [
             Problem(
