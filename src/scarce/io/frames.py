@@ -73,6 +73,31 @@ def refuse_no_frame(source: object) -> None:
         raise duplicate_column(doubled, names.count(doubled))
 
 
+def refuse_records(source: object) -> None:
+    """Refuse a dict of columns and a list of dicts, of which NumPy would make one object.
+
+    Examples
+    --------
+    >>> refuse_records([{"age": 40}, {"age": 50}])
+    Traceback (most recent call last):
+    ...
+    scarce.errors.UsageError: Features are a list of dicts, not a table. Pass ...
+    """
+    if isinstance(source, Mapping):
+        kind, maker = f"a {type(source).__name__} of columns", "pyarrow.table(X)"
+    elif isinstance(source, (list, tuple)) and source and isinstance(source[0], Mapping):
+        kind, maker = f"a {type(source).__name__} of dicts", "pyarrow.Table.from_pylist(X)"
+    else:
+        return
+    raise UsageError(
+        "Features are {kind}, not a table.",
+        code="no-table",
+        kind=kind,
+        maker=maker,
+        remedy="Pass pandas.DataFrame(X) or {maker}.",
+    )
+
+
 def is_pandas(source: object) -> bool:
     """Whether this is a DataFrame of pandas, without importing it."""
     pandas = sys.modules.get("pandas")

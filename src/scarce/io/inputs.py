@@ -58,6 +58,7 @@ from scarce.io.frames import (
     kind_of,
     names_rows,
     refuse_no_frame,
+    refuse_records,
 )
 from scarce.io.labels import label_array, missing_labels
 from scarce.io.locate import cell_error
@@ -143,6 +144,7 @@ def rows_to_fit(
         )
     schema = None
     refuse_no_frame(X)
+    refuse_records(X)
     if not reset and hasattr(estimator, "schema_"):
         rows = rows_to_predict(estimator, X, engine=engine)
         features, schema = np.concatenate([block.X for block in rows.blocks()]), rows.schema
@@ -471,6 +473,7 @@ def rows_to_predict(
     """
     like = Schema.from_dict(estimator.schema_) if hasattr(estimator, "schema_") else None
     refuse_no_frame(X)
+    refuse_records(X)
     if isinstance(X, Rows):
         return recoded(
             X, _numbers_like(estimator, X.names) if like is None else like, unknown=unknown
