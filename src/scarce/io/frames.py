@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.sparse import issparse
 
 from scarce.engine.block import TableLike
 from scarce.errors import Argument, DataError, UsageError, listed, warn_user
@@ -83,6 +84,8 @@ def refuse_records(source: object) -> None:
     ...
     scarce.errors.UsageError: Features are a list of dicts, not a table. Pass ...
     """
+    if issparse(source):  # one of scipy's formats is a dict
+        return
     if isinstance(source, Mapping):
         kind, maker = f"a {type(source).__name__} of columns", "pyarrow.table(X)"
     elif isinstance(source, (list, tuple)) and source and isinstance(source[0], Mapping):
