@@ -158,7 +158,7 @@ def comparisons(sets: Sets) -> list[Comparison]:
         rows += against_catboost(sets, "auto", score, f"auto / CatBoost, {shown}", target)
         rows.append(average(sets, "auto", "logit", score, f"auto / logit, {shown}", ""))
         rows += worst_set(sets, "auto", score, f"auto / logit, {shown}")
-    rows += counts(sets, "auto", "auto")
+    rows += counts(sets)
     for method in METHODS:
         rows += calibration_rows(sets, method)
     return rows
@@ -205,16 +205,16 @@ def worst_set(sets: Sets, auto: str, score: str, quantity: str) -> list[Comparis
     return rows
 
 
-def counts(sets: Sets, auto: str, called: str) -> list[Comparison]:
+def counts(sets: Sets) -> list[Comparison]:
     """Return infinite splits, sets at least as calibrated as the logit, stacked splits, cost."""
-    own = {name: held["methods"][auto] for name, held in sets.items()}
+    own = {name: held["methods"]["auto"] for name, held in sets.items()}
     splits = sum(each["splits"] for each in own.values())
     better = sum(
         own[name]["calibration"] <= sets[name]["methods"]["logit"]["calibration"] for name in sets
     )
     rows = [
         Comparison(
-            f"{called}: splits with infinite log loss",
+            "auto: splits with infinite log loss",
             None,
             sum(each["infinite_splits"] for each in own.values()),
             0.0,
@@ -222,7 +222,7 @@ def counts(sets: Sets, auto: str, called: str) -> list[Comparison]:
             "Target: 0.",
         ),
         Comparison(
-            f"{called}: sets with calibration error no larger than the logit's",
+            "auto: sets with calibration error no larger than the logit's",
             None,
             better,
             0.0,
@@ -230,7 +230,7 @@ def counts(sets: Sets, auto: str, called: str) -> list[Comparison]:
             "Target: 19 or more.",
         ),
         Comparison(
-            f"{called}: splits in which the stack predicts",
+            "auto: splits in which the stack predicts",
             None,
             sum(each["stacked_splits"] for each in own.values()),
             0.0,
@@ -243,7 +243,7 @@ def counts(sets: Sets, auto: str, called: str) -> list[Comparison]:
         if costs:
             mean = sum(costs) / len(costs)
             why = "CPU seconds, fit and prediction, one thread of a shared machine: +-40 %."
-            rows.append(Comparison(f"{called}: seconds, {shown}", None, mean, 0.0, len(costs), why))
+            rows.append(Comparison(f"auto: seconds, {shown}", None, mean, 0.0, len(costs), why))
     return rows
 
 

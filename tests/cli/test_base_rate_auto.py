@@ -143,6 +143,7 @@ def test_remarks_name_the_classes_and_an_under_sampled_model_is_noticed(tmp_path
         said = " ".join((done.stdout + done.stderr).split())
         assert said.count("not calibrated") == off
         assert (f"of the validation rows are {event}," in said) == bool(off)
+        assert ("with --trained-at;" in said and "(scarce calibrate)" in said) == bool(off)
     few = (y == 0) | (np.cumsum(y) <= 3)
     written(valid, "kind,prob", [kind[few], prob[few].round(6)])
     done = ran(verb, table, *auto, "--out", tmp_path / "r.csv", code=3)

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scarce.cli.flags import in_flags
 from scarce.cli.options import AUTO, LabelFlags, is_typed
 from scarce.errors import DataError, UsageError, suggest
 
@@ -168,12 +170,13 @@ def estimated_rates(
     given = {"y": y, "prob": said, "sample_weight": held.sample_weight,
              "inclusion": held.inclusion, "groups": held.groups}  # fmt: skip
     kept = held.known if held.inclusion is None else np.ones(len(y), dtype=bool)
-    return estimate_share(
+    today = estimate_share(
         np.concatenate(parts),
         trained_at=before,
         validation={name: one[kept] for name, one in given.items() if one is not None},
         classes=names,
     )
+    return replace(today, remarks=tuple(map(in_flags, today.remarks)))
 
 
 def _in_order(held: OutcomeTable, found: ProbColumns, where: str) -> tuple[Any, Any]:

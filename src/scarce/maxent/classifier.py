@@ -888,9 +888,9 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return []
         return [
             Problem(
-                "{held:.0%} of the rows are labelled {label}, but the probabilities average to "
-                "{share:.0%} for it: as {missing:.1%} of the rows have no label, labels are taken "
-                "to be revealed at unknown rates, and the class shares rest on {default}.",
+                "{held:.0%} of the rows are labelled {label}, but its share is taken to be "
+                "{share:.0%}: as {missing:.1%} of the rows have no label, labels are taken to be "
+                "revealed at unknown rates, and the class shares rest on {default}.",
                 code="assumed-share-impossible",
                 held=float(held[at]),
                 label=str(self.classes_[self.is_labelled_][at]),
@@ -934,8 +934,8 @@ class MaxentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _predict_rows(self, X: Features) -> Rows:
         """Return rows with the columns of the fit; unknown levels count as missing."""
-        empty = (*getattr(X, "shape", ()), 1)[0] == 0  # a LazyFrame has no shape
-        if empty and hasattr(X, "columns"):
+        shape = getattr(X, "shape", ())  # a LazyFrame has none, and warns when asked for columns
+        if shape and shape[0] == 0 and hasattr(X, "columns"):
             raise DataError("There are no rows to predict: the table is empty.", code="no-rows")
         return rows_to_predict(self, X, engine=self.engine, dtype=FLOATS, unknown="missing")
 

@@ -45,7 +45,7 @@ from scarce.engine.folds import RowGroups, deal_folds, read_splits, row_groups
 from scarce.engine.memory import ArrayRows, unmasked
 from scarce.engine.rows import Rows, WeightedRows
 from scarce.errors import Argument, DataError, UsageError, inconsistent_model
-from scarce.io.frames import row_and_unit_names
+from scarce.io.frames import is_frame, row_and_unit_names
 from scarce.io.inputs import WEIGHT_KINDS, weight_factor
 from scarce.io.labels import label_array
 from scarce.io.schema import unmasked_weights
@@ -536,7 +536,7 @@ def _numbers(X: Any) -> Array:
     names = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow, of others
     columns: list[Any]
     if names is not None and not callable(names):
-        rows = set(row_and_unit_names(X)[0])
+        rows = set(row_and_unit_names(X)[0]) if is_frame(X) else set()
         columns = [np.asarray(X[name]) for name in names if str(name) not in rows]
     else:
         held = np.asarray(X)
