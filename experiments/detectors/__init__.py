@@ -1,0 +1,1 @@
+"""Do the limits of events that several detectors all missed hold, and when do they fail?"""
