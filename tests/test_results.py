@@ -270,7 +270,15 @@ def made():
     yield scarce.value_of_fetching(logit, holes, costs)
     yield find_bands(costs)
     yield Idle("ask", None, 0.5)
-    yield scarce.estimate_performance(prob, alerts, threshold=0.2)
+    found = scarce.estimate_performance(prob, alerts, threshold=0.2)
+    yield found
+    yield found.what_if()[0]
+    yield scarce.stop_when(prob, alerts, threshold=0.2, recall=0.5)
+    raised = np.random.default_rng(0).random((300, 3)) < 0.5
+    missed = scarce.missed_by_all(raised[raised.any(axis=1)])
+    yield missed
+    yield missed.pairs[0]
+    yield missed.dependence
     yield scarce.choose_labels(prob, policy="random", n=20, random_state=0)
     yield scarce.plan_audit(prob, alerts, threshold=0.2, n=20, repeats=1)
     yield count_missed([0, 1, 0], [0.5, 0.5, 0.5], 20)

@@ -81,7 +81,7 @@ SETTINGS = {  # names that mean something else there: settings, or a result's ow
 
 
 ELSEWHERE = {  # given in the table under another name, or no column in some functions
-    *("costs", "probs", "X_held_out", "label", "by", "background_weight"),
+    *("costs", "probs", "X_held_out", "label", "by", "background_weight", "confidence"),
 }
 
 
@@ -234,8 +234,14 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
         {"scores": PROB},
     ),
     "choose_labels": (
-        on("choose_labels", policy="random", n=5),
-        {"scores": SCORES, "labels": LABELS},
+        on("choose_labels", n=5, threshold=1.0),
+        {
+            "scores": SCORES,
+            "labels": LABELS,
+            "batch": np.zeros(N),
+            "groups": np.arange(N),
+            "second_scores": SCORES,
+        },
     ),
     "choose_labels by cost": (
         lambda amount, **columns: scarce.choose_labels(
@@ -247,7 +253,10 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
         on("label_in_rounds", ask=lambda rows: Y[rows], n=4, rounds=2, policy="tail"),
         {"scores": SCORES, "labels": LABELS},
     ),
-    "combine_audits": (on("combine_audits", audits=[]), {"scores": SCORES, "labels": LABELS}),
+    "combine_audits": (
+        on("combine_audits", audits=[]),
+        {"scores": SCORES, "labels": LABELS, "batch": np.zeros(N)},
+    ),
     "count_missed": (
         on("count_missed", frame_rows=600, level=0.9),
         {"label": Y, "probability": np.full(N, 0.1)},
@@ -259,8 +268,20 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
             "labels": LABELS,
             "inclusion": np.where(np.isnan(LABELS), np.nan, 0.5),
             "batch": np.zeros(N),
+            "frame": np.zeros(N),
+            "groups": np.arange(N),
+            "second_scores": SCORES,
+            "second_labels": LABELS,
             "label_source": np.where(SCORES >= 1, "alert", "audit"),
             "threshold_at_time": np.ones(N),
+        },
+    ),
+    "stop_when": (
+        on("stop_when", threshold=1.0, recall=0.5),
+        {
+            "scores": SCORES,
+            "labels": np.where(SCORES >= 1, Y, np.nan),
+            "inclusion": np.full(N, np.nan),
         },
     ),
     "plan_audit": (

@@ -22,6 +22,7 @@ from scarce import (
     evaluate,
     expected_cost,
     label_value,
+    missed_by_all,
     stable_prior,
     stable_range,
     value_of_asking,
@@ -66,6 +67,7 @@ LEVELS = with_argument("level") | {
     "RareClassifier.shape_interval: level": lambda value: RareClassifier("gev-log").shape_interval(
         X, Y, level=value
     ),
+    "missed_by_all: level": lambda value: missed_by_all(np.ones((4, 2), bool), level=value),
     "ResponseDisplay.from_estimator: level": lambda value: ResponseDisplay.from_estimator(
         MAXENT, level=value
     ),

@@ -149,12 +149,12 @@ def labelled_mildly(rows: Rows, rng: np.random.Generator) -> Rows:
 
 
 def audited(rows: Rows, rng: np.random.Generator) -> Rows:
-    """Label all alerts (the highest 2 %), and 200 of the others as `choose_labels` draws them."""
+    """Label all alerts (the highest 2 %), the 100 rows below them and 100 others, ever thinner."""
     threshold = float(np.quantile(rows.prob, 0.98))
     alert = rows.prob >= threshold
     known = np.where(alert, rows.y, np.nan)
     choice = choose_labels(
-        rows.prob, known, policy="audit", n=200, threshold=threshold, random_state=rng
+        rows.prob, known, policy="pps", band=0.5, n=200, threshold=threshold, random_state=rng
     )
     chance = choice.inclusion(len(alert))
     chance[alert] = 1.0

@@ -1,1 +1,1 @@
-"""How often do the intervals for recall and missed events hold the truth of the batch?"""
+"""Which interval for recall and missed events holds the truth of the batch, and is the shortest?"""

@@ -38,9 +38,9 @@ FIGURE_4 = (
     f"labelling rate 1/{round(1 / RATE_4)}, true recall {RECALL_4}. Estimates: 5, 50 and 95 %. "
     "Wrong sign: dP/dR estimated positive; near: within a factor of 2 of the truth. "
     "The second rmse is against the recall of the sample itself, which is what an operator asks "
-    "for. *auto* gives no recall where fewer than 5 events were seen (refused). *paper* begins as "
-    "ours where fewer than two of either class are labelled, for then its own start does not exist "
-    "(no start)."
+    "for. *auto* gives no recall where fewer than 5 events have a label (refused). *paper* begins "
+    "as ours where fewer than two of either class are labelled, for then its own start does not "
+    "exist (no start)."
 )
 FIGURE_5 = (
     "The paper's two series may not be copied. The stand-ins have their rows, positives and "

@@ -48,12 +48,14 @@ from scarce.maxent.classifier import MaxentClassifier as MaxentClassifier
 from scarce.maxent.presence import presence_background as presence_background
 from scarce.maxent.presence import target_group as target_group
 from scarce.missed.choose import choose_labels as choose_labels
+from scarce.missed.detectors import missed_by_all as missed_by_all
 from scarce.missed.label_value import label_value as label_value
 from scarce.missed.lists import combine_audits as combine_audits
 from scarce.missed.mixture.estimator import ScoreMixture as ScoreMixture
 from scarce.missed.performance import Performance as Performance
 from scarce.missed.performance import estimate_performance as estimate_performance
 from scarce.missed.plan import plan_audit as plan_audit
+from scarce.missed.stopping import stop_when as stop_when
 from scarce.prior.calibrate import calibrate as calibrate
 from scarce.prior.calibrated import Calibrated as Calibrated
 from scarce.prior.corrected import PriorCorrected as PriorCorrected

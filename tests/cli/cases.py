@@ -91,7 +91,7 @@ RECIPES: dict[str, list[str]] = {
     "check": [
         "check {p} --prob prob --label fraud --max-log-loss 0.5",
         "check {p} --prob prob --label fraud --max-brier 0.2 --json",
-        "check {scores} --score score --label label --threshold 2.5 --min-recall 0.1",
+        "check {scores} --score score --label label --threshold 2.5 --min-precision 0.1",
         "check {model} {test} --label fraud --max-log-loss 0.9 --by value",
     ],
     "report": [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -133,26 +134,61 @@ def test_partly_labelled_scores_are_the_librarys(scores, trial):
     wide = ("--min-recall", 0, "--min-precision", 0, "--max-missed", 1e9)
     found = checks(scores, *flags, *wide)
     library = estimate_performance(trial.scores, trial.y, threshold=9.1)
-    for figure in ("recall", "precision", "missed"):
+    for figure in ("recall", "missed"):
         assert close(found[figure], getattr(library, figure))
+    assert close(found["precision"], library.precision_further)
     assert found[""]["remarks"] == list(library.warnings)
     shown = run(scores, *flags, *wide)
     assert "[unlabelled-rows]" not in shown.stdout + shown.stderr  # here rows without a label count
 
 
-def test_the_end_that_must_hold(scores, trial):
-    library = estimate_performance(trial.scores, trial.y, threshold=9.1).recall
-    flags = ("--score", "score", "--label", "label", "--threshold", 9.1, "--min-recall")
+def test_the_end_that_must_hold(audited, trial):
+    folder, labels, chance, _ = audited
+    library = estimate_performance(trial.scores, labels, threshold=9.1, inclusion=chance).recall
+    lists = ("--audit", folder / "todo.csv", "--id", "id")
+    flags = (folder / "s.csv", *SCORED, *lists, "--min-recall")
     between = (library.low + library.value) / 2
-    assert "not shown" in checks(scores, *flags, between, code=4)["recall"]["verdict"]
-    assert checks(scores, *flags, between, "--by", "worst", code=4)["recall"]["by"] == "low"
-    assert checks(scores, *flags, between, "--by", "low", code=4)
-    assert checks(scores, *flags, between, "--by", "value")["recall"]["verdict"] == "holds"
+    assert "not shown" in checks(*flags, between, code=4)["recall"]["verdict"]
+    assert checks(*flags, between, "--by", "worst", code=4)["recall"]["by"] == "low"
+    assert checks(*flags, between, "--by", "low", code=4)
+    assert checks(*flags, between, "--by", "value")["recall"]["verdict"] == "holds"
     above = (library.high + library.value) / 2
-    assert checks(scores, *flags, above, "--by", "value", code=4)
-    assert checks(scores, *flags, above, "--by", "high")
+    assert checks(*flags, above, "--by", "value", code=4)
+    assert checks(*flags, above, "--by", "high")
     missed = (*flags[:-1], "--max-missed", 10**6)
-    assert checks(scores, *missed)["missed"]["by"] == "high"
+    assert checks(*missed)["missed"]["by"] == "high"
+
+
+def test_what_nobody_checked_is_not_shown(scores, trial):
+    """Whatever the guess: a bound holds only where the labels leave no way to break it."""
+    library = estimate_performance(trial.scores, trial.y, threshold=9.1)
+    flags = (scores, *SCORED)
+    for share in (0.5, 1.5):
+        for by in ("worst", "value", "high"):
+            found = checks(
+                *flags, "--by", by, "--min-recall", library.recall.value * share,
+                "--max-missed", library.missed.value / share, code=4,
+            )  # fmt: skip
+            for figure in ("recall", "missed"):
+                assert found[figure]["verdict"].startswith("not shown: nothing was checked")
+    assert checks(*flags, "--max-missed", library.missed.high)["missed"]["verdict"] == "holds"
+    done = run(*flags, "--min-recall", 0.1)
+    assert done.exit_code == 4
+    (line,) = [line for line in done.stdout.splitlines() if " >= 0.1 " in line]
+    assert "(guess)  none" in line
+
+
+def test_missed_events_are_whole(audited):
+    folder, *_ = audited
+    done = run(folder / "s.csv", *SCORED, *WIDE, "--audit", folder / "todo.csv", "--id", "id")
+    (line,) = [line for line in done.stdout.splitlines() if line.strip().startswith("missed")]
+    assert re.search(r"missed +\d+ +\d+ to \d+ ", line)
+
+
+def test_a_setting_for_lists_is_no_fault_without_one(scores, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scarce.toml").write_text('[scarce]\nid = "id"\n')
+    assert checks(scores, *SCORED, *WIDE)
 
 
 def test_the_bound_itself_is_inside():
@@ -456,8 +492,9 @@ def test_a_filled_in_list_counts(audited, trial):
     lists = ("--audit", folder / "todo.csv", "--id", "id")
     found = checks(folder / "s.csv", *SCORED, *WIDE, *lists)
     library = estimate_performance(trial.scores, labels, threshold=9.1, inclusion=chance)
-    for figure in ("recall", "precision", "missed"):
+    for figure in ("recall", "missed"):
         assert close(found[figure], getattr(library, figure))
+    assert close(found["precision"], library.precision_further)
     assert (found[""]["rows"], found[""]["unlabelled"]) == (len(labels), np.isnan(labels).sum())
     found = checks(folder / "s.csv", *SCORED, *WIDE, *lists, "--batch", "week")
     library = estimate_performance(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -18,10 +19,15 @@ from click.testing import CliRunner, Result
 
 from scarce import choose_labels, estimate_performance
 from scarce.cli.main import scarce
+from scarce.missed.plan import checks_for_width
+from scarce.results import short
 
 THRESHOLD = 2.5
 BASE = ("--score", "score", "--label", "label", "--threshold", "2.5")
-FIGURES = ("recall", "precision", "precision_per_recall", "prevalence", "missed")
+FIGURES = (
+    *("recall", "precision", "precision_further", "precision_per_recall", "prevalence"),
+    *("missed", "alerts_per_event"),
+)
 
 
 def run(*args: str, stdin: bytes | None = None) -> Result:
@@ -202,7 +208,7 @@ def test_columns_that_say_how_labels_came(folder: Path, week: Week):
         threshold_at_time=at_time,
     ).to_dict()
     agree(found, wanted)
-    assert found["counts"]["audited"] == 40
+    assert found["counts"]["audited"] == 80
     assert found["counts"]["from_outside"] >= 3
     assert any("--label-source" in text or "label_source" in text for text in found["warnings"])
     piped = result("-", *BASE, *flags, stdin=Path("full.csv").read_bytes())
@@ -227,11 +233,10 @@ def test_a_total_of_batches_stands_beside_that_of_all_rows_as_one(folder: Path, 
     pooled = week.estimate()
     assert found["as_one_batch"] == {name: pooled[name] for name in ("missed", "recall")}
     assert found["missed"] != pooled["missed"]
-    shown = run("scores.csv", *BASE, "--batch", "week").stdout
-    (why,) = [line for line in shown.splitlines() if line.startswith("By batch: ")]
-    low, high = (f"{pooled['missed'][end]:,.0f}" for end in ("low", "high"))
-    assert f"missed {pooled['missed']['value']:,.0f} [{low}, {high}]" in why
-    assert "By batch" not in run("scores.csv", *BASE).stdout
+    shared = result("scores.csv", *BASE, "--batch", "week", "--share-shape")
+    wanted = week.estimate(batch=week.week, share_shape=True)
+    agree(shared, wanted)
+    assert shared["missed"] != found["missed"]
 
 
 def test_a_threshold_for_each_batch(folder: Path, week: Week):
@@ -242,7 +247,11 @@ def test_a_threshold_for_each_batch(folder: Path, week: Week):
     )
     assert found["missed"] == wanted.to_dict()["missed"]
     assert found["threshold"] == [2.5, 2.6, 2.7]
-    assert "by batch" in run("scores.csv", *BASE[:4], *marks, "--batch", "week").stdout
+    shown = run("scores.csv", *BASE[:4], *marks, "--batch", "week").stdout
+    assert "(by the threshold of their batch)" in shown
+    assert [line.split()[:2] for line in shown.splitlines()[-3:]] == [
+        ["1", "2.5"], ["2", "2.6"], ["3", "2.7"],
+    ]  # fmt: skip
 
 
 # --- labels ---------------------------------------------------------------------------------------
@@ -285,14 +294,136 @@ def test_the_reader_in_a_hurry(folder: Path, week: Week):
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
     alerts, seen = int((week.scores >= 2.5).sum()), int(np.nansum(week.labels))
-    assert lines[0].startswith(f"Found: {seen} events. {alerts} of 4,000 rows are alerts")
-    assert lines[1].startswith("Missed: at most ")
-    assert any(line.startswith("This leans on: no row below the threshold") for line in lines)
+    assert lines[0].startswith("Recall: a guess of ")
+    assert lines[1].startswith("Missed events: a guess of ")
+    assert lines[0].endswith(", no interval.")
+    assert lines[2].startswith("No row below the threshold was drawn at random")
+    counted = f"Alerts: {alerts} of 4,000 rows (score 2.5 or more), all of them labelled"
+    assert any(line.startswith(f"{counted}, {seen} events seen.") for line in lines)
     assert lines[-3].split()[:3] == ["threshold", "alerts", "found"]
     assert [line.split()[0] for line in lines[-2:]] == ["2.5", "2"]
     assert shown.stderr.count("\n") == 1
     assert "'label'" in shown.stderr
     assert "--positive" in shown.stderr
+
+
+def test_a_guess_says_how_it_moves_and_what_would_settle_it(folder: Path, week: Week):
+    found = result("scores.csv", *BASE)
+    library = estimate_performance(week.scores, week.labels, threshold=2.5)
+    assert found["what_if"] == [one.to_dict() for one in library.what_if()]
+    assert found["checks_for_width"] == checks_for_width(library, width=0.2)
+    shown = run("scores.csv", *BASE).stdout
+    for one in library.what_if():
+        assert re.search(rf"  {short(one.recall.value)} +if {one.what}\n", shown)
+    assert f"About {found['checks_for_width']:,.0f} checks" in shown
+    assert "between" not in shown.split("The guess")[0]  # no interval of what nobody checked
+
+
+@pytest.fixture
+def checked(folder: Path, week: Week) -> tuple:
+    """A completed list, todo.csv, and what the library makes of it."""
+    choice = choose_labels(week.scores, week.labels, n=120, threshold=THRESHOLD, random_state=3)
+    labels = week.labels.copy()
+    labels[choice.rows] = week.truth[choice.rows]
+    rows = zip(choice.rows, labels[choice.rows], choice.probability, strict=True)
+    cells = [f"{row},{label:.0f},{float(chance)!r}" for row, label, chance in rows]
+    Path("todo.csv").write_text("\n".join(["row,label,inclusion", *cells, ""]))
+    return labels, choice
+
+
+def test_checks_say_the_interval_and_what_it_is_with_less_taken_for_granted(
+    folder: Path, week: Week, checked: tuple
+):
+    labels, choice = checked
+    library = estimate_performance(week.scores, labels, threshold=2.5, inclusion=choice)
+    lines = run("scores.csv", *BASE, "--audit", "todo.csv").stdout.splitlines()
+    recall, missed = library.recall, library.missed
+    assert lines[0] == (
+        f"Recall: about {short(recall.value)}, between {short(recall.low)} and "
+        f"{short(recall.high)} (90 %, random checks)."
+    )
+    assert lines[1] == (  # whole events: low rounded down, high rounded up
+        f"Missed events: about {round(missed.value):,}, between {np.floor(missed.low):,.0f} and "
+        f"{np.ceil(missed.high):,.0f}."
+    )
+    free, wrong = library.what_if()
+    for one in (free, wrong):
+        ends = f"between {short(one.recall.low)} and {short(one.recall.high)}."
+        assert f"If {one.what}, recall lies {ends}" in lines
+    (precise,) = [line for line in lines if line.startswith("Precision of these alerts: ")]
+    assert "; of further alerts like them: " in precise
+    assert not [line for line in lines if line.startswith("threshold ")]  # each number once
+
+
+@pytest.mark.parametrize(
+    ("flags", "given"),
+    [
+        (("--assume", "nothing"), {"assume": "nothing"}),
+        (("--label-error", "0.1,0.01"), {"label_error": (0.1, 0.01)}),
+        (("--method", "audit"), {"method": "audit"}),
+    ],
+)
+@pytest.mark.parametrize("batch", [(), ("--batch", "week")])
+def test_what_intervals_take_for_granted(
+    folder: Path, week: Week, checked: tuple, flags: tuple, given: dict, batch: tuple
+):
+    labels, choice = checked
+    more = {"batch": week.week, **given} if batch else given
+    inclusion = choice.inclusion(len(labels))
+    wanted = estimate_performance(
+        week.scores, labels, threshold=2.5, inclusion=inclusion, **more
+    ).to_dict()
+    found = result("scores.csv", *BASE, "--audit", "todo.csv", *flags, *batch)
+    agree(found, wanted)
+    plain = result("scores.csv", *BASE, "--audit", "todo.csv", *batch)
+    assert found["missed"] != plain["missed"]
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_a_second_reader(folder: Path, week: Week, checked: tuple, words: bool):
+    labels, choice = checked
+    second = np.full(len(labels), np.nan)
+    alerts = np.flatnonzero(week.scores >= THRESHOLD)
+    second[alerts] = week.truth[alerts]
+    second[alerts[:3]] = 1 - second[alerts[:3]]
+    both = {"label": week.labels, "reader": second}
+    spelt = {1.0: "bad", 0.0: "fine"} if words else {1.0: 1, 0.0: 0}
+    cells = {name: pa.array([spelt.get(one) for one in held]) for name, held in both.items()}
+    pacsv.write_csv(week.table(**cells), "two.csv")
+    flags = ("--positive", "bad", "--negative", "fine") if words else ()
+    if words:
+        text = Path("todo.csv").read_text()
+        for code, word in (("0", "fine"), ("1", "bad")):
+            text = re.sub(rf"^(\d+),{code},", rf"\1,{word},", text, flags=re.MULTILINE)
+        Path("todo.csv").write_text(text)
+    found = result("two.csv", *BASE, *flags, "--audit", "todo.csv", "--second-label", "reader")
+    wanted = estimate_performance(
+        week.scores, labels, threshold=2.5, inclusion=choice, second_labels=second
+    )
+    agree(found, wanted.to_dict())
+    alone = estimate_performance(week.scores, labels, threshold=2.5, inclusion=choice)
+    assert wanted.recall.width > alone.recall.width
+
+
+def test_a_warning_stands_once_and_carries_its_batch(folder: Path, week: Week):
+    labels = np.where(week.scores >= THRESHOLD, week.truth, np.nan)
+    deep = np.flatnonzero((week.scores < 0) & (week.truth == 0))
+    for name, rows in ((1, 1), (2, 2)):  # scattered labels in two of three weeks
+        labels[deep[week.week[deep] == name][:rows]] = 0.0
+    labels[(week.week == 3) & (week.scores >= THRESHOLD)] = 0.0
+    pacsv.write_csv(week.table(label=pa.array(labels, from_pandas=True)), "odd.csv")
+    warnings = result("odd.csv", *BASE, "--batch", "week")["warnings"]
+    (scattered,) = [text for text in warnings if "scattered" in text]
+    assert scattered.startswith("Batch 1: 1 label is scattered")
+    assert scattered.endswith("The same holds of batch 2.")
+
+
+def test_a_setting_for_lists_is_no_fault_without_one(folder: Path, week: Week):
+    wanted = result("scores.csv", *BASE)
+    Path("scarce.toml").write_text('[scarce]\nid = "id"\n')
+    agree(result("scores.csv", *BASE), wanted)
+    shown = run("scores.csv", *BASE, "--id", "id")
+    assert (shown.exit_code, "[unused-argument]" in shown.stderr) == (2, True)
 
 
 def test_the_next_command_runs(folder: Path):
@@ -325,10 +456,11 @@ def test_every_row_labelled_speaks_of_these_rows_alone(folder: Path, week: Week)
     missed = week.truth[week.scores < 2.5].sum()
     assert found["missed"]["value"] == missed
     lines = run("all.csv", *BASE).stdout.splitlines()
-    assert lines[1].startswith(f"Missed: {missed:g} (counted).")
-    assert "of the events in these 4,000 rows: every row is labelled, so it is counted." in lines[2]
-    assert "(90 %, for further alerts)" in lines[0]
-    assert "[" not in lines[-1].split()[-3]  # recall in the table: a count has no interval
+    assert lines[0].startswith("Recall: 0.")
+    assert lines[0].endswith(" (counted).")
+    assert lines[1] == f"Missed events: {missed:g} (counted)."
+    assert "Every row is labelled" in lines[2]
+    assert not any("If " in line for line in lines)
 
 
 def test_probabilities_that_are_all_labelled_lead_to_evaluate(folder: Path, week: Week):
@@ -347,36 +479,37 @@ def test_probabilities_that_are_all_labelled_lead_to_evaluate(folder: Path, week
     assert further["value"] == pytest.approx(counted["value"], abs=1e-12)
     assert further["low"] < counted["low"] == counted["high"] < further["high"]
     open_rows = run("scores.csv", *BASE)
-    assert "(90 %), of the events in these 4,000 rows." in open_rows.stdout
     assert "evaluate" not in open_rows.stdout
 
 
 def test_counts_of_one_and_of_none(folder: Path, week: Week):
     Path("one.csv").write_text("score,label\n3,1\n2.9,0\n1,1\n0.5,0\n")
     lines = run("one.csv", *BASE).stdout.splitlines()
-    assert lines[0].startswith("Found: 1 event. 2 of 4 rows are alerts")
-    assert "1 was an event." in lines[1]
+    assert "Alerts: 2 of 4 rows (score 2.5 or more), all of them labelled, 1 event seen." in lines
+    assert "Missed events: 1 (counted)." in lines
     Path("none.csv").write_text("score,label\n3,0\n2.9,0\n1,0\n0.5,0\n")
     shown = run("none.csv", *BASE).stdout
-    assert "Missed: 0 (counted)" in shown
+    assert "Missed events: 0 (counted)" in shown
     assert "Lowering" not in shown
     assert "at most" not in shown
     Path("open.csv").write_text("score,label\n3,\n2,\n1,\n")
     shown = run("open.csv", *BASE).stdout
-    assert "0 of them were looked at: precision " in shown
-    assert shown.splitlines()[-1].split()[:4] == ["2.5", "1", "0", "?"]
+    assert "Alerts: 1 of 3 rows (score 2.5 or more), 0 of them labelled" in shown
+    assert "Precision: unknown" in shown
     Path("high.csv").write_text("score,label\n3,0\n2,\n1,\n")
     shown = run("high.csv", *BASE[:4], "--threshold", "9").stdout
-    assert "0 of 3 rows are alerts (score 9 or more): precision " in shown
+    assert "Alerts: 0 of 3 rows (score 9 or more), 0 events seen." in shown
+    assert "Precision" not in shown
 
 
-def test_a_limit_names_what_it_leans_on_when_no_event_was_seen(folder: Path, week: Week):
+def test_no_event_seen_says_why_nothing_is_known(folder: Path, week: Week):
     checked, others = [f"{3 + at},0" for at in range(20)], [f"{at / 500}," for at in range(999)]
     Path("clean.csv").write_text("\n".join(["score,label", *checked, *others, ""]))
     shown = run("clean.csv", *BASE).stdout
-    (leans,) = [line for line in shown.splitlines() if line.startswith("This leans on: ")]
-    assert "no row below the threshold was checked at random, so only a limit can be given" in leans
-    assert "recall is 0 if there is any event" in leans
+    assert "Recall: no event was seen: recall is 0 if there is any event" in shown
+    assert "Missed events: no guess, no interval." in shown
+    assert "o row below the threshold was drawn at random" in shown
+    assert "checks, drawn at random" not in shown
 
 
 def test_a_dry_run_reads_columns_only(folder: Path):
@@ -402,6 +535,11 @@ def test_a_dry_run_reads_columns_only(folder: Path):
         ((*BASE, "--audit", "a.csv", "--inclusion", "week"), 2, "[argument-conflict]"),
         ((*BASE, "--audit", "a.csv"), 3, "[no-file]"),
         ((*BASE, "--auc", "1.5"), 2, "[auc-range]"),
+        ((*BASE, "--label-error", "0.1"), 2, "0.05,0.01"),
+        ((*BASE, "--label-error", "0.7,0.1"), 2, "[number-range]"),
+        ((*BASE, "--share-shape"), 2, "[unused-argument]"),
+        ((*BASE, "--group", "wek"), 3, "Did you mean 'week'?"),
+        ((*BASE, "--second", "score"), 2, "[same-column]"),
         ((*BASE, "--inclusion", "week"), 3, "[inclusion-range]"),
     ],
 )
@@ -605,4 +743,4 @@ def test_an_audit_without_any_answer_says_nothing_of_others(folder: Path, week: 
     )
     pacsv.write_csv(held, "open.csv")
     (said,) = result("open.csv", *BASE, "--inclusion", "chance")["warnings"]
-    assert said.startswith("None of the 20 rows drawn for the audit has a label")
+    assert said.startswith("None of the 40 rows drawn for the audit has a label")

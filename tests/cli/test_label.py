@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -22,10 +23,12 @@ from scarce import (
     plan_audit,
 )
 from scarce.cli.main import scarce
-from scarce.missed.choose import LabelChoice
+from scarce.missed.frames import frame_of_text
+from scarce.missed.lists import CheckedRow, combine_lists
 from tests.cli.test_estimate import BASE, THRESHOLD, Week, agree
 
 UNSURE = ("--policy", "uncertainty", "--n", "5", "--label", "label")
+ADDED = ("inclusion", "policy", "frame")
 COSTS = 'false_alarm = 5\nmiss = "0.8 * amount"\n'
 
 
@@ -78,7 +81,10 @@ def folder(tmp_path: Path, week: Week, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("policy", "more", "asked"),
     [
         ("audit", (), {}),
-        ("audit", ("--pure",), {"pure": True}),
+        ("audit", ("--band", "0.5"), {"band": 0.5}),
+        ("audit", ("--strata", "4"), {"strata": 4}),
+        ("pps", (), {}),
+        ("pps", ("--band", "0.5"), {"band": 0.5}),
         ("tail", (), {}),
         ("random", (), {}),
         ("stratified", ("--strata", "4"), {"strata": 4}),
@@ -101,10 +107,14 @@ def test_the_choice_is_the_librarys(
         **asked,
     )
     found = lines("todo.csv")
-    assert list(found[0]) == ["row", "id", "score", "label", "week", "inclusion", "policy"]
+    assert list(found[0]) == ["row", "id", "score", "label", "week", *ADDED]
     assert [int(row["row"]) for row in found] == wanted.rows.tolist()
     assert [float(row["inclusion"]) for row in found] == wanted.probability.tolist()
     assert [row["policy"] for row in found] == wanted.policy.tolist()
+    assert {frame_of_text(row["frame"])._replace(date="") for row in found} == {
+        frame_of_text(text) for text in wanted.frame.tolist()
+    }
+    assert all(re.search(r"; drawn \d{4}-\d\d-\d\d; ", row["frame"]) for row in found)
     assert {row["label"] for row in found} == {""}
     written = lines("scores.csv")
     for row in found:  # as written: 00017 keeps its zeros
@@ -116,7 +126,7 @@ def test_rows_by_their_own_name_and_on_stdout(folder: Path, week: Week):
     args = ("scores.csv", *BASE, "--n", "10", "--id", "id")
     shown = good("label", *args)
     rows = list(csv.DictReader(shown.stdout.splitlines()))
-    assert list(rows[0]) == ["id", "score", "label", "week", "inclusion", "policy"]
+    assert list(rows[0]) == ["id", "score", "label", "week", *ADDED]
     assert "Fill in column 'label'" in shown.stderr
     piped = good("label", "-", *args[1:], stdin=Path("scores.csv").read_bytes())
     assert piped.stdout == shown.stdout
@@ -176,7 +186,7 @@ def test_uncertainty_by_probabilities(folder: Path, more: tuple[str, ...], asked
     shown = good("label", *args, *more, "--out", "unsure.csv")
     wanted = choose_labels(prob, policy="uncertainty", n=12, random_state=0, **asked)
     assert [int(row["row"]) for row in lines("unsure.csv")] == wanted.rows.tolist()
-    assert list(lines("unsure.csv")[0]) == ["row", "amount", "prob", "label", "inclusion", "policy"]
+    assert list(lines("unsure.csv")[0]) == ["row", "amount", "prob", "label", *ADDED]
     by_lot = "each stands for 1 / 'inclusion' rows" in shown.stderr
     assert by_lot == ("--explore" in more)
 
@@ -225,7 +235,7 @@ def test_a_list_that_was_filled_in_gives_the_librarys_figures(
         agree(estimated("-", *typed[1:], stdin=Path(path).read_bytes()), wanted)
     else:
         agree(estimated(*typed), wanted)
-    assert wanted["counts"]["audited"] == 40
+    assert wanted["counts"]["audited"] == 80
 
 
 def test_words_go_the_same_way(folder: Path, week: Week):
@@ -306,7 +316,7 @@ def test_a_code_for_not_labelled_is_left_empty(folder: Path, week: Week):
     assert {row["label"] for row in lines("todo.csv")} == {""}
     fill("todo.csv", "todo.csv", week)
     found = estimated("codes.csv", *BASE, "--unlabelled", "-1", "--audit", "todo.csv")
-    assert found["counts"]["audited"] == 10
+    assert found["counts"]["audited"] == 20
 
 
 def test_a_list_without_any_label_before(folder: Path, week: Week):
@@ -332,26 +342,24 @@ def test_a_list_that_nobody_has_touched(folder: Path, week: Week):
 
 
 def test_work_that_stops_early(folder: Path, week: Week):
+    """Rows without an answer are taken to be like the others of their stratum."""
     good("label", "scores.csv", *BASE, "--n", "80", "--out", "todo.csv")
     fill("todo.csv", "todo.csv", week, first=60)
-    choice = choose_labels(
-        week.scores, week.labels, policy="audit", n=80, threshold=THRESHOLD, random_state=0
-    ).first(60)
-    labels = week.labels.copy()
-    labels[choice.rows] = week.truth[choice.rows]
+    choice = choose_labels(week.scores, week.labels, n=80, threshold=THRESHOLD, random_state=0)
+    answers = np.where(np.arange(80) < 60, week.truth[choice.rows], np.nan)
+    both = combine_audits([(choice, answers)], week.scores, week.labels)
     wanted = estimate_performance(
-        week.scores, labels, threshold=THRESHOLD, inclusion=choice.inclusion(len(labels))
+        week.scores, both.labels, threshold=THRESHOLD, inclusion=both
     ).to_dict()
     found = estimated("scores.csv", *BASE, "--audit", "todo.csv")
+    agree(found, wanted)
     assert len(found["warnings"]) == 1
-    assert found["missed"]["high"] == pytest.approx(wanted["missed"]["high"], rel=1e-12)
-    assert found["counts"] == wanted["counts"]
-    assert found["warnings"][0].startswith("20 of 40 rows drawn for the audit have no label")
+    assert found["warnings"][0].startswith("20 of 80 rows that todo.csv drew at random have no")
     assert "choose_labels" not in found["warnings"][0]
 
 
 def test_a_list_with_gaps_is_not_taken_for_labels_from_elsewhere(folder: Path, week: Week):
-    good("label", "scores.csv", *BASE, "--n", "80", "--out", "todo.csv")
+    good("label", "scores.csv", *BASE, "--n", "80", "--band", "0.5", "--out", "todo.csv")
     fill("todo.csv", "todo.csv", week)
     rows = lines("todo.csv")
     for row in rows[::2]:
@@ -359,7 +367,7 @@ def test_a_list_with_gaps_is_not_taken_for_labels_from_elsewhere(folder: Path, w
     write("todo.csv", rows)
     found = estimated("scores.csv", *BASE, "--audit", "todo.csv")
     assert [text[:8] for text in found["warnings"]] == ["20 of 40", "20 of 40"]
-    assert found["warnings"][0].startswith("20 of 40 rows drawn for the audit have no label")
+    assert found["warnings"][0].startswith("20 of 40 rows that todo.csv drew at random have no")
     table = lines("scores.csv")
     (deep,) = [row for row in table if row["id"] == "00011"]
     deep["label"] = "0"  # of which no list knows
@@ -385,6 +393,31 @@ def test_other_words_in_a_list_are_named_with_the_list(folder: Path, week: Week)
         assert "todo.csv holds the labels 'no' and 'yes', " in shown.stderr
 
 
+def combined(week: Week, *paths: str) -> dict:
+    """What the library makes of the same lists."""
+    lists = [
+        {
+            int(row["row"]): CheckedRow(
+                float(row["label"]) if row["label"] else None,
+                float(row["inclusion"]),
+                float(row["score"]),
+                path,
+                row["policy"],
+                row["frame"],
+            )
+            for row in lines(path)
+        }
+        for path in paths
+    ]
+    labels, chance = week.labels.copy(), np.full(len(week.labels), np.nan)
+    for row, checked in combine_lists(lists)[0].items():
+        chance[row] = checked.probability
+        labels[row] = labels[row] if checked.label is None else checked.label
+    return estimate_performance(
+        week.scores, labels, threshold=THRESHOLD, inclusion=chance
+    ).to_dict()
+
+
 def test_a_second_list_goes_on_below_the_first(folder: Path, week: Week):
     good("label", "scores.csv", *BASE, "--n", "60", "--seed", "4", "--out", "one.csv")
     fill("one.csv", "one.csv", week)
@@ -393,27 +426,9 @@ def test_a_second_list_goes_on_below_the_first(folder: Path, week: Week):
     first = {row["row"] for row in lines("one.csv")}
     assert not first & {row["row"] for row in lines("two.csv")}
     fill("two.csv", "two.csv", week)
-    labels, chance = week.labels.copy(), np.full(len(week.labels), np.nan)
-    ends = [float(row["score"]) for row in lines("two.csv") if row["policy"] == "band"]
-    deep = [r for r in lines("one.csv") if r["policy"] == "audit" and float(r["score"]) < min(ends)]
-    lots = [row for row in lines("two.csv") if row["policy"] == "audit"]
-    share = len(deep) / (len(deep) + len(lots))  # the first list's, in an average of the two
-    for row in lines("one.csv") + lines("two.csv"):
-        labels[int(row["row"])] = week.truth[int(row["row"])]
-        chance[int(row["row"])] = 1.0
-    for row in deep:
-        chance[int(row["row"])] = 1 / (share / float(row["inclusion"]) + (1 - share))
-    for row in lots:
-        chance[int(row["row"])] = float(row["inclusion"]) / (1 - share)
-    wanted = estimate_performance(
-        week.scores, labels, threshold=THRESHOLD, inclusion=chance
-    ).to_dict()
     found = estimated("scores.csv", *BASE, "--audit", "one.csv", "--audit", "two.csv")
-    for name in ("recall", "missed"):
-        for end in ("value", "low", "high"):
-            assert found[name][end] == pytest.approx(wanted[name][end], rel=1e-9)
-    assert found["counts"] == wanted["counts"]
-    assert found["counts"]["audited"] == len(deep) + len(lots) > 50
+    agree(found, combined(week, "one.csv", "two.csv"))
+    assert found["counts"]["audited"] == 110
     assert found["warnings"] == []
     alone = estimated("scores.csv", *BASE, "--audit", "one.csv")
     assert found["recall"]["high"] - found["recall"]["low"] < (
@@ -430,8 +445,8 @@ def test_a_second_list_goes_on_below_the_first(folder: Path, week: Week):
     wanted_plan = plan_audit(
         week.scores, labels, threshold=2.5, n=40, inclusion=chance, repeats=2
     ).to_dict()
-    assert (plan["n"], plan["width"]) == ([40], wanted_plan["width"][1:])  # not beside the audit
-    assert "--audit" in plan["remarks"][0]
+    assert (plan["n"], plan["width"]) == ([0, 40], wanted_plan["width"])  # 0: the list at hand
+    assert plan["width"][0] < 0.9
 
 
 def test_a_second_list_that_is_not_finished(folder: Path, week: Week):
@@ -439,43 +454,15 @@ def test_a_second_list_that_is_not_finished(folder: Path, week: Week):
     fill("one.csv", "one.csv", week)
     good("label", "scores.csv", *BASE, "--audit", "one.csv", "--n", "50", "-o", "two.csv")
     untouched = estimated("scores.csv", *BASE, "--audit", "one.csv", "--audit", "two.csv")
-    assert untouched["counts"]["audited"] > 15  # the lots of the first list still count
+    assert untouched["counts"]["audited"] == 60  # the first list still counts
     assert untouched["next"] is None
-    assert "None of the 25 rows that two.csv drew" in untouched["warnings"][0]
+    assert "None of the 50 rows that two.csv drew" in untouched["warnings"][0]
     fill("two.csv", "two.csv", week, first=45)
     found = estimated("scores.csv", *BASE, "--audit", "one.csv", "--audit", "two.csv")
-    assert "5 of 25 rows that two.csv drew" in found["warnings"][0]
+    assert "5 of 50 rows that two.csv drew" in found["warnings"][0]
     assert len(found["warnings"]) == 1
     assert found["counts"]["labelled_below"] == 60 + 45
-
-
-def test_lists_give_what_combine_audits_gives(folder: Path, week: Week):
-    """A Python user can do what several --audit do."""
-    good("label", "scores.csv", *BASE, "--n", "60", "--out", "one.csv")
-    fill("one.csv", "one.csv", week)
-    good("label", "scores.csv", *BASE, "--audit", "one.csv", "--n", "50", "-o", "two.csv")
-    fill("two.csv", "two.csv", week, first=45)
-    found = estimated("scores.csv", *BASE, "--audit", "one.csv", "--audit", "two.csv")
-    audits = []
-    for path in ("one.csv", "two.csv"):
-        rows = lines(path)
-        choice = LabelChoice(
-            np.array([int(row["row"]) for row in rows]),
-            np.array([float(row["inclusion"]) for row in rows]),
-            np.array([row["policy"] for row in rows]),
-            len(rows),
-            len(rows),
-        )
-        audits.append((choice, [float(row["label"]) if row["label"] else None for row in rows]))
-    both = combine_audits(audits, week.scores, week.labels)
-    assert [(one.code, one.fields["count"]) for one in both.remarks] == [("audit-unlabelled", 5)]
-    wanted = estimate_performance(
-        week.scores, both.labels, threshold=THRESHOLD, inclusion=both.inclusion
-    ).to_dict()
-    assert found["counts"] == wanted["counts"]
-    for name in ("recall", "missed", "precision"):
-        for end in ("value", "low", "high"):
-            assert found[name][end] == pytest.approx(wanted[name][end], rel=1e-9)
+    agree(found, combined(week, "one.csv", "two.csv"))
 
 
 def test_the_truth_lies_in_the_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -591,6 +578,10 @@ def test_labels_that_contradict_each_other(folder: Path, week: Week):
     other = [dict(row) for row in rows]
     other[2]["label"] = str(1 - int(rows[2]["label"]))
     write("other.csv", other)
+    assert "[same-list]" in refused("--audit", "todo.csv", "--audit", "other.csv")
+    for row in other:
+        row["inclusion"] = str(float(row["inclusion"]) / 2)
+    write("other.csv", other)
     assert "[labels-disagree]" in refused("--audit", "todo.csv", "--audit", "other.csv")
     table = lines("scores.csv")
     table[int(rows[2]["row"])]["label"] = other[2]["label"]
@@ -598,7 +589,7 @@ def test_labels_that_contradict_each_other(folder: Path, week: Week):
     assert "[labels-disagree]" in refused("--audit", "todo.csv")
     table[int(rows[2]["row"])]["label"] = rows[2]["label"]  # the same in both is no contradiction
     write("scores.csv", table)
-    assert estimated("scores.csv", *BASE, "--audit", "todo.csv")["counts"]["audited"] == 10
+    assert estimated("scores.csv", *BASE, "--audit", "todo.csv")["counts"]["audited"] == 20
 
 
 @pytest.mark.parametrize(
@@ -663,11 +654,13 @@ def test_empty_lines_and_other_encodings_of_a_list(folder: Path, week: Week):
     args = ("scores.csv", *BASE, "--audit", "todo.csv")
     wanted = estimated(*args)["recall"]
     held = Path("todo.csv").read_text()
-    Path("todo.csv").write_text(held + "\n" + "," * 6 + "\n" + "," * 6 + "\n")
+    Path("todo.csv").write_text(held + "\n" + "," * 7 + "\n" + "," * 7 + "\n")
     assert estimated(*args)["recall"] == wanted
-    Path("todo.csv").write_text(held.replace(",", "\t"), encoding="utf-16")
+    with Path("todo.csv").open("w", encoding="utf-16") as file:
+        rows = csv.reader(held.splitlines())
+        csv.writer(file, delimiter="\t").writerows(rows)
     assert estimated(*args)["recall"] == wanted
-    Path("todo.csv").write_text(held.replace("band", "b\xe4nd"), encoding="latin-1")
+    Path("todo.csv").write_text(held.replace("audit", "\xe4udit"), encoding="latin-1")
     assert "[not-utf8]" in refused(*args[-2:])
 
 
@@ -764,12 +757,17 @@ def test_the_list_never_replaces_what_it_comes_from(folder: Path, week: Week):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--policy", "tail", "--pure", "--n", "3"], "[unused-argument]"),
+        (["--policy", "tail", "--band", "0.5", "--n", "3"], "[unused-argument]"),
+        (["--policy", "tail", "--batch", "week", "--n", "3"], "[unused-argument]"),
         (["--policy", "random", "--strata", "3", "--n", "3"], "[unused-argument]"),
         (["--allocation", "equal", "--n", "3"], "[unused-argument]"),
         (["--explore", "0.1", "--n", "3"], "[unused-argument]"),
         (["--plan", "--out", "todo.csv"], "[unused-argument]"),
-        (["--plan", "--pure"], "[unused-argument]"),
+        (["--plan", "--band", "0.5"], "[unused-argument]"),
+        (["--plan", "--strata", "3"], "[unused-argument]"),
+        (["--cost-per-label", "3", "--n", "3"], "[unused-argument]"),
+        (["--assume", "nothing", "--n", "3"], "[unused-argument]"),
+        (["--plan", "--policy", "pps"], "[argument-conflict]"),
         (["--plan", "--policy", "tail"], "[argument-conflict]"),
         (["--repeats", "3", "--n", "3"], "[unused-argument]"),
     ],
@@ -784,27 +782,62 @@ def test_the_command_that_takes_a_list_back_can_be_pasted(folder: Path):
     Path("-dash.csv").write_bytes(Path("scores.csv").read_bytes())
     flags = ("--score", "score", "--label", "label", "--threshold", ".3", "--n", "3")
     shown = good("label", *flags, "--out", "todo.csv", "--", "-dash.csv")
-    wanted = "scarce estimate ./-dash.csv --score score --label label --threshold 0.3 --audit"
+    wanted = "scarce estimate ./-dash.csv --score score --label label --threshold .3 --audit"
     assert f"Then: {wanted} todo.csv" in shown.stderr
 
 
 # --- plans, words, refusals -----------------------------------------------------------------------
 
 
-def test_a_plan_is_the_librarys(folder: Path, week: Week):
-    args = ("scores.csv", *BASE, "--plan", "--n", "50", "--n", "200", "--repeats", "2")
-    found = json.loads(good("label", *args, "--width", "0.4", "--json").stdout)["result"]
-    plan = plan_audit(week.scores, week.labels, threshold=2.5, n=(50, 200), repeats=2)
-    assert found["width"] == plan.to_dict()["width"]
-    assert found["checks_for_width"] == plan.needed(0.4)
-    shown = good("label", *args, "--width", "0.4").stdout
+PLAN = ("scores.csv", *BASE, "--plan", "--repeats", "2")
+
+
+@pytest.mark.parametrize("policy", ["audit", "stratified", "random"])
+def test_a_plan_is_the_librarys(folder: Path, week: Week, policy: str):
+    args = (*PLAN, "--n", "50", "--n", "200", "--policy", policy, "--assume", "nothing")
+    found = json.loads(good("label", *args, "--cost-per-label", "3", "--json").stdout)["result"]
+    plan = plan_audit(
+        week.scores, week.labels, threshold=2.5, n=(50, 200), repeats=2, design=policy,
+        assume="nothing", cost_per_label=3,
+    )  # fmt: skip
+    assert (found["width"], found["cost"]) == (plan.to_dict()["width"], [0.0, 150.0, 600.0])
+    assert "cheapest" not in found
+    shown = good("label", *args, "--cost-per-label", "3").stdout
     assert shown.splitlines()[0].startswith("Audits of ")
-    assert "For a width of recall of 0.4: " in shown
-    sizes = args[:-6] + ("--n", "40", "--repeats", "1", "--width", "0.001")
+    assert "50 for 150, 200 for 600" in shown
+    assert not Path("todo.csv").exists()
+
+
+def test_a_plan_says_how_many_checks_a_width_takes_and_what_they_cost(folder: Path, week: Week):
+    sizes = ("--n", "50", "--n", "200", "--n", "400")
+    args = (*PLAN, *sizes, "--width", "0.5", "--cost-per-label", "2.5")
+    found = json.loads(good("label", *args, "--json").stdout)["result"]
+    plans = {
+        design: plan_audit(
+            week.scores, week.labels, threshold=2.5, n=(50, 200, 400), repeats=2, design=design
+        )
+        for design in ("audit", "stratified", "random")
+    }
+    needed = {design: plan.needed(0.5) for design, plan in plans.items()}
+    assert found["checks_for_width"] == needed["audit"]
+    assert found["cost_for_width"] == 2.5 * needed["audit"]
+    least = min(needed, key=lambda design: needed[design])
+    assert found["cheapest"] == {
+        "policy": least, "checks": needed[least], "cost": 2.5 * needed[least],
+    }  # fmt: skip
+    shown = good("label", *args).stdout
+    assert "For a width of recall of 0.5: " in shown
+    assert f"The cheapest policy is {least} " in shown
+
+
+def test_a_width_that_no_size_reaches(folder: Path, week: Week):
+    sizes = (*PLAN[:-2], "--n", "40", "--repeats", "1", "--width", "0.001")
     shown = good("label", *sizes).stdout
     assert shown.endswith("0.001: more than 40 checks; try --n 80 --n 160\n")
+    found = json.loads(good("label", *sizes, "--json").stdout)["result"]
+    assert found["checks_for_width"] == "Infinity"
     below = int((week.scores < 2.5).sum())
-    most = good("label", *args[:-6], "--n", str(below // 2 - 9), *sizes[-4:]).stdout
+    most = good("label", *PLAN[:-2], "--n", str(below // 2 - 9), *sizes[-4:]).stdout
     assert f"try --n {2 * (below // 2 - 9)} --n {below}\n" in most  # there are no more rows
     clean = week.table(label=pa.array(np.where(week.scores >= 2.5, 0.0, np.nan), from_pandas=True))
     pacsv.write_csv(clean, "clean.csv")
@@ -812,13 +845,250 @@ def test_a_plan_is_the_librarys(folder: Path, week: Week):
     assert shown.endswith(
         "0.001: no number of checks gives it, because recall is 0 or unknown here.\n"
     )
-    assert not Path("todo.csv").exists()
+
+
+def test_a_plan_of_incidents_is_that_of_their_greatest_scores(folder: Path, week: Week):
+    cards = np.arange(4000) // 2
+    pacsv.write_csv(week.table(card=cards), "cards.csv")
+    args = ("cards.csv", *PLAN[1:], "--n", "50", "--group", "card", "--json")
+    found = json.loads(good("label", *args).stdout)["result"]
+    scores = week.scores.reshape(-1, 2).max(axis=1)
+    labels = np.where(scores >= 2.5, np.nan_to_num(week.labels).reshape(-1, 2).max(axis=1), np.nan)
+    plan = plan_audit(scores, labels, threshold=2.5, n=50, repeats=2)
+    assert found["rows_below"] == plan.rows_below < 2000
+    assert found["width"] == plan.to_dict()["width"]
+
+
+# --- batches, incidents, second scores ------------------------------------------------------------
+
+
+def test_batches_have_their_own_thresholds_and_strata(folder: Path, week: Week):
+    marks = [part for k in (1, 2, 3) for part in ("--threshold", f"{k}={2 + k / 10}")]
+    args = ("scores.csv", *BASE[:4], *marks, "--batch", "week", "--id", "id", "--n", "60")
+    shown = good("label", *args, "--out", "todo.csv")
+    wanted = choose_labels(
+        week.scores, week.labels, n=60, batch=week.week, threshold={1: 2.1, 2: 2.2, 3: 2.3},
+        random_state=0,
+    )  # fmt: skip
+    rows = lines("todo.csv")
+    assert [int(row["id"]) for row in rows] == wanted.rows.tolist()
+    assert {row["frame"][:3] for row in rows} == {"1; ", "2; ", "3; "}
+    (command,) = [line[6:] for line in shown.stderr.splitlines() if line.startswith("Then: ")]
+    fill("todo.csv", "todo.csv", week)
+    found = estimated(*shlex.split(command)[2:])
+    assert found["threshold"] == [2.1, 2.2, 2.3]
+    assert found["counts"]["audited"] == 60
+
+
+@pytest.mark.parametrize("kind", ["group", "second"])
+def test_incidents_and_second_scores_there_and_back(folder: Path, week: Week, kind: str):
+    rng = np.random.default_rng(8)
+    cards = np.where(np.arange(4000) % 5 == 0, -1, np.arange(4000) // 2)
+    again = np.round(week.scores + rng.normal(size=4000), 3)
+    held = week.table(card=pa.array([None if one < 0 else f"c{one}" for one in cards]), again=again)
+    pacsv.write_csv(held, "more.csv")
+    flags = {"group": ("--group", "card"), "second": ("--second", "again")}[kind]
+    given = {
+        "group": {"groups": np.array([None if c < 0 else f"c{c}" for c in cards], dtype=object)},
+        "second": {"second_scores": again},
+    }[kind]
+    shown = good("label", "more.csv", *BASE, *flags, "--n", "50", "--out", "todo.csv")
+    wanted = choose_labels(
+        week.scores, week.labels, n=50, threshold=THRESHOLD, random_state=0, **given
+    )
+    assert [int(row["row"]) for row in lines("todo.csv")] == wanted.rows.tolist()
+    fill("todo.csv", "todo.csv", week)
+    labels = week.labels.copy()
+    labels[wanted.rows] = week.truth[wanted.rows]
+    figures = estimate_performance(
+        week.scores, labels, threshold=THRESHOLD, inclusion=wanted, **given
+    ).to_dict()
+    (command,) = [line[6:] for line in shown.stderr.splitlines() if line.startswith("Then: ")]
+    agree(estimated(*shlex.split(command)[2:]), figures)
+    unit = "incidents" if kind == "group" else "rows"
+    assert f"{unit} (score 2.5 or more)" in good(*shlex.split(command)[1:]).stdout
+
+
+def test_a_setting_that_a_policy_does_not_look_at_is_no_fault(folder: Path):
+    Path("scarce.toml").write_text('[scarce]\nbatch = "week"\nid = "id"\n')
+    good("label", "scores.csv", *BASE, "--policy", "tail", "--n", "5", "--out", "top.csv")
+    good("label", "scores.csv", *BASE, "--n", "9", "--out", "todo.csv")
+    assert {row["frame"][:3] for row in lines("todo.csv")} == {"1; ", "2; ", "3; "}
+
+
+# --- a week without any event ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("verb", "batch", "piped"),
+    [
+        ("label", (), False),
+        ("label", (), True),
+        ("estimate", (), False),
+        ("estimate", (), True),
+        ("estimate", ("--batch", "week"), False),
+    ],
+)
+@pytest.mark.parametrize(
+    ("word", "more", "said"),
+    [
+        ("0", (), ""),
+        ("1", (), ""),
+        ("false", (), ""),
+        ("no", (), "--positive no"),
+        ("No", (), "--positive No"),
+        ("yes", (), "--negative yes"),
+        ("benign", ("--positive", "malicious"), "--unlabelled benign"),
+        ("benign", ("--negative", "benign"), "no row is an event"),
+    ],
+)
+def test_a_week_with_one_kind_of_label_alone(
+    folder: Path, week: Week, verb: str, batch: tuple, piped: bool, word: str, more: tuple,
+    said: str,
+):  # fmt: skip
+    words = [word if score >= THRESHOLD else None for score in week.scores]
+    pacsv.write_csv(week.table(label=pa.array(words)), "one.csv")
+    path, stdin = ("-", Path("one.csv").read_bytes()) if piped else ("one.csv", None)
+    chosen = ("--n", "9") if verb == "label" else ()
+    shown = good(verb, path, *BASE, *batch, *more, *chosen, stdin=stdin)
+    assert said in shown.stderr
+    events = len([one for one in words if one]) if word in ("1", "yes") else 0
+    if verb == "estimate":
+        found = estimated(path, *BASE, *batch, *more, stdin=stdin)
+        assert found["counts"]["events_seen"] == events
+
+
+@pytest.mark.parametrize("verb", ["label", "estimate"])
+@pytest.mark.parametrize(
+    ("word", "more", "said"),
+    [
+        ("benign", (), ["--positive benign if it is the event", "--negative benign if it is not"]),
+        ("-1", (), ["--negative -1 --positive 1", "--unlabelled -1"]),
+        ("benign", ("--positive", "benig"), ["Did you mean 'benign'?"]),
+        ("yes", ("--positive", "malicious"), ["[no-positives]"]),
+    ],
+)
+def test_a_label_alone_that_is_not_clear_is_refused_with_what_to_type(
+    folder: Path, week: Week, verb: str, word: str, more: tuple, said: list[str]
+):
+    words = [word if score >= THRESHOLD else None for score in week.scores]
+    pacsv.write_csv(week.table(label=pa.array(words)), "one.csv")
+    shown = run(verb, "one.csv", *BASE, *more, *(("--n", "9") if verb == "label" else ()))
+    assert (shown.exit_code, shown.stdout) == (3, "")
+    assert all(text in shown.stderr for text in said)
+
+
+def test_yes_and_no_are_events_and_none(folder: Path, week: Week):
+    words = [None if x != x else "yes" if x else "no" for x in week.labels]
+    pacsv.write_csv(week.table(label=pa.array(words)), "words.csv")
+    agree(estimated("words.csv", *BASE), week.estimate())
+    shown = good("label", "words.csv", *BASE, "--n", "9")
+    assert "40 rows are yes (the event; --positive settles it)" in shown.stderr
+
+
+# --- lists of several weeks -----------------------------------------------------------------------
+
+WEEKS = 8
+
+
+@pytest.fixture
+def weeks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Week:
+    """Eight weeks in a table each and in one, all.csv; one completed list of each, glued too."""
+    monkeypatch.chdir(tmp_path)
+    every = Week(8 * 1200, seed=21)
+    every.week = np.arange(8 * 1200) // 1200 + 1
+    every.scores[every.week > 4] += 0.2
+    every.labels = np.where(every.scores >= THRESHOLD, every.truth, np.nan)
+    table = every.table(week=pa.array([f"week, {one}; x" for one in every.week]))
+    pacsv.write_csv(table, "all.csv")
+    for k in range(WEEKS):
+        pacsv.write_csv(table.slice(1200 * k, 1200), f"w{k}.csv")
+        good("label", f"w{k}.csv", *BASE, "--id", "id", "--n", "40", "--out", f"t{k}.csv")
+        fill(f"t{k}.csv", f"t{k}.csv", every)
+    write("glued.csv", [row for k in range(WEEKS) for row in lines(f"t{k}.csv")])
+    return every
+
+
+LISTS = tuple(word for k in range(WEEKS) for word in ("--audit", f"t{k}.csv"))
+
+
+@pytest.mark.parametrize("batch", [(), ("--batch", "week")])
+def test_weekly_lists_add_up_as_glued_by_hand(weeks: Week, batch: tuple[str, ...]):
+    args = ("all.csv", *BASE, "--id", "id", *batch)
+    together = estimated(*args, *LISTS)
+    agree(together, estimated(*args, "--audit", "glued.csv"))
+    truth = weeks.truth[weeks.scores < THRESHOLD].sum()
+    missed = together["missed"]
+    assert together["counts"]["audited"] == 40 * WEEKS
+    assert missed["low"] <= truth <= missed["high"]
+    one = estimated("w0.csv", *BASE, "--id", "id", "--audit", "t0.csv")["missed"]
+    assert missed["value"] > 3 * one["value"]  # eight weeks miss more than one of them
+    if batch:
+        parts = together["batches"].values()
+        assert sum(part["missed"]["value"] for part in parts) == pytest.approx(
+            missed["value"], rel=0.2
+        )
+        alone = together["batches"]["week, 1; x"]["missed"]
+        assert (alone["low"], alone["high"]) == (one["low"], one["high"])
+
+
+def test_weekly_lists_through_a_pipe_and_a_spreadsheet(weeks: Week):
+    """Names of weeks hold commas and semicolons, and so does the text that says whose rows."""
+    args = (*BASE, "--id", "id", "--batch", "week")
+    wanted = estimated("all.csv", *args, *LISTS)
+    agree(estimated("-", *args, *LISTS, stdin=Path("all.csv").read_bytes()), wanted)
+    for k in range(WEEKS):
+        good("label", "all.csv", *BASE, "--id", "id", "--batch", "week", "--n", "160",
+             "--formula-safe", "--out", "pooled.csv", "--force")  # fmt: skip
+        rows = lines(f"t{k}.csv")
+        for row in rows:
+            row.update({name: row[name].replace(".", ",") for name in ("score", "inclusion")})
+        with Path(f"t{k}.csv").open("w", encoding="utf-8-sig") as file:
+            writer = csv.DictWriter(file, list(rows[0]), delimiter=";")
+            writer.writeheader()
+            writer.writerows(rows)
+    agree(estimated("all.csv", *args, *LISTS), wanted)
+    fill("pooled.csv", "pooled.csv", weeks)
+    found = estimated("all.csv", *args, "--audit", "pooled.csv")
+    assert found["counts"]["audited"] == 160
+
+
+def test_a_second_list_of_a_week_is_combined_and_the_others_are_added(weeks: Week):
+    good("label", "w2.csv", *BASE, "--id", "id", "--audit", "t2.csv", "--n", "60", "-o", "more.csv")
+    fill("more.csv", "more.csv", weeks)
+    args = ("all.csv", *BASE, "--id", "id", "--batch", "week", *LISTS)
+    before, after = estimated(*args), estimated(*args, "--audit", "more.csv")
+    assert after["counts"]["audited"] == before["counts"]["audited"] + 60
+    for name, one in after["batches"].items():
+        same = one["missed"]["high"] == before["batches"][name]["missed"]["high"]
+        assert same == (name != "week, 3; x")
+
+
+def test_lists_that_do_not_say_whose_rows_they_hold_are_not_added(weeks: Week):
+    rows = [{k: v for k, v in row.items() if k != "frame"} for row in lines("t0.csv")]
+    write("old.csv", rows)
+    args = ("--id", "id")
+    assert estimated("w0.csv", *BASE, *args, "--audit", "old.csv")["counts"]["audited"] == 40
+    shown = run("estimate", "all.csv", *BASE, *args, "--audit", "old.csv", "--audit", "t1.csv")
+    assert shown.exit_code == 3
+    assert "[frame-unknown]" in shown.stderr
+
+
+def test_row_numbers_of_two_tables_are_not_the_same_rows(weeks: Week):
+    for k in range(2):
+        more = ("--out", f"r{k}.csv", "--seed", "0")
+        good("label", f"w{k}.csv", *BASE, "--policy", "random", "--n", "600", *more)
+        fill(f"r{k}.csv", f"r{k}.csv", weeks)
+    shown = run("estimate", "all.csv", *BASE, "--audit", "r0.csv", "--audit", "r1.csv")
+    assert shown.exit_code == 3
+    assert "[row-in-two-frames]" in shown.stderr
+    assert "--id COLUMN" in shown.stderr
 
 
 def test_a_summary_as_json(folder: Path, week: Week):
     shown = good("label", "scores.csv", *BASE, "--n", "20", "--out", "todo.csv", "--json")
     found = json.loads(shown.stdout)["result"]
-    assert (found["chosen"], found["by_policy"]) == (20, {"audit": 10, "band": 10})
+    assert (found["chosen"], found["by_policy"]) == (20, {"audit": 20})
     assert found["next"] == f"scarce estimate scores.csv {' '.join(BASE)} --audit todo.csv"
     shown = run("label", "scores.csv", *BASE, "--n", "20", "--json")
     assert (shown.exit_code, "--out todo.csv" in shown.stdout) == (2, True)
@@ -925,8 +1195,48 @@ def test_a_name_that_two_rows_could_mean_is_refused(folder: Path, week: Week):
     rows = lines("todo.csv")
     ids[int(rows[0]["id"])], ids[int(rows[1]["id"])] = "=1", "'=1"
     rows[0]["id"], rows[1]["id"] = "'=1", "''=1"  # as --formula-safe writes them
+    rows = [{**row, "label": "0"} for row in rows]
     write("todo.csv", rows)
     pacsv.write_csv(held.set_column(held.column_names.index("id"), "id", [ids]), "both.csv")
     shown = run("estimate", "both.csv", *BASE, "--id", "id", "--audit", "todo.csv")
     assert shown.exit_code == 3
     assert "[duplicate-ids]" in shown.stderr
+
+
+def test_until_enough_recall_is_proven(tmp_path, monkeypatch):
+    """Lists go on until the proof, which writes none; each look says how far it is."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    truth = rng.random(3000) < 0.1
+    scores = np.round(rng.normal(size=3000) + 3.0 * truth, 5)
+    lines = [
+        f"{score},{int(event) if score >= 1.5 else ''}"
+        for score, event in zip(scores, truth, strict=True)
+    ]
+    (tmp_path / "s.csv").write_text("\n".join(["score,label", *lines]) + "\n")
+    asked = ["s.csv", "--score", "score", "--label", "label", "--threshold", "1.5", "--n", "300"]
+    until = ["--until", "recall=0.5", "--json"]
+    first = CliRunner().invoke(scarce, ["label", *asked, *until, "--out", "a.csv"])
+    assert first.exit_code == 0, first.stderr
+    told = json.loads(first.stdout)["result"]["proof"]
+    assert told["stop"] is False
+    assert told["further"] > 0
+    rows = (tmp_path / "a.csv").read_text().splitlines()
+    names = rows[0].split(",")
+    filled = [rows[0]]
+    for row in rows[1:]:
+        cells = next(csv.reader([row]))
+        cells[names.index("label")] = str(int(truth[int(cells[names.index("row")])]))
+        filled.append(",".join(f'"{cell}"' for cell in cells))
+    (tmp_path / "a.csv").write_text("\n".join(filled) + "\n")
+    more = ["--audit", "a.csv", "--out", "b.csv"]
+    then = CliRunner().invoke(scarce, ["label", *asked, *until, *more])
+    assert then.exit_code == 0, then.stderr
+    told = json.loads(then.stdout)["result"]
+    assert told["proof"]["stop"] is True
+    assert told["chosen"] == 0
+    assert not (tmp_path / "b.csv").exists()
+    for wrong in ("recall", "precision=0.8", "recall=1.2"):
+        refused = CliRunner().invoke(scarce, ["label", *asked, "--until", wrong, "--out", "c.csv"])
+        assert refused.exit_code == 2
+        assert "[until-value]" in refused.stderr

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from scarce import choose_labels, estimate_performance
 from scarce.cli.main import scarce
+from scarce.results import short
 from tests.report.reading import Seen
 
 N, THRESHOLD = 4000, 2.0
@@ -67,10 +70,10 @@ def test_the_page_says_what_the_library_says(week):
         )
     assert [one["title"] for one in page.json["sections"]] == [
         "In short", "The data", "What is found and missed", "Other thresholds",
-        "What this leans on",
+        "What this leans on", "What to do next",
     ]  # fmt: skip
     assert page.json["asked"] == f"scarce report scores.csv {' '.join(WORDS)} --out r.html"
-    assert "events" in done.stdout.splitlines()[0]
+    assert done.stdout.splitlines()[0] == page.json["answer"]
     assert "--policy audit" in done.stdout  # what to do next
 
 
@@ -150,21 +153,23 @@ def test_the_curve_goes_through_the_threshold_in_use(week):
     assert at == pytest.approx(found.recall.value, abs=0.03)
     assert "Marked: in use" in precision["alternative"]
     (table,) = parts(page, "Other thresholds", "table")
-    values = [row[1]["value"] for row in table["rows"]]
+    values = [row[1] for row in table["rows"]]  # guesses, without an interval
     assert values == sorted(values)
     assert len(values) == 9
 
 
+def fill(path: str, truth: np.ndarray, key: str = "row") -> None:
+    with Path(path).open() as file:
+        rows = list(csv.DictReader(file))
+    with Path(path).open("w") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({**row, "label": int(truth[int(row[key])])} for row in rows)
+
+
 def test_a_filled_in_list_sharpens_the_page(week):
     run("label", "scores.csv", *WORDS, "--policy", "audit", "--n", "60", "--out", "todo.csv")
-    lines = Path("todo.csv").read_text().splitlines()
-    names = lines[0].split(",")
-    filled = [lines[0]]
-    for line in lines[1:]:
-        cells = dict(zip(names, line.split(","), strict=True))
-        cells["label"] = str(int(week["truth"][int(cells["row"])]))
-        filled.append(",".join(cells.values()))
-    Path("todo.csv").write_text("\n".join(filled) + "\n")
+    fill("todo.csv", week["truth"])
     done = run("report", "scores.csv", *WORDS, "--audit", "todo.csv", "--out", "r.html")
     assert done.exit_code == 0, done.output
     drawn = choose_labels(
@@ -175,12 +180,58 @@ def test_a_filled_in_list_sharpens_the_page(week):
     audited = estimate_performance(
         week["scores"], labels, threshold=THRESHOLD, inclusion=drawn.inclusion(N)
     )
-    held = page_of("r.html").json["data"]["performance"]["missed"]
+    page = page_of("r.html")
+    held = page.json["data"]["performance"]["missed"]
     assert (held["low"], held["high"]) == pytest.approx((audited.missed.low, audited.missed.high))
     assert held["low"] > 0  # alerts alone cannot say that anything was missed
-    assert parts(page_of("r.html"), "The data", "table")[0]["rows"][0][2] == int(
-        week["truth"][drawn.rows].sum()
+    assert parts(page, "The data", "table")[0]["rows"][0][2] == int(week["truth"][drawn.rows].sum())
+    recall = audited.recall
+    ends = f"between {short(recall.low, percent=True)} and {short(recall.high, percent=True)}"
+    assert page.json["answer"].startswith(
+        f"The detector finds about {short(recall.value, percent=True)} of all events, {ends}"
     )
+    lost = f"between {np.floor(held['low']):,.0f} and {np.ceil(held['high']):,.0f}."
+    assert page.json["answer"].endswith(lost)  # whole events
+
+
+def test_the_page_leads_with_the_answer_and_speaks_of_no_flags(week):
+    """A reader who types nothing: commands stand at the end, after all that is said."""
+    labels = week["labels"].copy()
+    labels[np.flatnonzero(week["scores"] < 0)[:3]] = 0  # a warning whose remedy is a flag
+    labels[np.flatnonzero(week["scores"] >= THRESHOLD)[:4]] = np.nan
+    write("scores.csv", week["scores"], labels)
+    for batch in ((), ("--batch", "week")):
+        done = run("report", "scores.csv", *WORDS, *batch, "--out", "r.html", "--force")
+        assert done.exit_code == 0, done.output
+        page = page_of("r.html")
+        assert page.json["warnings"]
+        assert page.json["answer"].startswith("How many events the detector misses is not known")
+        told = [page.json["answer"], *page.json["warnings"]]
+        for section in page.json["sections"]:
+            if section["title"] != "What to do next":
+                told += [str(part) for part in section["parts"]]
+        assert not [text for text in told if re.search(r"--[a-z]|inclusion=|one-sided", text)]
+        html = Path("r.html").read_text(encoding="utf-8")
+        order = [html.index(text) for text in ('class="answer"', "Read this first", "What was ask")]
+        assert order == sorted(order)
+
+
+def test_a_guess_has_no_interval_on_the_page(week):
+    run("report", "scores.csv", *WORDS, "--out", "r.html")
+    page, found = page_of("r.html"), estimate_performance(
+        week["scores"], week["labels"], threshold=THRESHOLD
+    )  # fmt: skip
+    html = Path("r.html").read_text(encoding="utf-8")
+    assert html.count("a guess, no interval") == 3  # recall, prevalence, missed events
+    (moves,) = parts(page, "In short", "table")
+    assert [row[0] for row in moves["rows"]] == [one.what for one in found.what_if()]
+    recall, precision = parts(page, "Other thresholds", "figure")
+    assert "low" not in recall["data"]["lines"][0]
+    assert precision["data"]["marks"][0]["x_low"] is None
+    rows = {row["name"]: row["value"] for row in parts(
+        page, "What is found and missed", "numbers")[0]["rows"]}  # fmt: skip
+    assert rows["precision"]["low"] == rows["precision"]["high"]  # of these alerts: counted
+    assert rows["precision of further alerts"]["low"] < rows["precision"]["low"]
 
 
 def test_batches_stand_on_the_page_each(week):
@@ -188,30 +239,43 @@ def test_batches_stand_on_the_page_each(week):
     (table,) = parts(page_of("r.html"), "By week", "table")
     assert [row[0] for row in table["rows"]] == ["1", "2", "3"]
     alerts = [int((week["scores"][k::3] >= THRESHOLD).sum()) for k in range(3)]
-    assert [row[1] for row in table["rows"]] == alerts
+    assert [row[2] for row in table["rows"]] == alerts
+    assert {row[1] for row in table["rows"]} == {"2"}
 
 
-def test_batches_say_why_they_differ_from_the_total_and_from_one_batch(week):
-    run("report", "scores.csv", *WORDS, "--batch", "week", "--out", "r.html")
+def test_the_trend_tells_intervals_guesses_and_open_weeks_apart(week):
+    """Weeks 1 and 2 were checked; in week 3 nothing was, and alerts wait."""
+    names = 1 + np.arange(N) % 3
+    labels = week["labels"].copy()
+    labels[np.flatnonzero((names == 3) & (week["scores"] >= THRESHOLD))[:5]] = np.nan
+    write("scores.csv", week["scores"], labels)
+    lines = Path("scores.csv").read_text().splitlines()
+    lists = []
+    for k in (1, 2):
+        part = [lines[1 + at] for at in np.flatnonzero(names == k)]
+        Path(f"w{k}.csv").write_text("\n".join([lines[0], *part, ""]))
+        run("label", f"w{k}.csv", *WORDS, "--id", "id", "--n", "80", "--out", f"t{k}.csv")
+        fill(f"t{k}.csv", week["truth"], "id")
+        lists += ["--audit", f"t{k}.csv"]
+    marks = [part for k in (1, 2, 3) for part in ("--threshold", f"{k}={2 + (k == 3) / 10}")]
+    done = run("report", "scores.csv", *WORDS[:4], *marks, "--batch", "week", *lists,
+               "--id", "id", "--out", "r.html")  # fmt: skip
+    assert done.exit_code == 0, done.output
     page = page_of("r.html")
-    told = " ".join(part["text"] for part in parts(page, "By week", "text"))
-    whole = estimate_performance(week["scores"], week["labels"], threshold=THRESHOLD).missed
-    assert (
-        f"without `--batch`: missed {whole.value:.3g} [{whole.low:.3g}, {whole.high:.3g}]" in told
-    )
-    assert "without `--batch`" in told
-    assert "Each batch" in told
-    assert "5 to 20 events found" in told
-    assert "do not add up" in told
-    kept = [np.flatnonzero(week["labels"] == 1) for _ in range(3)]
-    kept = [events[events % 3 == k][:6] for k, events in enumerate(kept)]  # 6 in each, 18 in all
-    few = np.where(week["labels"] == 1, 0.0, week["labels"])
-    few[np.concatenate(kept)] = 1.0
-    write("scores.csv", week["scores"], few)
-    run("report", "scores.csv", *WORDS, "--batch", "week", "--out", "f.html")
-    told = " ".join(part["text"] for part in parts(page_of("f.html"), "By week", "text"))
-    assert "without `--batch`" in told
-    assert "two kinds" not in told
+    recall, missed, threshold = parts(page, "By week", "figure")
+    batches = page.json["data"]["performance"]["batches"]
+    for figure, drawn in (("recall", recall["data"]), ("missed", missed["data"])):
+        assert drawn["names"] == ["1", "2", "3"]
+        assert drawn["value"] == pytest.approx([batches[k][figure]["value"] for k in "123"], 1e-5)
+        for end in ("low", "high"):
+            ends = [batches[k][figure][end] for k in "12"]
+            assert drawn[end][:2] == pytest.approx(ends, 1e-5)
+            assert drawn[end][2] is None
+        assert drawn["open"] == [False, False, True]
+    (line,) = threshold["data"]["lines"]
+    assert line["y"][0] == 2.0
+    assert line["y"][-1] == 2.1
+    assert "changes at 3 (from 2 to 2.1)" in threshold["caption"]
 
 
 def test_batches_stand_in_the_order_of_their_numbers_and_nothing_known_is_a_dash(week):
@@ -228,8 +292,8 @@ def test_batches_stand_in_the_order_of_their_numbers_and_nothing_known_is_a_dash
         run("report", "scores.csv", *WORDS, "--batch", "week", "--out", "r.html", "--force")
         (table,) = parts(page_of("r.html"), "By week", "table")
         assert [row[0] for row in table["rows"]] == [name.format(b) for b in order]
-    assert table["rows"][7][1:4] == [0, 0, None]  # no alert, no precision
-    assert table["rows"][7][5] is None  # nothing found, no recall
+    assert table["rows"][7][2:5] == [0, 0, None]  # no alert, no precision
+    assert table["rows"][7][6] is None  # nothing found, no recall
 
 
 def test_a_threshold_by_batch(week):
@@ -247,7 +311,8 @@ def test_no_alert_looked_at_is_said_and_no_curve_is_drawn(week):
     assert done.exit_code == 0, done.output
     page = page_of("r.html")
     assert "Other thresholds" not in [one["title"] for one in page.json["sections"]]
-    assert "precision is unknown" in done.stdout
+    assert "Precision: unknown" in done.stdout
+    assert page.json["answer"].startswith("Nobody has looked at an alert yet")
 
 
 def test_scores_that_are_all_the_same(week):

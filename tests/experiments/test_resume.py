@@ -8,7 +8,14 @@ import pytest
 
 from experiments import resume
 
-LONG = ("paper_000", "paper_001", "paper_002", "paper_004", "missed_events")
+LONG = {
+    "paper_000": ("work", "WORK"),
+    "paper_001": ("work", "WORK"),
+    "paper_002": ("work", "WORK"),
+    "paper_004": ("work", "WORK"),
+    "missed_events": ("contest", "_WORK"),
+    "missed_events rivals": ("contest", "_RIVALS"),
+}
 
 
 class Job(NamedTuple):
@@ -56,10 +63,10 @@ def test_without_a_file_nothing_is_kept(work, tmp_path):
 
 @pytest.mark.parametrize("name", LONG)
 def test_work_of_other_code_is_not_taken_over(name, tmp_path):
-    module = import_module(f"experiments.{name}.work")
-    here = module.WORK
+    module, work = LONG[name]
+    here = getattr(import_module(f"experiments.{name.split()[0]}.{module}"), work)
     before = here.work_file(tmp_path)
-    assert module.work_file(tmp_path) == before
+    assert here.work_file(tmp_path) == before
     assert replace(here, code=here.code[:-1]).work_file(tmp_path) != before
     assert replace(here, own=here.own[:-1]).work_file(tmp_path) != before
     assert all(path.exists() for path in here.own)

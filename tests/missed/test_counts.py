@@ -1,13 +1,14 @@
-"""Tallies: counts against plain counting, draws against binomials, bands, outside events."""
+"""Counts: against plain counting, draws against binomials, strata, bands, outside events."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from scarce.missed.audit import count_missed
-from scarce.missed.counts import band_end, counts_at, predicted_bands
+from scarce import DataError
+from scarce.missed.counts import MOST_FRAMES, band_end, cells_at, counts_at, predicted_bands
 from scarce.missed.provenance import batch_of
 from scarce.missed.score_table import score_table_of
+from tests.problems import refused
 
 DRAWS = 4000
 
@@ -38,7 +39,7 @@ def at(batches, thresholds, curves, seed=0, which=None):
     """The counts of all batches, or of some."""
     which = range(len(batches)) if which is None else which
     marks = [thresholds[index] for index in which]
-    return counts_at(batches, which, marks, curves, np.random.default_rng(seed), level=0.9)
+    return counts_at(batches, which, marks, curves, np.random.default_rng(seed))
 
 
 def make_batch(seed=0, n=400, threshold=1.0, **settings):
@@ -72,13 +73,112 @@ def test_oracle_counts_are_those_of_the_rows(threshold):
     assert counts.seen == np.nansum(labels[alert])
     assert counts.known == np.nansum(labels[~alert])
     assert counts.outside == 0
+    drawn = ~np.isnan(labels) & (inclusion < 1.0)
     below = ~alert & ~np.isnan(labels)
-    frame = (~alert).sum() - (below & (inclusion == 1.0)).sum()
-    expected = count_missed(labels[below], inclusion[below], int(frame), level=0.9)
-    for name in ("certain", "events", "frame_rows", "audited"):
-        assert getattr(counts.audit, name) == getattr(expected, name)
-    for name in ("value", "low", "high"):
-        assert getattr(counts.audit, name) == pytest.approx(getattr(expected, name), nan_ok=True)
+    assert counts.drawn == (drawn & ~alert).sum()
+    assert counts.drawn_events == labels[drawn & ~alert].sum()
+    assert counts.checked
+    assert counts.certain_found == np.nansum(labels[alert & ~drawn])
+    assert counts.certain_missed == np.nansum(labels[~alert & ~drawn])
+    assert counts.labelled_found == (alert & ~np.isnan(labels) & ~drawn).sum()
+    assert counts.labelled_missed == (below & ~drawn).sum()
+    assert counts.open_missed == (~alert & np.isnan(labels)).sum()
+    found, missed = counts.found_cells, counts.missed_cells
+    assert found.drawn.sum() == (drawn & alert).sum()
+    assert found.events.sum() == labels[drawn & alert].sum()
+    assert missed.rows.sum() == counts.open_missed + counts.drawn
+    frame = np.isnan(labels) & (scores < 1.0) | drawn
+    assert found.rows.sum() == (frame & alert).sum()
+
+
+def strata_batch(threshold=50.0, **settings):
+    """100 rows; 10 of the 20 right below 50 were drawn, then 6 of 30; every second an event."""
+    scores = np.arange(100.0)
+    labels, inclusion = np.full(100, np.nan), np.full(100, np.nan)
+    labels[50:], inclusion[50:] = 0.0, 1.0
+    for rows, chance in ((np.arange(30, 50, 2), 0.5), (np.arange(0, 30, 5), 0.2)):
+        inclusion[rows] = chance
+        labels[rows] = np.arange(len(rows)) % 2
+    return batch_of(None, scores, labels, threshold, inclusion=inclusion, **settings)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "found", "missed"),
+    [
+        (50.0, [], [(20, 10, 5), (30, 6, 3)]),
+        (70.0, [], [(20, 10, 5), (30, 6, 3)]),
+        (40.0, [(10, 5, 3)], [(10, 5, 2), (30, 6, 3)]),
+        (39.5, [(10, 5, 3)], [(10, 5, 2), (30, 6, 3)]),
+        (30.0, [(20, 10, 5)], [(30, 6, 3)]),
+        (12.0, [(20, 10, 5), (18, 3, 2)], [(12, 3, 1)]),
+        (-1.0, [(20, 10, 5), (30, 6, 3)], []),
+    ],
+)
+def test_strata_are_read_from_probabilities_and_cut_at_the_threshold(threshold, found, missed):
+    (above, below), frame = cells_at(strata_batch(), threshold)
+    assert frame == 50
+    for ours, expected in ((above, found), (below, missed)):
+        assert list(zip(ours.rows, ours.drawn, ours.events, strict=True)) == expected
+
+
+def test_strata_of_several_batches_and_frames_stand_apart():
+    number = np.zeros(100, np.int64)
+    number[::4] = 1
+    both = counts_at(
+        [strata_batch(), strata_batch(frame=number)],
+        [0, 1],
+        [50.0, 50.0],
+        None,
+        np.random.default_rng(0),
+    )
+    assert np.unique(both.missed_cells.frame).tolist() == [0, MOST_FRAMES, MOST_FRAMES + 1]
+    assert both.missed_cells.drawn.sum() == 32
+    # Frames are not told apart row by row: each is as large as its rows stand for.
+    own = both.missed_cells.chosen(both.missed_cells.frame >= MOST_FRAMES)
+    assert own.rows.sum() == pytest.approx(50)
+
+
+def test_nobody_drew_from_the_rows_below():
+    scores = np.arange(100.0)
+    batch = batch_of(None, scores, np.where(scores >= 60, 0.0, np.nan), 60.0)
+    for threshold, found, missed in ((60.0, 0, 60), (80.0, 0, 60), (20.0, 40, 20), (-1.0, 60, 0)):
+        (above, below), _ = cells_at(batch, threshold)
+        assert (above.rows.sum(), below.rows.sum()) == (found, missed)
+        assert above.drawn.sum() == below.drawn.sum() == 0
+    assert not at([batch], [60.0], None).checked
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_alerts_without_a_label_are_open_below_a_higher_threshold(drawn):
+    """They stood nowhere: above 70 all had labels, and nothing seemed left to estimate."""
+    scores = np.arange(100.0)
+    labels = np.zeros(100)
+    inclusion = np.ones(100)
+    labels[50:60] = inclusion[50:60] = np.nan
+    if drawn:
+        labels[0:50] = inclusion[0:50] = np.nan
+        labels[0:50:5], inclusion[0:50:5] = 0.0, 0.2
+    batch = batch_of(None, scores, labels, 50.0, inclusion=inclusion)
+    for threshold, rows in ((50.0, 0), (55.0, 5), (70.0, 10)):
+        below = at([batch], [threshold], None).missed_cells
+        open_alerts = below.chosen(below.frame == MOST_FRAMES - 1)
+        assert (open_alerts.rows.sum(), open_alerts.drawn.sum()) == (rows, 0)
+        assert at([batch], [threshold], None).open_missed == rows + 40 * drawn
+
+
+@pytest.mark.parametrize("times", [100.0, 10.0, 0.3, 0.01])
+def test_probabilities_that_no_draw_explains_are_refused(times):
+    """Percentages, shares of a percentage, weights: a draw of 300 rows stands for all of them."""
+    rng = np.random.default_rng(0)
+    scores, chance = rng.normal(size=20_000), 0.009
+    labels, inclusion = np.full(20_000, np.nan), np.full(20_000, np.nan)
+    drawn = rng.random(20_000) < chance
+    labels[drawn], inclusion[drawn] = 0.0, chance * times
+    batch = batch_of(None, scores, labels, 9.0, inclusion=inclusion)
+    with refused("inclusion-total", DataError, frame=20_000.0):
+        at([batch], [9.0], None)
+    inclusion[drawn] = chance
+    assert at([batch_of(None, scores, labels, 9.0, inclusion=inclusion)], [9.0], None).checked
 
 
 @pytest.mark.parametrize("threshold", [1.0, 0.5, 1.6])
@@ -87,7 +187,7 @@ def test_oracle_draws_are_binomial_in_the_open_rows(threshold):
     counts = at([batch], [threshold], Flat(0.1), 1)
     open_rows = np.isnan(labels)
     for drawn, there in (
-        (counts.open_above, open_rows & (scores >= threshold)),
+        (counts.found - counts.seen, open_rows & (scores >= threshold)),
         (counts.missed - counts.known, open_rows & (scores < threshold)),
     ):
         law = stats.binom(there.sum(), 0.1)
@@ -96,7 +196,7 @@ def test_oracle_draws_are_binomial_in_the_open_rows(threshold):
         assert drawn.std() == pytest.approx(law.std(), rel=0.06)
         assert (drawn == np.round(drawn)).all()
     np.testing.assert_array_equal(counts.margin, np.full(DRAWS, 0.1))
-    np.testing.assert_array_equal(counts.found, counts.seen + counts.open_above)
+    assert counts.open_above.max() == 0  # rows between two thresholds stand in strata
     np.testing.assert_allclose(counts.recall, counts.found / (counts.found + counts.missed))
 
 
@@ -107,7 +207,8 @@ def test_rows_between_two_thresholds_change_sides(threshold):
     counts = at([batch], [threshold], Step(0.3))
     open_rows = np.isnan(labels) & (scores >= 0.3)
     # Groups do not end at the step, so a group's mean score decides for the whole of it.
-    assert counts.open_above[0] == pytest.approx((open_rows & (scores >= threshold)).sum(), abs=3)
+    found = counts.found[0] - counts.seen
+    assert found == pytest.approx((open_rows & (scores >= threshold)).sum(), abs=3)
     missed = (open_rows & (scores < threshold)).sum()
     assert counts.missed[0] - counts.known == pytest.approx(missed, abs=3)
     assert np.ptp(counts.missed) == 0
@@ -135,10 +236,20 @@ def test_batches_add_up_and_can_be_asked_for_alone():
     both = at([one, two], marks, curve)
     assert sorted({index for index, _, _ in curve.asked}) == [0, 1]
     parts = [at([one, two], marks, Flat(0.05), 5, which=[alone]) for alone in (0, 1)]
-    for name in ("rows", "alerts", "alerts_labelled", "seen", "known", "outside"):
+    for name in (
+        "rows",
+        "alerts",
+        "alerts_labelled",
+        "seen",
+        "known",
+        "outside",
+        "labelled_missed",
+    ):
         assert getattr(both, name) == sum(getattr(part, name) for part in parts)
-    assert both.audit.frame_rows == sum(part.audit.frame_rows for part in parts)
-    assert both.audit.audited == sum(part.audit.audited for part in parts)
+    for cells in ("found_cells", "missed_cells"):
+        for name in ("rows", "drawn", "events"):
+            total = sum(getattr(getattr(part, cells), name).sum() for part in parts)
+            assert getattr(getattr(both, cells), name).sum() == pytest.approx(total)
     assert both.band == tuple(np.sum([part.band for part in parts], axis=0))
     expected = sum(part.missed.mean() for part in parts)
     assert both.missed.mean() == pytest.approx(expected, abs=0.6)

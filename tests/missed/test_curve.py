@@ -12,6 +12,7 @@ from scarce.missed.curve import (
     FREEDOM,
     Curves,
     Mode,
+    PooledCurves,
     PosteriorDraws,
     SlopePrior,
     _basis,
@@ -23,11 +24,14 @@ from scarce.missed.curve import (
     draw_posterior,
     find_mode,
     fit_monotone,
-    slope_prior,
+    weighed_by_auc,
 )
+from scarce.missed.provenance import batch_of
 from scarce.missed.score_table import score_table_of
+from tests.problems import codes
 
 DEFAULT = SlopePrior(np.log(2.2), 0.8, 0.8)
+SHARP = SlopePrior(np.log(np.sqrt(2) * norm.ppf(0.85)), 0.3, 0.6)
 EDGES = [-np.inf, -2.6, -1.8, -1.2, -0.6, 0.5, np.inf]  # from the lowest segment to the highest
 
 
@@ -72,7 +76,7 @@ def curves_at(theta, batch, factor=0.8):
 
 
 @pytest.mark.parametrize("batches", [1, 3])
-@pytest.mark.parametrize("prior", [DEFAULT, slope_prior(0.9, 10)])
+@pytest.mark.parametrize("prior", [DEFAULT, SHARP])
 def test_derivative_agrees_with_central_differences(batches, prior, rng):
     held = []
     for index in range(batches):
@@ -173,15 +177,9 @@ def test_the_anchor_is_the_last_labelled_alert():
 
 
 def test_the_prior_numbers_are_those_of_the_recipe():
-    assert slope_prior(None, 3) == DEFAULT
-    assert slope_prior(0.9, 21) == DEFAULT
-    sharp = slope_prior(0.9, 20)
-    assert sharp.centre == pytest.approx(np.log(np.sqrt(2) * norm.ppf(0.9)), rel=1e-12)
-    assert (sharp.sd, sharp.factor) == (0.3, 0.6)
+    assert SlopePrior() == DEFAULT
     assert monotone.LEVEL_PRIOR == (-1.5, 2.5)
     assert monotone.BLIND_PRIOR == (-4.0, 2.0)
-    # Binormal scores of equal spread: the slope of the log odds is the distance of the means.
-    assert np.exp(slope_prior(norm.cdf(1.88 / np.sqrt(2)), 5).centre) == pytest.approx(1.88)
 
 
 def plain_log_posterior(theta, v, anchor, labels, prior):
@@ -242,9 +240,9 @@ def metropolis(scores, labels, threshold, prior, seed, chains=120, steps=1300, b
     ("settings", "prior"),
     [
         ({"seed": 3}, DEFAULT),
-        ({"seed": 5, "audit": 40}, slope_prior(0.85, 10)),
+        ({"seed": 5, "audit": 40}, SHARP),
     ],
-    ids=["top labels", "audit and AUC"],
+    ids=["top labels", "audit and a sharp prior"],
 )
 def test_oracle_posterior_agrees_with_a_metropolis_chain(settings, prior):
     """156,000 steps of chains written from the recipe, row by row and without groups."""
@@ -347,6 +345,95 @@ def test_without_labels_the_posterior_is_the_prior():
     spread = np.array([2.5, 0.8, 1, 1, 1, 1, 1, 2.0])
     assert (np.abs(values.mean(axis=0) - centre) < 0.08 * spread).all()
     np.testing.assert_allclose(values.std(axis=0), spread, rtol=0.08)
+
+
+# --- curves of several batches, and a validation's AUC --------------------------------------------
+
+
+def batch(seed=0, name=None, distance=1.9, labelled=60):
+    """A batch whose top rows have labels."""
+    rng = np.random.default_rng(seed)
+    event = rng.random(1500) < 0.05
+    scores = rng.normal(size=1500) + distance * event
+    cut = float(np.sort(scores)[-labelled])
+    return batch_of(name, scores, np.where(scores >= cut, event * 1.0, np.nan), cut)
+
+
+def fit(batches, **settings):
+    return PooledCurves.fit(batches, np.random.default_rng(0), **settings)
+
+
+def test_batches_have_a_shape_each_unless_they_are_told_to_share_it():
+    batches = [batch(seed) for seed in range(14)]
+    apart, pooled = fit(batches), fit(batches, share_shape=True)
+    assert [len(one.anchors) for one in apart.groups] == [1] * 14
+    assert [len(one.anchors) for one in pooled.groups] == [7, 7]
+    assert pooled.spot[8] == (1, 1)
+    alone = fit(batches[:1]).share_of_events(batches[0], 0, np.zeros(2), np.array([1.0, 2.0]))
+    here = apart.share_of_events(batches[0], 0, np.zeros(2), np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(alone, here)
+    assert pooled.groups[0].draws.values[:, 7].std() < apart.groups[0].draws.values[:, 1].std()
+
+
+def test_oracle_the_auc_of_a_curve_is_that_of_its_events():
+    """Events drawn by the curve's own shares: P(score of an event > score of another row)."""
+    one = batch()
+    curves = fit([one])
+    group = curves.groups[0]
+    distance = monotone._distances(group, 0)
+    place = norm.ppf((np.arange(1500) + 0.5) / 1500)
+    for draw in (0, 100, 400):
+        share = group.one(draw).precision(place)[0]
+        events, others = share, 1 - share
+        auc = (events * (np.cumsum(others) - others / 2)).sum() / (events.sum() * others.sum())
+        assert norm.cdf(distance[draw] / np.sqrt(2)) == pytest.approx(auc, abs=0.01)
+
+
+@pytest.mark.parametrize("events", ["few", "many"])
+def test_an_auc_weighs_curves_at_any_number_of_events(events):
+    one = batch(labelled=30 if events == "few" else 400)
+    curves = fit([one])
+    plain = np.median(monotone._distances(curves.groups[0], 0))
+    moved = []
+    for auc in (0.8, 0.9, 0.95):
+        weighed, problems = weighed_by_auc(curves, [one], auc)
+        assert problems == []
+        distance = monotone._distances(weighed.groups[0], 0)
+        told = np.sqrt(2) * norm.ppf(auc)
+        assert abs(np.median(distance) - told) <= abs(plain - told) + 0.02
+        assert weighed.groups[0].draws.values.shape == curves.groups[0].draws.values.shape
+        assert weighed.effective_size <= curves.effective_size
+        moved.append(np.median(distance))
+    assert moved == sorted(moved)
+
+
+def test_oracle_weights_are_those_of_a_normal_around_the_auc():
+    one = batch(labelled=30)
+    curves = fit([one])
+    distance = monotone._distances(curves.groups[0], 0)
+    weight = stats.norm.pdf(distance, np.sqrt(2) * norm.ppf(0.9), monotone.AUC_SD)
+    weighed, _ = weighed_by_auc(curves, [one], 0.9)
+    after = monotone._distances(weighed.groups[0], 0)
+    assert after.mean() == pytest.approx(np.average(distance, weights=weight), abs=0.01)
+    assert after.std() == pytest.approx(
+        np.sqrt(np.cov(distance, aweights=weight, ddof=0)), rel=0.05
+    )
+    size = weight.sum() ** 2 / (weight**2).sum()
+    assert weighed.effective_size == pytest.approx(min(size, curves.effective_size), rel=1e-9)
+
+
+def test_an_auc_that_labels_contradict_is_said_and_left_out():
+    good = batch(distance=3.5, labelled=500, name="May")
+    curves = fit([good])
+    weighed, problems = weighed_by_auc(curves, [good], 0.51)
+    assert codes(problems) == ["auc-contradicted"]
+    assert problems[0].fields["own"] > 0.9
+    assert problems[0].fields["where"] == " of 'May'"
+    np.testing.assert_array_equal(weighed.groups[0].draws.values, curves.groups[0].draws.values)
+    assert weighed_by_auc(curves, [good], 0.98)[1] == []
+
+
+# --- draws from a posterior -----------------------------------------------------------------------
 
 
 SHAPE, RATE = 3.0, 2.0

@@ -58,6 +58,56 @@ def test_property_no_figure_leaves_what_counting_allows(method):
                 assert one.low - 1e-9 <= one.value <= one.high + 1e-9, (where, name, one)
 
 
+@pytest.mark.parametrize("settings", [{}, {"assume": "nothing"}, {"level": 0.9999}])
+def test_property_no_figure_at_another_threshold_leaves_what_counting_allows(settings):
+    for seed in range(40):
+        scores, labels, _, threshold, inclusion = odd_case(seed)
+        found = estimate_performance(
+            scores, labels, threshold=threshold, inclusion=inclusion, check=False, **settings
+        )
+        for mark in (*np.quantile(scores, [0.1, 0.6, 0.95]), scores.min() - 1, scores.max() + 1):
+            one, alert = found.at(float(mark)), scores >= mark
+            known = {side: np.nansum(labels[rows]) for side, rows in ((1, alert), (0, ~alert))}
+            open_rows = {
+                side: np.isnan(labels[rows]).sum() for side, rows in ((1, alert), (0, ~alert))
+            }
+            where = f"seed {seed} at {mark}"
+            assert known[0] - 1e-9 <= one.missed.low <= one.missed.high, where
+            assert one.missed.high <= known[0] + open_rows[0] + 1e-9, where
+            most = known[1] + open_rows[1]
+            if most + known[0] > 0 and not np.isnan(one.recall.value):
+                assert one.recall.high <= most / (most + known[0]) + 1e-4, where
+            if known[1] > 0 and not np.isnan(one.recall.value):
+                least = known[1] / (known[1] + known[0] + open_rows[0])
+                assert one.recall.low >= least - 1e-4, where
+            for name in FIGURES:
+                figure = getattr(one, name)
+                if not np.isnan(figure.value):
+                    assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9, (where, name)
+
+
+def test_property_rates_of_wrong_labels_never_break_a_figure():
+    for seed in range(25):
+        scores, labels, _, threshold, inclusion = odd_case(seed)
+        for rates in ((0.1, 0.02), (0.45, 0.45), (0.0, 0.3)):
+            found = estimate_performance(
+                scores,
+                labels,
+                threshold=threshold,
+                inclusion=inclusion,
+                label_error=rates,
+                second_labels=labels,
+                check=False,
+            )
+            for one in (found, found.at(float(np.median(scores)))):
+                assert "nan" not in str(one)
+                assert 0 <= one.missed.low <= one.missed.high <= len(scores)
+                for name in FIGURES:
+                    figure = getattr(one, name)
+                    if not np.isnan(figure.value):
+                        assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9, (seed, name)
+
+
 def test_two_audits_counted_at_once_are_noticed():
     trial = make_trial_scores(5000, positive_share=0.03, random_state=5)
     labels = np.where(trial.scores >= 9.0, trial.y_true, np.nan)
@@ -75,16 +125,20 @@ def test_two_audits_counted_at_once_are_noticed():
     assert "inclusion-total" not in codes(once.warnings)
 
 
-@pytest.mark.parametrize(("stated", "noticed"), [(0.2, False), (0.3, True), (0.5, True)])
-def test_probabilities_that_are_not_those_of_the_draw_are_noticed(stated, noticed):
-    """.3 for .2 stands for two thirds of the rows, which no draw of 900 rows does."""
+@pytest.mark.parametrize("stated", [0.2, 0.3, 0.5])
+def test_probabilities_that_are_not_those_of_the_draw_are_noticed(stated):
+    """.3 for .2 stands for two thirds of the rows, which no draw of 900 does; .5 is refused."""
     trial = make_trial_scores(5000, positive_share=0.03, random_state=5)
     alert = trial.scores >= 9.0
     drawn = np.random.default_rng(0).random(5000) < 0.2
     labels = np.where(alert | drawn, trial.y_true, np.nan)
     inclusion = np.where(alert, 1.0, np.where(drawn, stated, np.nan))
+    if stated == 0.5:
+        with refused("inclusion-total", DataError):
+            estimate_performance(trial.scores, labels, threshold=9.0, inclusion=inclusion)
+        return
     found = estimate_performance(trial.scores, labels, threshold=9.0, inclusion=inclusion)
-    assert ("inclusion-total" in codes(found.warnings)) is noticed
+    assert ("inclusion-total" in codes(found.warnings)) is (stated == 0.3)
 
 
 def test_a_column_of_words_is_no_score():
@@ -138,6 +192,6 @@ def test_an_auc_without_labels_below_moves_the_best_guess_alone():
     assert told.missed.value > plain.missed.value
     expected = (told.counts.events_seen + told.missed.value) / told.counts.rows
     assert told.prevalence.value == pytest.approx(expected)
-    band = estimate_performance(trial.scores, trial.y, threshold=9.1, auc=0.7)
-    bare = estimate_performance(trial.scores, trial.y, threshold=9.1)
-    assert band.recall.high < bare.recall.high
+    many = estimate_performance(trial.scores, labels, threshold=8.0, auc=0.999)
+    assert "auc-contradicted" in codes(many.warnings)
+    assert "auc-contradicted" not in codes(told.warnings)

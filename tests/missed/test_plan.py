@@ -9,8 +9,11 @@ from scipy.stats import norm, rankdata
 from scarce import DataError, UsageError, choose_labels, estimate_performance, plan_audit
 from scarce.datasets import make_trial_scores
 from scarce.errors import Argument
-from scarce.missed import plan as plan_module
-from scarce.missed.plan import AuditPlan
+from scarce.missed.counts import cells_at
+from scarce.missed.inversion import total_limits
+from scarce.missed.plan import AuditPlan, _Worlds, cheapest_design, checks_for_width
+from scarce.missed.provenance import read_batches
+from scarce.missed.strata import allocate, neyman_wish, stratum_ends
 from tests.problems import codes, refused
 
 CUT = 9.1
@@ -64,12 +67,15 @@ def test_oracle_a_plan_says_what_audits_come_to_in_worlds_drawn_from_the_curve(t
     assert ((plan.none_found >= 0) & (plan.none_found <= 1)).all()
 
 
-def test_the_first_line_is_the_estimate_at_hand(trial):
+def test_the_first_line_without_checks_knows_no_more_than_counts(trial):
+    """Anything from no event to all rows below: a guess from a curve is no limit."""
     scores, labels, _ = trial
     plan = plan_audit(scores, labels, threshold=CUT, n=30, repeats=1)
-    now = estimate_performance(scores, labels, threshold=CUT)
-    assert plan.width[0] == plan.width_low[0] == plan.width_high[0] == now.recall.width
-    assert plan.most_missed[0] == now.missed.high
+    seen = np.nansum(labels[scores >= CUT])
+    known = np.nansum(labels[scores < CUT])
+    assert plan.most_missed[0] == known + plan.rows_below
+    wide = seen / (seen + known) - seen / (seen + plan.most_missed[0])
+    assert plan.width[0] == plan.width_low[0] == plan.width_high[0] == pytest.approx(wide)
     assert plan.found[0] == 0.0
     assert plan.width_low[1] == plan.width[1] == plan.width_high[1]
 
@@ -96,68 +102,196 @@ def test_nothing_to_audit_is_said(trial):
         plan_audit(scores, truth, threshold=CUT, n=10, repeats=1)
 
 
-def test_labels_at_hand_are_counted_with_their_probabilities(trial):
+@pytest.mark.parametrize("policy", ["audit", "random"])
+def test_the_first_line_is_the_estimate_at_hand(trial, policy):
     scores, labels, truth = trial
-    choice = choose_labels(scores, labels, policy="audit", n=80, threshold=CUT, random_state=0)
+    choice = choose_labels(scores, labels, policy=policy, n=80, threshold=CUT, random_state=0)
     bought = labels.copy()
     bought[choice.rows] = truth[choice.rows]
     inclusion = choice.inclusion(len(scores))
     plan = plan_audit(scores, bought, threshold=CUT, n=40, inclusion=inclusion, repeats=2)
     now = estimate_performance(scores, bought, threshold=CUT, inclusion=inclusion)
-    assert plan.width[0] == now.recall.width
+    assert plan.width[0] == pytest.approx(now.recall.width)
+    assert plan.most_missed[0] == pytest.approx(now.missed.high)
     assert plan.rows_below == np.sum(np.isnan(bought) & (scores < CUT))
+    nothing = plan_audit(
+        scores, bought, threshold=CUT, n=40, inclusion=choice, repeats=2, assume="nothing"
+    )
+    now = estimate_performance(scores, bought, threshold=CUT, inclusion=choice, assume="nothing")
+    assert nothing.width[0] == pytest.approx(now.recall.width)
+    with refused("unknown-word", UsageError):
+        plan_audit(scores, bought, threshold=CUT, n=40, assume="everything")
 
 
-def test_rows_of_an_earlier_audit_count_for_themselves_once_a_new_one_is_drawn(trial, monkeypatch):
-    """What the estimates are given, row by row; rows were put in order of their scores."""
+def test_checks_at_hand_are_in_the_strata_of_new_ones(trial):
+    """Rows, drawn rows and events add up; what was drawn stays where it was in the ranks."""
     scores, labels, truth = trial
-    choice = choose_labels(scores, labels, policy="audit", n=80, threshold=CUT, random_state=0)
+    choice = choose_labels(scores, labels, n=80, threshold=CUT, random_state=0)
     bought = labels.copy()
     bought[choice.rows] = truth[choice.rows]
-    given, real = [], plan_module.read_batches
-
-    def spy(values, labels, threshold, *, inclusion):
-        given.append((values, labels.copy(), inclusion))
-        return real(values, labels, threshold, inclusion=inclusion)
-
-    monkeypatch.setattr(plan_module, "read_batches", spy)
-    inclusion = choice.inclusion(len(scores))
-    plan_audit(scores, bought, threshold=CUT, n=40, inclusion=inclusion, repeats=2)
-    assert len(given) == 3
-    order = np.argsort(-scores)
-    earlier = ~np.isnan(inclusion[order])
-    for values, known, _ in given:
-        np.testing.assert_array_equal(values, scores[order])
-        had = ~np.isnan(bought[order])
-        np.testing.assert_array_equal(known[had], bought[order][had])
-    np.testing.assert_array_equal(given[0][2][earlier], inclusion[order][earlier])
-    for _, known, chance in given[1:]:
-        assert (chance[earlier] == 1).all()
-        new = ~np.isnan(known) & np.isnan(bought[order])
-        assert new.sum() == 40
-        assert (chance[new] > 0).all()
-        assert (chance[new] < 1).sum() == 20
+    (batch,) = read_batches(scores, bought, CUT, inclusion=choice)
+    world = _Worlds.of(batch, "audit", "monotone", 0.9)
+    (_, old), _ = cells_at(batch, CUT)
+    of, taken = world.strata(60)
+    rows = np.bincount(of, world.open_rows)
+    new = old._replace(
+        rows=rows, drawn=taken * 1.0, events=0.0 * rows, frame=np.zeros(len(rows), np.int64)
+    )
+    both = world.with_new(new)
+    assert both.rows.sum() == rows.sum() + old.drawn.sum()
+    assert both.drawn.sum() == 60 + old.drawn.sum()
+    assert both.events.sum() == old.events.sum()
+    assert (both.drawn <= both.rows).all()
+    middle = np.average(np.arange(len(rows)), weights=both.drawn - new.drawn)
+    assert 1 < middle < len(rows) - 2  # spread over the strata, not in one
 
 
-def test_oracle_events_found_are_the_curves_own_share(trial, monkeypatch):
-    """Four hundred worlds without their estimates: every row below is looked at in each."""
+@pytest.mark.parametrize("n", [40, 150, 700])
+def test_oracle_strata_of_a_plan_are_about_those_that_are_drawn(trial, n):
+    """Ranks in groups: sizes of strata and what is drawn from each, against choose_labels."""
     scores, labels, _ = trial
-    first, real = [], plan_module.fit_performance
+    (batch,) = read_batches(scores, labels, CUT)
+    world = _Worlds.of(batch, "audit", "monotone", 0.9)
+    of, taken = world.strata(n)
+    rows = np.bincount(of, world.open_rows)
+    total = int(np.isnan(labels).sum())
+    sizes = np.diff(stratum_ends(total, n, 10), prepend=0)
+    assert rows.sum() == total
+    assert taken.sum() == n
+    assert len(rows) == len(sizes)
+    np.testing.assert_allclose(np.cumsum(rows), np.cumsum(sizes), rtol=0.25, atol=3)
+    share = np.bincount(of, world.open_rows * world.share.mean(axis=0)) / rows
+    np.testing.assert_array_equal(taken, allocate(n, rows.astype(int), neyman_wish(rows, share)))
+    choice = choose_labels(scores, labels, n=n, threshold=CUT, random_state=0)
+    # How densely rows are drawn: in the upper tenth, and in the lower half, of the ranks.
+    rank = np.argsort(np.argsort(-scores[np.isnan(labels)]))
+    place = np.full(len(scores), -1)
+    place[np.isnan(labels)] = rank
+    ours = np.interp([total / 10, total / 2], np.cumsum(rows), np.cumsum(taken))
+    theirs = [(place[choice.rows] < total / 10).sum(), (place[choice.rows] < total / 2).sum()]
+    np.testing.assert_allclose(ours, theirs, rtol=0.15, atol=6)
 
-    def once(*arguments):
-        if not first:
-            first.append(real(*arguments))
-        return first[0]
 
-    monkeypatch.setattr(plan_module, "fit_performance", once)
-    below = np.isnan(labels) & (scores < CUT)
-    plan = plan_audit(scores, labels, threshold=CUT, n=int(below.sum()), repeats=400)
-    place = norm.ppf((rankdata(scores) - 0.5) / len(scores))[below]
-    now = estimate_performance(scores, labels, threshold=CUT)
-    expected = now.share_of_events(place, 4000, np.random.default_rng(0)).sum(axis=1)
-    error = np.sqrt((expected.var() + expected.mean()) / 400)
-    assert error < 0.1 * expected.mean()
-    assert plan.found[1] == pytest.approx(expected.mean(), abs=4 * error)
+def test_more_checks_never_give_a_wider_interval(trial):
+    """Whatever the design, the seed and the labels at hand; few worlds, so that chance is great."""
+    scores, labels, truth = trial
+    choice = choose_labels(scores, labels, n=60, threshold=CUT, random_state=0)
+    bought = labels.copy()
+    bought[choice.rows] = truth[choice.rows]
+    sizes = (10, 12, 15, 20, 30, 31, 32, 100, 101, 300, 10**6)
+    for design in ("audit", "stratified", "random"):
+        for seed in range(4):
+            for known, inclusion in ((labels, None), (bought, choice)):
+                plan = plan_audit(
+                    scores,
+                    known,
+                    threshold=CUT,
+                    n=sizes,
+                    design=design,
+                    inclusion=inclusion,
+                    repeats=2,
+                    random_state=seed,
+                )
+                for falling in (plan.width, plan.width_low, plan.width_high, plan.most_missed):
+                    assert (np.diff(falling) <= 1e-12).all()
+                assert (plan.width_low <= plan.width_high + 1e-12).all()
+                assert plan.width[-1] == 0.0
+                assert (np.diff(plan.found) >= -5).all()
+
+
+def test_where_the_score_is_good_a_random_draw_needs_more_checks():
+    """Events lie right below the threshold: strata look there."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=4000)
+    truth = (rng.random(4000) < 1 / (1 + np.exp(9 - 5 * scores))) * 1.0
+    labels = np.where(scores >= 1.8, truth, np.nan)
+    settings = {"threshold": 1.8, "n": (50, 100, 200, 400), "repeats": 25}
+    plans = {
+        design: plan_audit(scores, labels, design=design, **settings)
+        for design in ("audit", "stratified", "random")
+    }
+    assert (plans["random"].width[2:] > 1.2 * plans["audit"].width[2:]).all()
+    assert (plans["stratified"].width[2:] < plans["random"].width[2:]).all()
+    assert (plans["random"].found[1:] < 0.6 * plans["audit"].found[1:]).all()
+    assert {one.design for one in plans.values()} == set(plans)
+    wanted = float(plans["audit"].width[2])
+    best, checks = cheapest_design([plans["random"], plans["audit"]], wanted)
+    assert (best.design, checks) == ("audit", plans["audit"].needed(wanted))
+    assert checks < plans["random"].needed(wanted)
+    # As in audits that are really drawn in this world.
+    widths = {}
+    for design in plans:
+        widths[design] = []
+        for seed in range(6):
+            choice = choose_labels(
+                scores, labels, policy=design, n=200, threshold=1.8, random_state=seed
+            )
+            bought = labels.copy()
+            bought[choice.rows] = truth[choice.rows]
+            found = estimate_performance(scores, bought, threshold=1.8, inclusion=choice)
+            widths[design].append(found.recall.width)
+        low, high = plans[design].width_low[3], plans[design].width_high[3]
+        assert 0.7 * low < np.mean(widths[design]) < 1.5 * high
+    assert np.mean(widths["random"]) > 1.2 * np.mean(widths["audit"])
+    with refused("unknown-word", UsageError):
+        plan_audit(scores, labels, design="pps", **settings)
+
+
+def test_the_cost_of_checks(trial):
+    scores, labels, _ = trial
+    settings = {"threshold": CUT, "n": (20, 50), "repeats": 1}
+    assert plan_audit(scores, labels, **settings).cost.tolist() == [0.0, 20.0, 50.0]
+    priced = plan_audit(scores, labels, cost_per_label=2.5, **settings)
+    assert priced.cost.tolist() == [0.0, 50.0, 125.0]
+    assert priced.to_dict()["cost"] == [0.0, 50.0, 125.0]
+    assert plan_audit(scores, labels, cost_per_label=0, **settings).cost.tolist() == [0, 0, 0]
+    for wrong in (-1, "x", np.nan):
+        with refused("number-range", UsageError, argument="cost_per_label"):
+            plan_audit(scores, labels, cost_per_label=wrong, **settings)
+
+
+def test_oracle_limits_of_a_plan_are_those_of_strata(trial):
+    """One world by hand: strata, events drawn in each, and the limits of inversion."""
+    scores, labels, _ = trial
+    plan = plan_audit(scores, labels, threshold=CUT, n=100, repeats=1, random_state=5)
+    (batch,) = read_batches(scores, labels, CUT)
+    world = _Worlds.of(batch, "audit", "monotone", 0.9)
+    rng = np.random.default_rng([5, 2])
+    share = world.share[rng.integers(len(world.share))]
+    events = rng.binomial(world.open_rows.astype(np.int64), share)
+    of, taken = world.strata(100)
+    rows, held = np.bincount(of, world.open_rows), np.bincount(of, events).astype(np.int64)
+    drawn = rng.hypergeometric(held, rows.astype(np.int64) - held, taken)
+    (_, cells), _ = cells_at(batch, CUT)
+    cells = cells._replace(
+        rows=rows, drawn=taken * 1.0, events=drawn * 1.0, frame=np.zeros(len(rows), np.int64)
+    )
+    low, high = total_limits(cells, 0.9)
+    seen, known = np.nansum(labels[scores >= CUT]), np.nansum(labels[scores < CUT])
+    width = seen / (seen + known + low) - seen / (seen + known + high)
+    assert plan.found[1] == drawn.sum()
+    assert plan.width[1] == pytest.approx(width)
+    assert plan.most_missed[1] == known + high
+
+
+def test_checks_for_a_width_are_those_of_a_plan(trial):
+    scores, labels, truth = trial
+    found = estimate_performance(scores, labels, threshold=CUT)
+    few, many = checks_for_width(found, 0.5), checks_for_width(found, 0.3)
+    assert 20 < few < many
+    plan = plan_audit(
+        scores, labels, threshold=CUT, n=(25, 50, 100, 200, 400, 800, 1600), repeats=10
+    )
+    assert plan.needed(0.5) == few
+    assert checks_for_width(found, 0.99) == 0.0
+    silent = estimate_performance(scores, 0 * labels, threshold=CUT)
+    assert np.isnan(checks_for_width(silent))
+    every = estimate_performance(scores, truth, threshold=CUT)
+    assert checks_for_width(every) == 0.0
+    half = np.arange(len(scores)) % 2
+    both = estimate_performance(scores, labels, threshold=CUT, batch=half)
+    assert np.isnan(checks_for_width(both))
+    assert checks_for_width(both.batches[0], 0.5) > 20
 
 
 def test_the_same_seed_gives_the_same_plan_and_progress_is_told(trial):
@@ -210,7 +344,7 @@ def test_remarks_say_what_an_audit_cannot_do(trial):
     event = np.arange(1000) < 25
     sharp = np.random.default_rng(0).normal(size=1000) + 8 * event
     top = np.where(sharp > 1.5, event * 1.0, np.nan)
-    rare = plan_audit(sharp, top, threshold=5.0, n=15, auc=0.999, repeats=5)
+    rare = plan_audit(sharp, top, threshold=5.0, n=15, repeats=5)
     (remark,) = (one for one in rare.remarks if one.code == "rare-below")
     assert remark.fields["n"] == 15
     assert rare.none_found[1] > 0.5
@@ -237,7 +371,7 @@ def test_sizes_beyond_the_rows_are_cut_and_said(trial):
     assert remark.fields["n"] == Argument("n", 1_000_000)
     assert remark.fields["rows"] == f"{below:,} rows"
     assert plan.remarks[-1] in str(plan)
-    few = plan_audit(scores, labels, threshold=CUT, n=20, repeats=1)
+    few = plan_audit(scores, labels, threshold=CUT, n=below, repeats=1)
     assert few.remarks == ()
 
 
@@ -266,11 +400,10 @@ def test_recall_that_no_audit_can_change_is_said(trial):
         "No alert is an event",
     )
     half = np.where(np.arange(len(scores)) % 2, 0 * labels, np.nan)
-    unsure = plan_audit(scores, half, threshold=CUT, n=25, repeats=2)
-    assert not np.isnan(unsure.width).any()  # an alert without a label may be an event
-    assert unsure.remarks[0].code != "recall-zero"
-    weaker = clean.most_missed[1] > clean.most_missed[0]
-    assert ("weaker-limit" in codes(clean.remarks)) == weaker
+    for unread in (half, None):
+        unsure = plan_audit(scores, unread, threshold=CUT, n=25, repeats=2)
+        assert not np.isnan(unsure.width).any()  # an alert without a label may be an event
+        assert (unsure.remarks[0].code, unsure.remarks[0].fields["seen"]) == ("few-events", 0)
     mark = np.sort(scores[labels == 1])[-2]
     two = plan_audit(scores, labels, threshold=mark, n=25, repeats=2)
     assert (two.remarks[0].code, two.remarks[0].fields["seen"]) == ("few-events", 2)
@@ -300,7 +433,8 @@ def test_a_plan_turns_into_json_without_holes(trial):
         ({"threshold": None}, "threshold-value"),
         ({"threshold": np.nan}, "threshold-value"),
         ({"level": 2}, "level-range"),
-        ({"auc": 0.2}, "auc-range"),
+        ({"design": "tail"}, "unknown-word"),
+        ({"assume": "curve"}, "unknown-word"),
         ({"repeats": 1.5}, "integer-range"),
     ],
 )

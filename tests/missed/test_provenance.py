@@ -10,7 +10,10 @@ from scarce.checks import read_inclusion, read_labels, read_scores, read_thresho
 from scarce.errors import Argument
 from scarce.missed import provenance
 from scarce.missed.provenance import (
+    Audited,
+    adjust_for_unlabelled,
     batch_of,
+    frame_numbers,
     kind_of,
     label_roles,
     read_batches,
@@ -18,6 +21,7 @@ from scarce.missed.provenance import (
     source_kinds,
 )
 from scarce.missed.score_table import score_table_of
+from scarce.missed.strata import answered
 from tests.problems import codes, refused
 
 CUT = 1.0
@@ -55,6 +59,7 @@ def figures(found):
         ("audit:week 3", "audit"),
         ("random", "audit"),
         ("stratified", "audit"),
+        ("pps", "audit"),
         ("band", "chosen"),
         ("adaptive", "chosen"),
         ("uncertainty", "chosen"),
@@ -178,18 +183,121 @@ def test_audits_without_a_probability_are_refused():
         )
 
 
-def test_drawn_rows_that_came_back_without_a_label_lower_the_probability():
+def test_drawn_rows_that_came_back_without_a_label_lower_the_probability_of_their_stratum():
     scores, labels, inclusion, _, _ = case()
     drawn = np.flatnonzero((inclusion < 1.0) & (scores < CUT))
-    labels[drawn[::2]] = np.nan
+    lost = drawn[np.argsort(-scores[drawn])][20:75:2]  # none of the uppermost
+    labels[lost] = np.nan
     half = read_batches(scores, labels, CUT, inclusion=inclusion)[0]
-    kept = drawn[1::2]
-    np.testing.assert_allclose(
-        np.sort(half.audited.probability), np.sort(inclusion[kept] * len(kept) / len(drawn))
-    )
+    kept = np.setdiff1d(drawn, lost)
+    order = np.argsort(-scores[kept])
+    found = half.audited.probability[np.argsort(-half.audited.score)]
+    for one in np.unique(inclusion[drawn]):
+        here = inclusion[drawn] == one
+        share = np.isin(drawn[here], kept).mean()
+        np.testing.assert_allclose(found[inclusion[kept][order] == one], one * share)
+    assert (found[:10] == inclusion[kept][order][:10]).all()
+    assert found.sum() < inclusion[kept].sum()
     assert half.notes[0].code == "audit-unlabelled"
     seen = half.notes[0].fields
-    assert (seen["count"], seen["drawn"]) == (len(drawn) - len(kept), len(drawn))
+    assert (seen["count"], seen["drawn"]) == (len(lost), len(drawn))
+    # Where every row has a probability, nobody can say which were drawn.
+    whole = np.where(np.isnan(inclusion), 0.1, inclusion)
+    (other,) = read_batches(scores, labels, CUT, inclusion=whole)
+    assert "audit-unlabelled" not in codes(other.notes)
+    np.testing.assert_array_equal(np.sort(other.audited.probability), np.sort(inclusion[kept]))
+
+
+def test_an_audit_of_which_nothing_came_back_says_nothing_yet():
+    scores, labels, inclusion, _, _ = case()
+    labels[(inclusion < 1.0) & (scores < CUT)] = np.nan
+    (none,) = read_batches(scores, labels, CUT, inclusion=inclusion)
+    assert len(none.audited.score) == 0
+    assert none.notes[0].code == "audit-unlabelled"
+    assert none.notes[0].fields["count"] == none.notes[0].fields["drawn"]
+
+
+def test_a_probability_of_0_is_no_draw():
+    """Refused where the row has a label; else the row was not drawn, as with a missing value."""
+    scores, labels, inclusion, _, _ = case()
+    drawn = np.flatnonzero((inclusion < 1.0) & (scores < CUT))
+    labels[drawn[:20]] = np.nan
+    (plain,) = read_batches(scores, labels, CUT, inclusion=inclusion)
+    zero = inclusion.copy()
+    free = np.flatnonzero(np.isnan(inclusion) & (scores < CUT))
+    zero[free[:300]] = 0.0
+    (other,) = read_batches(scores, labels, CUT, inclusion=zero)
+    np.testing.assert_array_equal(other.audited.probability, plain.audited.probability)
+    assert other.notes == plain.notes
+    labels[free[:3]] = 0.0
+    with refused("inclusion-range", DataError, count=3):
+        read_batches(scores, labels, CUT, inclusion=zero)
+    with refused("inclusion-range", DataError, count=3):
+        read_batches(scores, labels, CUT, inclusion=np.nan_to_num(zero))
+
+
+def test_probabilities_are_lowered_by_a_share_where_strata_have_not_been():
+    """As long data do, whose rows are read once."""
+    score, frame = np.arange(4.0), np.zeros(4, np.int64)
+    audited = Audited(score, np.zeros(4), np.array([0.1, 0.1, 0.5, 0.5]), frame)
+    same, notes = adjust_for_unlabelled(audited, 0, 0.5)
+    assert (same, notes) == (audited, [])
+    half, notes = adjust_for_unlabelled(audited, 4, 0.5)
+    np.testing.assert_allclose(half.probability, [0.05, 0.05, 0.25, 0.25])
+    assert (notes[0].fields["count"], notes[0].fields["drawn"]) == (4, 8)
+    kept, _ = adjust_for_unlabelled(audited, 4)
+    assert kept is not audited
+    np.testing.assert_array_equal(kept.probability, audited.probability)
+
+
+def test_frames_are_numbered():
+    scores, labels, inclusion, _, _ = case()
+    drawn = np.isfinite(inclusion) & (inclusion < 1.0)
+    word = np.full(2000, None, dtype=object)
+    word[drawn] = np.where(np.arange(drawn.sum()) % 2, "b/x", "a/x")
+    (batch,) = read_batches(scores, labels, CUT, inclusion=inclusion, frame=word)
+    assert sorted(np.bincount(batch.audited.frame)) == [drawn.sum() // 2, drawn.sum() // 2]
+    order = np.argsort(-batch.audited.score)
+    plain = np.array([word[row] for row in np.flatnonzero(drawn)[np.argsort(-scores[drawn])]])
+    np.testing.assert_array_equal(batch.audited.frame[order], (plain == "b/x").astype(int))
+    (one,) = read_batches(scores, labels, CUT, inclusion=inclusion)
+    assert (one.audited.frame == 0).all()
+    for numbers in ([3, 7, 3], ["w", "x", "w"], [3.0, 7.0, 3.0], pd.Series(["w", "x", "w"])):
+        assert frame_numbers(None, numbers, 3).tolist() == [0, 1, 0]
+    assert frame_numbers(None, [None, "x", float("nan")], 3).tolist() == [0, 0, 0]
+    assert frame_numbers(None, None, 3) is None
+    with refused("length-mismatch", DataError, argument="frame"):
+        frame_numbers(None, ["a"], 3)
+
+
+def test_a_choice_brings_its_own_frames():
+    scores, labels, inclusion, _, _ = case()
+    bare = np.where(scores >= CUT, labels, np.nan)
+    choice = choose_labels(scores, bare, policy="audit", n=150, threshold=CUT, random_state=1)
+    (ours,) = read_batches(scores, labels, CUT, inclusion=choice)
+    (plain,) = read_batches(scores, labels, CUT, inclusion=inclusion)
+    for one, other in zip(ours.audited, plain.audited, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_answers_are_counted_frame_by_frame():
+    """Two frames whose rows lie between each other: one came back whole, one by half."""
+    rng = np.random.default_rng(0)
+    scores = np.sort(rng.normal(size=400))[::-1] - 9
+    word = np.full(400, None, dtype=object)
+    word[0:200:4], word[2:200:4] = "a", "b"
+    drawn = word != None  # noqa: E711
+    inclusion = np.where(drawn, 0.2, np.nan)
+    labels = np.where(word == "a", 0.0, np.nan)
+    half = np.flatnonzero(word == "b")[::2]
+    labels[half] = 0.0
+    (batch,) = read_batches(scores, labels, CUT, inclusion=inclusion, frame=word)
+    chance = batch.audited.probability
+    np.testing.assert_allclose(chance[batch.audited.frame == 0], 0.2)
+    np.testing.assert_allclose(chance[batch.audited.frame == 1], 0.1)
+    both = np.flatnonzero(drawn)
+    pooled = answered(scores[both], inclusion[both], ~np.isnan(labels[both]))
+    assert np.unique(pooled).tolist() == pytest.approx([0.15])  # what it would be without frames
 
 
 def test_scattered_labels_without_a_probability_are_asked_about():
@@ -338,6 +446,37 @@ def test_invariant_rows_give_what_arrays_give():
     assert figures(threads) == figures(arrays)
 
 
+@pytest.mark.parametrize("limit", [provenance.ROW_BY_ROW, 500])
+def test_invariant_frames_of_rows_are_those_of_arrays(monkeypatch, limit):
+    """As words and as numbers, row by row and block by block."""
+    scores, labels, inclusion, _, _ = case()
+    drawn = np.isfinite(inclusion) & (inclusion < 1.0)
+    number = np.where(drawn, 1.0 + np.arange(2000) % 2, np.nan)
+    word = np.where(drawn, np.where(number == 1, "b", "c"), None)
+    settings = {"threshold": CUT, "inclusion": inclusion}
+    plain = estimate_performance(scores, labels, frame=word, **settings)
+    monkeypatch.setattr(provenance, "ROW_BY_ROW", limit)
+    monkeypatch.setattr("scarce.engine.block.BLOCK_CELLS", 1500)
+    for column in (word.tolist(), pa.array(number, from_pandas=True)):
+        table = pa.table(
+            {
+                "score": scores,
+                "y": pa.array(labels, from_pandas=True),
+                "p": pa.array(inclusion, from_pandas=True),
+                "frame": column,
+            }
+        )
+        rows = open_rows(table, label="y", columns=["score", "p", "frame"])
+        found = estimate_performance(rows, threshold=CUT, inclusion="p", frame="frame")
+        ours, theirs = (one._fit.batches[0].audited for one in (found, plain))
+        assert (
+            np.bincount(ours.frame)[np.unique(ours.frame)].tolist()
+            == np.bincount(theirs.frame).tolist()
+        )
+        np.testing.assert_array_equal(np.sort(ours.probability), np.sort(theirs.probability))
+        assert (found.missed.low, found.missed.high) == (plain.missed.low, plain.missed.high)
+
+
 def test_invariant_long_data_give_nearly_what_short_data_give(monkeypatch):
     """The digest behind more than 262,144 rows, here from 1,000 on: counts are exact."""
     scores, labels, inclusion, source, event = case(20_000, audit=400)
@@ -371,7 +510,7 @@ def test_invariant_long_data_give_nearly_what_short_data_give(monkeypatch):
             assert ours == pytest.approx(theirs, abs=0.05 * width)
         assert other.alerts_per_event.value == pytest.approx(exact.alerts_per_event.value, rel=0.05)
     broken = inclusion.copy()
-    lost = np.flatnonzero((source == "audit") & (inclusion < 1))[[100, -1]]
+    lost = np.flatnonzero((source == "audit") & (inclusion < 1))[[200, -1]]
     assert lost[0] > 6000  # neither is in the first block
     broken[lost] = np.nan
     rows = open_rows(
@@ -418,8 +557,9 @@ def test_rows_say_what_they_need():
         estimate_performance(rows, threshold=CUT, inclusion="q")
     with refused("labels-in-rows", UsageError):
         estimate_performance(rows, labels, threshold=CUT)
-    with refused("batch-of-rows", UsageError):
-        estimate_performance(rows, threshold=CUT, batch="p")
+    for name in ("batch", "groups", "second_scores"):
+        with refused("batch-of-rows", UsageError, argument=name):
+            estimate_performance(rows, threshold=CUT, **{name: "p"})
     weighted = open_rows(table, label="y", columns=["score"], weight="then")
     with refused("weights-in-rows", UsageError):
         estimate_performance(weighted, threshold=CUT)

@@ -1,67 +1,90 @@
 """The decision table line by line, with counts made by hand and limits worked out by scipy."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from scarce.missed import rules
-from scarce.missed.audit import count_missed
 from scarce.missed.counts import ThresholdCounts
+from scarce.missed.inversion import LabelError, total_limits
 from scarce.missed.provenance import batch_of
 from scarce.missed.rules import (
-    AUDIT,
-    CURVE,
+    DISORDER,
+    DRAW,
+    DRAWN,
     FEW_SEEN,
+    GUESS,
     MIXTURE,
     NO_CHECKS,
+    NOTHING,
+    ORDER,
+    RIGHT,
+    WRONG,
+    Beliefs,
     chance_of_more,
     contradictions,
+    corrected,
     ends,
+    found_limits,
     proportion,
-    ruling_audit,
-    ruling_auto,
+    remarks_on,
     ruling_counted,
+    ruling_draw,
+    ruling_guess,
     ruling_mixture,
     ruling_not_identified,
+    weighted_count,
 )
+from scarce.missed.strata import Cells, no_cells
 from tests.problems import codes
 
 DRAWS = np.arange(101.0)  # 0 to 100: quantiles can be read off
+AT_90 = Beliefs(0.9)
 
 
-def audit_of(hits=0, checks=0, frame=1000, certain=0, chance=0.1):
-    labels = np.r_[np.ones(hits), np.zeros(checks - hits), np.ones(certain)]
-    return count_missed(labels, np.r_[np.full(checks, chance), np.ones(certain)], frame)
+def cells(*strata, frame=0):
+    """Strata as (rows, drawn, events)."""
+    rows, drawn, events = np.array(strata, dtype=float).reshape(-1, 3).T.copy()
+    return Cells(rows, drawn, events, np.full(len(rows), frame, dtype=np.int64))
+
+
+OPEN = cells((1000, 0, 0))
 
 
 def counts_of(
     seen=10.0,
     *,
-    known=0.0,
+    certain=0.0,
     outside=0.0,
-    audit=None,
+    below=OPEN,
+    above=None,
     missed=DRAWS,
     open_above=None,
     alerts=40.0,
     labelled=40.0,
     best=None,
 ):
-    audit = audit_of(certain=int(known)) if audit is None else audit
+    """Counts of rows of which `certain` missed events have labels and were not drawn."""
+    above = no_cells() if above is None else above
+    known = certain + float(below.events.sum())
     missed = np.asarray(missed, dtype=float) + known
     open_above = np.zeros_like(missed) if open_above is None else np.asarray(open_above, float)
     return ThresholdCounts(
-        rows=2000.0,
+        rows=alerts + certain + float(below.rows.sum()),
         alerts=alerts,
         alerts_labelled=labelled,
         seen=seen,
         known=known,
         outside=outside,
-        audit=audit,
+        certain_found=seen - float(above.events.sum()),
+        certain_missed=certain,
+        labelled_found=labelled - float(above.drawn.sum()),
+        labelled_missed=certain,
+        found_cells=above,
+        missed_cells=below,
         open_above=open_above,
+        found=seen + open_above,
         missed=missed,
         margin=np.full_like(missed, 0.1),
         best=best,
@@ -69,200 +92,235 @@ def counts_of(
     )
 
 
-def gamma_pair(weights, extra, level=0.9):
-    """Fay and Feuer's limits with scipy's gamma distribution."""
+def sample_limits(rows, drawn, events, level=0.9):
+    """Totals under which so few, or so many, events are no surprise: scipy, total by total."""
     tail = (1 - level) / 2
-    y, v = sum(weights), sum(w * w for w in weights)
-    low = stats.gamma.ppf(tail, y * y / v, scale=v / y) if weights else 0.0
-    y, v = y + extra, v + extra * extra
-    return low, stats.gamma.ppf(1 - tail, y * y / v, scale=v / y)
+    totals = np.arange(events, rows - drawn + events + 1)
+    few = stats.hypergeom.cdf(events, rows, totals, drawn) > tail
+    many = stats.hypergeom.sf(events - 1, rows, totals, drawn) > tail
+    return float(totals[many][0]), float(totals[few][-1])
 
 
-@pytest.mark.parametrize(
-    ("seen", "checks", "method", "has_point"),
-    [
-        (4, 0, "monotone curve, one-sided limit", False),
-        (4, 25, "audit, gamma limits", False),
-        (5, 0, "monotone curve, extrapolated", True),
-        (20, 0, "monotone curve, extrapolated", True),
-        (21, 0, "monotone curve, one-sided limit", True),
-        (5, 25, "two sources: curve and audit", True),
-        (20, 1, "two sources: curve and audit", True),
-        (21, 25, "two sources: curve and audit", True),
-    ],
-)
-def test_every_line_of_the_table(seen, checks, method, has_point):
-    ruling = ruling_auto(counts_of(seen, audit=audit_of(0, checks)), 0.9, None)
-    for figure in ruling:
-        assert figure.method == method
-        assert np.isnan(figure.value) != has_point
-        assert figure.level == 0.9
-        assert figure.low <= figure.high
+# --- the lines of the table -----------------------------------------------------------------------
 
 
-def test_few_events_and_checks_get_a_point_with_an_auc_only():
-    counts = counts_of(4, audit=audit_of(1, 25))
-    with_auc = ruling_auto(counts, 0.9, 0.9)
-    assert with_auc.missed.value == 50.0  # the median of the draws
-    assert with_auc.recall.value == pytest.approx(4 / 54)
-    without = ruling_auto(counts, 0.9, None)
-    assert np.isnan(without.missed.value)
-    assert np.isnan(without.recall.value)
-    assert without.missed.assumes == f"{FEW_SEEN}; {AUDIT}"
-    assert (with_auc.missed.low, with_auc.missed.high) == (without.missed.low, without.missed.high)
+@pytest.mark.parametrize("seen", [1, 4, 5, 21, 500])
+@pytest.mark.parametrize("checks", [3, 25])
+def test_where_rows_were_drawn_the_draw_decides_however_many_events_were_seen(seen, checks):
+    counts = counts_of(seen, below=cells((1000, checks, 0)))
+    ruling = ruling_draw(counts, AT_90, 50.0)
+    low, high = sample_limits(1000, checks, 0)
+    assert (ruling.missed.low, ruling.missed.high) == (low, high)
+    assert ruling.missed.value == min(50.0, high)
+    assert ruling.recall.low == pytest.approx(seen / (seen + high))
+    assert ruling.recall.high == 1.0
+    for figure in (ruling.recall, ruling.missed):
+        assert (figure.method, figure.level) == (DRAWN, 0.9)
+        assert figure.assumes == f"{DRAW}, {RIGHT}, and {ORDER}"
 
 
-def test_extrapolated_curve_has_the_quantiles_of_its_draws():
-    ruling = ruling_auto(counts_of(10), 0.9, None)
-    assert (ruling.missed.low, ruling.missed.high) == (pytest.approx(5.0), pytest.approx(95.0))
-    assert ruling.recall.value == pytest.approx(np.mean(10 / (10 + DRAWS)))
-    skewed = ruling_auto(counts_of(10, missed=DRAWS**2), 0.9, None)
-    assert skewed.missed.value == 2500.0  # the median: a few draws must not carry it away
-    assert ruling.recall.low == pytest.approx(10 / 105)
+def test_without_checks_there_is_a_guess_and_what_labels_leave_possible():
+    counts = counts_of(10, certain=3, outside=2, below=cells((500, 0, 0)))
+    ruling = ruling_guess(counts, 0.9, 40.0)
+    assert (ruling.missed.value, ruling.missed.low, ruling.missed.high) == (40.0, 5.0, 503.0)
+    assert ruling.recall.value == pytest.approx(10 / 50)
+    assert ruling.recall.low == pytest.approx(10 / 513)
     assert ruling.recall.high == pytest.approx(10 / 15)
-    assert ruling.recall.assumes == CURVE
-    narrow = ruling_auto(counts_of(10), 0.5, None)
-    assert (narrow.missed.low, narrow.missed.high) == (pytest.approx(25.0), pytest.approx(75.0))
+    for figure in (ruling.recall, ruling.missed):
+        assert (figure.method, figure.assumes) == (GUESS, NO_CHECKS)
 
 
-@pytest.mark.parametrize("seen", [3, 30])
-def test_one_sided_limit_reaches_up_to_what_is_certain(seen):
-    ruling = ruling_auto(counts_of(seen, known=2, outside=1), 0.9, None)
-    assert (ruling.missed.low, ruling.missed.high) == (3.0, pytest.approx(97.0))
-    assert ruling.recall.high == pytest.approx(seen / (seen + 3))
-    assert ruling.recall.low == pytest.approx(seen / (seen + 97))
-    assert NO_CHECKS in ruling.missed.assumes
-    assert (FEW_SEEN in ruling.missed.assumes) == (seen < 5)
-    if seen == 30:
-        assert ruling.recall.value == pytest.approx(np.mean(30 / (32 + DRAWS)))
-        assert ruling.missed.value == pytest.approx(52.0)
+def test_a_guess_stays_within_what_labels_leave_possible():
+    counts = counts_of(10, certain=3, below=cells((5, 0, 0)))
+    assert ruling_guess(counts, 0.9, 99.0).missed.value == 8.0
+    assert ruling_guess(counts, 0.9, 0.0).missed.value == 3.0
 
 
-def test_oracle_two_sources_low_end_curve_high_end_audit():
-    """R3 by hand: a hit of weight 10 with an extra weight of 1000 / 50."""
-    audit = audit_of(1, 50, certain=2)
-    counts = counts_of(12, known=3, audit=audit)
-    ruling = ruling_auto(counts, 0.9, None)
-    low, high = gamma_pair([10.0], 20.0)
-    audit_low = max(low, 1.0) + 2  # at least the hit itself
-    assert ruling.recall.high == pytest.approx(max(12 / (12 + 8), 12 / (12 + audit_low)))
-    assert ruling.missed.low == pytest.approx(min(8, audit_low))
-    # What was found deep down reaches half-way from the audit's count to its high limit.
-    halfway = (12.0 + 2 + high) / 2
-    assert halfway < 98
-    assert ruling.missed.high == pytest.approx(98)
-    assert ruling.recall.low == pytest.approx(12 / (12 + 98))
-    assert ruling.recall.value == pytest.approx(np.mean(12 / (15 + DRAWS)))
-    assert ruling.missed.value == 53.0
-    assert AUDIT in ruling.recall.assumes
-    assert CURVE in ruling.recall.assumes
-    short = ruling_auto(counts_of(12, known=3, audit=audit, missed=10 + DRAWS / 10), 0.9, None)
-    assert short.missed.high == pytest.approx(halfway)
-    assert short.recall.low == pytest.approx(12 / (12 + halfway))
-    nearly = ruling_auto(counts_of(12, known=3, audit=audit, missed=0.13 * DRAWS), 0.9, None)
-    assert nearly.missed.high == pytest.approx(halfway)  # 12 is above 9.5 and below 12.75
-    # Where it counts more than three quarters of the curve's draws, its whole limit holds.
-    below = ruling_auto(counts_of(12, known=3, audit=audit, missed=DRAWS / 10), 0.9, None)
-    assert below.missed.high == pytest.approx(2 + high)
-    assert below.recall.low == pytest.approx(12 / (14 + high))
+@pytest.mark.parametrize("checks", [0, 30])
+def test_without_a_point_the_limits_stay_and_say_why(checks):
+    counts = counts_of(4, below=cells((1000, checks, 0)))
+    told, silent = (
+        ruling_draw(counts, AT_90, point) if checks else ruling_guess(counts, 0.9, point)
+        for point in (20.0, float("nan"))
+    )
+    assert np.isnan(silent.missed.value)
+    assert np.isnan(silent.recall.value)
+    assert silent.missed.assumes == f"{FEW_SEEN}; {told.missed.assumes}"
+    assert (silent.missed.low, silent.missed.high) == (told.missed.low, told.missed.high)
+    assert (silent.recall.low, silent.recall.high) == (told.recall.low, told.recall.high)
 
 
-def test_oracle_two_sources_take_the_curves_high_end_where_it_is_wider():
-    """Hits enough that the audit's low limit lies above the curve's, which then holds."""
-    audit = audit_of(6, 50)
-    counts = counts_of(12, known=6, audit=audit)
-    ruling = ruling_auto(counts, 0.9, None)
-    assert gamma_pair([10.0] * 6, 20.0)[0] == pytest.approx(audit.low)
-    assert 20 < audit.low < 106
-    assert ruling.recall.high == pytest.approx(12 / (12 + 11))
-    assert ruling.missed.low == pytest.approx(11)
-
-
-@pytest.mark.parametrize("reason", ["contradicted", "not trusted"])
-def test_a_curve_that_the_audit_contradicts_leaves_the_word_to_it(reason):
-    audit = audit_of(20, 50)
-    draws = np.linspace(0, 30, 101) if reason == "contradicted" else DRAWS * 4
-    counts = counts_of(12, known=20, audit=audit, missed=draws)
-    ruling = ruling_auto(counts, 0.9, None, trusted=reason == "contradicted")
-    assert ruling.missed.method == "audit, gamma limits"
-    assert (ruling.missed.low, ruling.missed.high) == (audit.low, audit.high)
-    assert ruling.missed.value == 200.0
-
-
-def test_gate_no_audit_hit_leaves_the_high_end_at_what_is_known():
-    """G6: high end n1 / (n1 + known); the audit alone says at most 3.0 rows / checks."""
-    audit = audit_of(0, 50, frame=900, certain=4)
-    counts = counts_of(12, known=4, audit=audit)
-    assert ruling_auto(counts, 0.9, None).recall.high == pytest.approx(12 / 16)
-    alone = ruling_audit(counts, 0.9)
-    assert alone.missed.high >= 4 + 2.99 * 900 / 50
-    assert alone.missed.high == pytest.approx(4 - math.log(0.05) * 900 / 50)
-    assert alone.recall.high == pytest.approx(12 / 16)
-    outside = ruling_auto(counts_of(12, known=4, outside=8, audit=audit), 0.9, None)
+@pytest.mark.parametrize(("rows", "drawn"), [(900, 50), (5000, 100), (40, 40), (1, 1)])
+def test_gate_a_draw_without_an_event_never_narrows_the_limit(rows, drawn):
+    """However sure the curve is that nothing was missed: 3 N / n, less what was drawn."""
+    counts = counts_of(12, certain=4, below=cells((rows, drawn, 0)), missed=np.zeros(101))
+    ruling = ruling_draw(counts, AT_90, 4.0)
+    assert ruling.missed.high == 4 + sample_limits(rows, drawn, 0)[1]
+    if drawn < rows:
+        assert ruling.missed.high >= 4 + 2.99 * (rows - drawn) / drawn * 0.95
+    assert ruling.recall.high == pytest.approx(12 / 16)
+    outside = ruling_draw(counts._replace(outside=8.0), AT_90, 4.0)
     assert outside.recall.high == pytest.approx(12 / 24)
 
 
-def test_oracle_audit_alone():
-    """R2 by hand."""
-    audit = audit_of(2, 40, frame=800, certain=1, chance=0.02)
-    ruling = ruling_audit(counts_of(6, known=3, audit=audit), 0.9)
-    low, high = gamma_pair([50.0, 50.0], 20.0)
-    assert (ruling.missed.low, ruling.missed.high) == (
-        pytest.approx(low + 1),
-        pytest.approx(high + 1),
-    )
-    assert ruling.missed.value == pytest.approx(101.0)
-    assert ruling.recall.value == pytest.approx(6 / 107)
-    assert ruling.recall.low == pytest.approx(6 / (7 + high))
-    assert ruling.recall.high == pytest.approx(6 / (7 + low))
-    assert ruling.recall.assumes == AUDIT
+def test_events_from_outside_lift_the_low_end():
+    counts = counts_of(6, outside=9, below=cells((900, 50, 0)))
+    ruling = ruling_draw(counts, AT_90, 0.0)
+    assert (ruling.missed.low, ruling.missed.value) == (9.0, 9.0)
+    assert ruling.recall.high == pytest.approx(6 / 15)
+    many = ruling_draw(counts._replace(outside=200.0), AT_90, 0.0)
+    assert (many.missed.low, many.missed.high) == (200.0, 200.0)
 
 
-def test_audit_without_checks_says_how_to_get_one():
-    ruling = ruling_audit(counts_of(6), 0.9)
-    assert np.isnan(ruling.missed.value)
-    assert (ruling.missed.low, ruling.missed.high) == (0.0, 1000.0)
-    assert ruling.missed.assumes.code == "no-audit"
+def test_labels_that_were_not_drawn_count_for_themselves():
+    counts = counts_of(6, certain=3, below=cells((800, 40, 2)))
+    ruling = ruling_draw(counts, AT_90, 43.0)
+    low, high = sample_limits(800, 40, 2)
+    assert (ruling.missed.low, ruling.missed.high) == (3 + low, 3 + high)
+    assert ruling.recall.low == pytest.approx(6 / (9 + high))
+    assert ruling.recall.high == pytest.approx(6 / (9 + low))
 
 
-def test_an_audit_without_a_labelled_alert_says_nothing_of_recall():
-    counts = counts_of(0, audit=audit_of(1, 40), known=1, labelled=0.0, open_above=DRAWS)
-    recall = ruling_audit(counts, 0.9).recall
+def test_a_draw_without_a_labelled_alert_says_nothing_of_recall():
+    counts = counts_of(0, below=cells((1000, 40, 1)), labelled=0.0, open_above=DRAWS)
+    recall = ruling_draw(counts, AT_90, 20.0).recall
     assert np.isnan(recall.value)
     assert recall.low == 0.0
     assert recall.high == pytest.approx(40 / 41)  # one event is known to lie below
     assert "no alert is labelled" in recall.assumes
 
 
-def test_events_from_outside_lift_the_low_end_of_an_audit():
-    audit = audit_of(0, 50)
-    ruling = ruling_audit(counts_of(6, outside=9, audit=audit), 0.9)
-    assert ruling.missed.low == 9.0
-    assert ruling.recall.high == pytest.approx(6 / 15)
-    many = ruling_audit(counts_of(6, outside=200, audit=audit), 0.9)
-    assert (many.missed.low, many.missed.high) == (200.0, 200.0)
-
-
-@pytest.mark.parametrize("read", [ruling_audit, ruling_mixture, ruling_not_identified])
 @pytest.mark.parametrize("checks", [0, 30])
-def test_nothing_seen_but_events_known_below_is_recall_zero(read, checks):
-    ruling = read(counts_of(0, known=2, audit=audit_of(0, checks, certain=2)), 0.9)
-    recall = ruling.recall
+@pytest.mark.parametrize("rule", ["draw", "guess", "mixture", "not identified"])
+def test_nothing_seen_but_events_known_below_is_recall_zero(rule, checks):
+    counts = counts_of(0, certain=2, below=cells((1000, checks, 0)))
+    recall = ruled(counts, rule).recall
     assert (recall.value, recall.low, recall.high) == (0.0, 0.0, 0.0)
     assert "none above" in recall.assumes
 
 
+def ruled(counts, rule):
+    if rule == "draw":
+        return ruling_draw(counts, AT_90, 10.0)
+    if rule == "guess":
+        return ruling_guess(counts, 0.9, 10.0)
+    return (ruling_mixture if rule == "mixture" else ruling_not_identified)(counts, 0.9)
+
+
 @pytest.mark.parametrize("checks", [0, 30])
 def test_nothing_seen_at_all_leaves_recall_open(checks):
-    counts = counts_of(0, audit=audit_of(0, checks))
-    ruling = ruling_auto(counts, 0.9, None)
+    counts = counts_of(0, below=cells((1000, checks, 0)))
+    ruling = ruled(counts, "draw" if checks else "guess")
     assert np.isnan(ruling.recall.value)
     assert (ruling.recall.low, ruling.recall.high) == (0.0, 0.0)  # if there is any event
     assert "undefined" in ruling.recall.assumes
     assert ruling.missed.low == 0.0
-    assert ruling.missed.high == pytest.approx(95.0 if checks == 0 else -math.log(0.05) * 1000 / 30)
-    known = ruling_auto(counts_of(0, known=1, audit=audit_of(0, checks, certain=1)), 0.9, None)
-    assert (known.recall.value, known.recall.high) == (0.0, 0.0)
+    assert ruling.missed.high == (sample_limits(1000, 30, 0)[1] if checks else 1000)
+
+
+def test_nothing_seen_is_no_proof_where_events_are_labelled_as_none():
+    counts = counts_of(0, below=cells((1000, 30, 3)))
+    blind = Beliefs(0.9, error=LabelError(0.5, 0.0))
+    assert ruling_draw(counts, AT_90, 10.0).recall.high == 0.0
+    assert ruling_draw(counts, blind, 10.0).recall.high > 0.01
+
+
+# --- disorder and what is assumed -----------------------------------------------------------------
+
+
+def test_draws_out_of_order_bring_the_limits_without_it():
+    rising = counts_of(12, below=cells((300, 60, 0), (3000, 60, 20)))
+    ruling = ruling_draw(rising, AT_90, 100.0)
+    free = ruling_draw(rising, Beliefs(0.9, NOTHING), 100.0)
+    ordered = total_limits(rising.missed_cells, 0.9)
+    assert ruling.order_chance < DISORDER
+    assert free.order_chance == 1.0
+    assert ruling.missed.low == min(ordered[0], free.missed.low)
+    assert ruling.missed.high == max(ordered[1], free.missed.high) > ordered[1]
+    assert ORDER not in ruling.missed.assumes
+    assert codes(remarks_on(rising, ruling)) == ["order-contradicted"]
+    assert codes(remarks_on(rising, free)) == []
+
+
+def test_draws_in_order_say_that_order_is_assumed():
+    falling = counts_of(12, below=cells((300, 60, 20), (300, 60, 0)))
+    ruling = ruling_draw(falling, AT_90, 100.0)
+    assert ruling.order_chance == 1.0
+    assert ruling.missed.assumes.endswith(ORDER)
+    assert codes(remarks_on(falling, ruling)) == []
+    free = ruling_draw(falling, Beliefs(0.9, NOTHING), 100.0)
+    assert free.missed.assumes == f"{DRAW}, {RIGHT}"
+
+
+# --- labels that are wrong ------------------------------------------------------------------------
+
+
+def test_figures_are_corrected_for_stated_rates():
+    error = LabelError(0.1, 0.02)
+    assert corrected(12.0, 100.0, error) == pytest.approx((12 - 2) / 0.88)
+    assert corrected(1.0, 100.0, error) == 0.0
+    assert corrected(100.0, 100.0, error) == 100.0
+    assert corrected(7.5, 100.0, LabelError()) == 7.5
+    counts = counts_of(20, below=cells((1000, 100, 8)), alerts=100.0, labelled=100.0)
+    ruling = ruling_draw(counts, Beliefs(0.9, error=error), 68.0)
+    assert ruling.missed.value == 68.0
+    assert ruling.recall.value == pytest.approx((18 / 0.88) / (18 / 0.88 + 68))
+    assert WRONG in ruling.missed.assumes
+    trusted = ruling_draw(counts, AT_90, 68.0)
+    assert ruling.missed.low < trusted.missed.low - 10  # some of the eight may be none
+    assert ruling.missed.high < trusted.missed.high
+
+
+def test_wrong_labels_alone_are_not_called_a_draw():
+    """Rates were given and nothing was drawn: the words were those of random checks."""
+    wrong = Beliefs(0.9, error=LabelError(0.05, 0.01))
+    ruling = ruling_draw(counts_of(12, below=cells((500, 0, 0))), wrong, 30.0)
+    assert (ruling.missed.method, ruling.missed.assumes) == (GUESS, NO_CHECKS)
+    assert (ruling.missed.low, ruling.missed.high) == (0.0, 500.0)
+    every = counts_of(12, certain=20, below=no_cells(), missed=np.zeros(9))
+    every = every._replace(rows=540.0, labelled_missed=500.0)
+    ruling = ruling_draw(every, wrong, 16.0)
+    assert (ruling.missed.method, ruling.missed.assumes) == ("counted", WRONG)
+    assert ruling.missed.low < 16 < ruling.missed.high < 40
+
+
+def test_no_error_and_rates_of_nothing_are_the_same():
+    counts = counts_of(12, certain=2, below=cells((300, 30, 3), (900, 40, 1)))
+    tiny = ruling_draw(counts, Beliefs(0.9, error=LabelError(1e-12, 1e-12)), 50.0)
+    none = ruling_draw(counts, AT_90, 50.0)
+    assert tiny.missed.high == none.missed.high
+    assert tiny.missed.low == pytest.approx(none.missed.low, abs=2)
+    assert tiny.recall.low == pytest.approx(none.recall.low, abs=2e-3)
+    # Totals between integers are hypotheses too where found and missed are both uncertain.
+    assert tiny.recall.high == pytest.approx(none.recall.high, abs=0.06)
+
+
+def test_found_events_have_limits_of_their_own():
+    above = cells((200, 50, 5))
+    counts = counts_of(15, above=above, alerts=240.0, labelled=90.0)
+    low, high = sample_limits(200, 50, 5)
+    assert found_limits(counts, AT_90) == (10 + low, 10 + high)
+    open_ones = counts._replace(open_above=DRAWS)
+    assert found_limits(open_ones, AT_90) == (pytest.approx(15 + low), pytest.approx(105 + high))
+    sure = counts_of(15)
+    assert found_limits(sure, AT_90) == (15.0, 15.0)
+    wrong = found_limits(sure, Beliefs(0.9, error=LabelError(0.1, 0.1)))
+    assert wrong[0] < 15 < wrong[1]
+
+
+def test_oracle_the_weighted_count():
+    held = cells((100, 10, 2), (400, 20, 1))
+    assert weighted_count(held) == pytest.approx(20 + 20)
+    open_too = held.beside(cells((500, 0, 0)))
+    assert weighted_count(open_too) == pytest.approx(80)  # as rich as the others
+    assert weighted_count(held, LabelError(0.1, 0.02)) == pytest.approx(
+        100 * (0.2 - 0.02) / 0.88 + 400 * (0.05 - 0.02) / 0.88
+    )
+    assert np.isnan(weighted_count(OPEN))
+    assert weighted_count(no_cells()) == 0.0
+
+
+# --- mixtures and counting ------------------------------------------------------------------------
 
 
 def test_mixture_interval_is_that_of_the_draws():
@@ -297,40 +355,35 @@ def test_draws_without_any_event_do_not_enter_recall():
 
 
 def test_every_row_labelled_leaves_nothing_to_estimate():
-    every = audit_of(2, 8, frame=8, certain=3)
-    ruling = ruling_counted(counts_of(6, known=5, audit=every), 0.9)
+    every = cells((8, 8, 2))
+    ruling = ruling_counted(counts_of(6, certain=3, below=every), 0.9)
     assert (ruling.missed.value, ruling.missed.low, ruling.missed.high) == (5.0, 5.0, 5.0)
     assert ruling.recall.value == ruling.recall.low == ruling.recall.high == 6 / 11
-    assert (
-        ruling_counted(counts_of(6, known=5, audit=audit_of(2, 8, frame=9, certain=3)), 0.9) is None
-    )
-    assert ruling_counted(counts_of(6, known=5, audit=every, labelled=39.0), 0.9) is None
-    nothing = ruling_counted(counts_of(0, audit=audit_of(0, 0, frame=0)), 0.9)
+    assert ruling_counted(counts_of(6, certain=3, below=cells((9, 8, 2))), 0.9) is None
+    assert ruling_counted(counts_of(6, below=every, labelled=39.0), 0.9) is None
+    nothing = ruling_counted(counts_of(0, below=no_cells()), 0.9)
     assert np.isnan(nothing.recall.value)
     assert nothing.missed.value == 0.0
 
 
 def test_a_mixture_that_is_not_identified_leaves_the_counts():
-    ruling = ruling_not_identified(counts_of(6, known=2, audit=audit_of(certain=2, frame=500)), 0.9)
+    ruling = ruling_not_identified(counts_of(6, certain=2, below=cells((500, 0, 0))), 0.9)
     assert np.isnan(ruling.missed.value)
     assert (ruling.missed.low, ruling.missed.high) == (2.0, 502.0)
     assert ruling.recall.low == pytest.approx(6 / 508)
     assert ruling.recall.high == pytest.approx(6 / 8)
     assert ruling.recall.method == "not identified"
-    checked = ruling_not_identified(
-        counts_of(6, known=3, audit=audit_of(1, 30, certain=2, frame=500)), 0.9
-    )
+    checked = ruling_not_identified(counts_of(6, certain=2, below=cells((500, 30, 1))), 0.9)
     assert checked.missed.high == 2 + 500 - 29  # those that were checked and clean are out
 
 
 def test_open_alerts_widen_both_ends():
     """Alerts without a label: found is drawn, and its own quantiles enter the ends."""
-    audit = audit_of(1, 40)
-    counts = counts_of(6, known=1, audit=audit, open_above=DRAWS, missed=np.zeros(101))
-    ruling = ruling_audit(counts, 0.9)
-    low, high = gamma_pair([10.0], 25.0)
+    counts = counts_of(6, below=cells((400, 40, 1)), open_above=DRAWS, missed=np.zeros(101))
+    ruling = ruling_draw(counts, AT_90, 10.0)
+    low, high = sample_limits(400, 40, 1)
     assert ruling.recall.low == pytest.approx(11 / (11 + high))
-    assert ruling.recall.high == pytest.approx(101 / (101 + max(low, 1)))
+    assert ruling.recall.high == pytest.approx(101 / (101 + low))
     assert ruling.recall.value == pytest.approx(56 / 66)
 
 
@@ -339,43 +392,58 @@ few = st.integers(0, 30)
 
 @given(
     seen=few,
-    known=few,
+    certain=few,
     outside=few,
-    hits=st.integers(0, 6),
-    checks=st.integers(0, 40),
+    strata=st.lists(
+        st.tuples(st.integers(0, 400), st.integers(0, 20), st.floats(0, 1)), min_size=1, max_size=4
+    ),
     skew=st.sampled_from([0.1, 1.0, 3.0]),
     level=st.sampled_from([0.5, 0.9, 0.99]),
-    auc=st.sampled_from([None, 0.8]),
+    assume=st.sampled_from(["monotone", NOTHING]),
+    error=st.sampled_from([LabelError(), LabelError(0.1, 0.02)]),
     open_alerts=st.booleans(),
+    split=st.booleans(),
     seed=st.integers(0, 1000),
 )
 def test_property_an_interval_holds_its_value(
-    seen, known, outside, hits, checks, skew, level, auc, open_alerts, seed
+    seen, certain, outside, strata, skew, level, assume, error, open_alerts, split, seed
 ):
     rng = np.random.default_rng(seed)
-    hits = min(hits, checks, known)
-    labels = np.r_[np.ones(hits), np.zeros(checks - hits), np.ones(known - hits)]
-    chance = np.r_[np.full(checks, 0.05), np.ones(known - hits)]
-    audit = count_missed(labels, chance, 900, level=level)
+    # Events that are known from outside are among the rows that nobody labelled.
+    drawn = cells(*((more + n + 1 + outside, n, int(n * share)) for more, n, share in strata))
+    above, below = no_cells(), drawn
+    if split and len(strata) > 1:
+        above, below = drawn.chosen(np.arange(1)), drawn.chosen(np.arange(1, len(strata)))
+        seen += float(above.events.sum())
     # Events from outside are among the missed ones of every draw, as counts_at makes them.
     missed = np.maximum(np.floor(rng.lognormal(1.0, skew, 200)), outside)
-    above = rng.poisson(3.0, 200) * open_alerts
+    more = rng.poisson(3.0, 200) * open_alerts
+    alerts = 40.0 + above.rows.sum() + (50.0 if open_alerts else 0.0)
     counts = counts_of(
-        seen, known=known, outside=outside, audit=audit, missed=missed, open_above=above
+        seen,
+        certain=certain,
+        outside=outside,
+        below=below,
+        above=above,
+        missed=missed,
+        open_above=more,
+        alerts=alerts,
+        labelled=40.0 + above.drawn.sum(),
     )
     for ruling in (
-        ruling_auto(counts, level, auc),
-        ruling_audit(counts, level),
+        ruling_draw(counts, Beliefs(level, assume, error), float(np.median(counts.missed))),
+        ruling_guess(counts, level, float(np.median(counts.missed))),
         ruling_mixture(counts, level),
         ruling_not_identified(counts, level),
     ):
-        for figure in ruling:
+        for figure in (ruling.recall, ruling.missed):
             assert figure.low <= figure.high
             if not np.isnan(figure.value):
                 assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9, figure
         assert ruling.recall.low >= 0
         assert ruling.recall.high <= 1
-        assert ruling.missed.low >= min(counts.least_missed, ruling.missed.high)
+        if error == LabelError():
+            assert ruling.missed.low >= min(counts.least_missed, ruling.missed.high)
 
 
 @pytest.mark.parametrize(("events", "rows"), [(0, 7), (3, 11), (12, 40), (7, 7), (1, 1000)])
@@ -398,7 +466,6 @@ def test_no_rows_make_no_share():
 
 def test_ends_are_the_central_interval():
     assert ends(DRAWS, 0.8) == (pytest.approx(10.0), pytest.approx(90.0))
-    assert (rules.FEW, rules.MANY) == (5, 20)
 
 
 class Curve:

@@ -69,6 +69,18 @@ def test_the_cross_is_the_threshold_s_own_estimate(found):
     np.testing.assert_allclose(up[:, 1], [found.precision.low, found.precision.high])
 
 
+def test_a_guess_has_no_interval_to_draw(week):
+    scores, labels, _ = week
+    alone = estimate_performance(scores, labels, threshold=9.2)
+    display = PerformanceDisplay.from_result(alone, thresholds=[8.0, 9.2])
+    picture = display.picture()
+    (mark,) = picture.marks
+    assert (mark.x_low, mark.x_high, picture.region) == (None, None, None)
+    assert mark.x == alone.recall.value
+    assert (mark.low, mark.high) == (alone.precision.low, alone.precision.high)
+    assert [line.name for line in picture.lines] == ["guess at each threshold"]
+
+
 def test_the_tangent_has_the_slope_and_its_fan_the_limits(found):
     display = PerformanceDisplay.from_result(found, thresholds=[8.0, 9.2])
     slope = found.precision_per_recall

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from scarce.errors import StoreError, UsageError
+from scarce.missed.rules import GUESS
 from scarce.plots.picture import Axis, Bars, Curves, Histogram, Line, Panels
 from scarce.report import Report
 from scarce.results import Estimate
@@ -85,6 +86,39 @@ def test_warnings_stand_first_however_late_they_come():
     first = told.index("Found at the very end.")
     assert first < told.index("What was asked") < told.index(">Numbers<")
     assert told[: told.index("scarce-report")].count("A warning.") == 1
+
+
+def test_an_answer_comes_before_everything_and_the_question_last():
+    page = Report("May", asked="scarce report s.csv", answer="It finds 40 % of all events.")
+    page.section("Details").text("So it is.").warn("Only 12 events.")
+    html = page.html()
+    order = [
+        html.index(text)
+        for text in ("It finds 40\u00a0% of", "Only 12 events", "So it is", "What was asked")
+    ]
+    assert order == sorted(order)
+    assert page.to_dict()["answer"] == "It finds 40 % of all events."
+    assert 'class="answer"' not in Report("May", asked="scarce").html()
+
+
+def test_counts_are_whole_and_guesses_have_no_interval():
+    count = Estimate(41.6, 7.83, 423.2)
+    guess = Estimate(0.37, 0.01, 1.0, method=GUESS, assumes="nothing was checked")
+    page = Report("May").section("S")
+    page.numbers(
+        [("missed", count, "m"), ("recall", guess, "r"), ("found", Estimate(3, 3, 3), "f")],
+        percent=["recall"],
+        counts=["missed"],
+    )
+    page.table(["n", "missed"], [("a", count)], counts=["missed"])
+    html = page.html()
+    assert html.count("[7, 424]") == 2
+    assert '37 % <span class="limits">a guess, no interval' in html
+    assert "[1 %" not in html
+    assert "[3, 3]" not in html
+    assert "nothing was checked" not in html.split("<script")[0]  # it is no assumption
+    held = page.to_dict()["sections"][0]["parts"][0]["rows"][0]["value"]
+    assert (held["low"], held["high"]) == (7.83, 423.2)  # as they are, for programs
 
 
 def test_headings_are_in_order_and_there_is_one_title():

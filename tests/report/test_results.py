@@ -201,6 +201,8 @@ def test_performance_shows_the_truth_beside_it():
     held = {row["name"]: row for row in numbers["rows"]}
     assert held["recall"]["value"] == found.recall.to_dict()
     assert held["recall"]["truth"] == truth["recall"]
+    assert held["precision"]["value"] == found.precision.to_dict()
+    assert held["precision of further alerts"]["value"] == found.precision_further.to_dict()
     assert page.to_dict()["warnings"] == list(found.warnings)
 
 

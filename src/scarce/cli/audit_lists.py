@@ -2,12 +2,11 @@
 
     scores.csv --label--> todo.csv --completed by a person--> estimate scores.csv --audit todo.csv
 
-    1 / inclusion = w_j / inclusion_j + w_(j+1) + ... + w_K     (a row sampled by list j of K)
-
 A list knows its rows by their number (`row`, from 0) or by a column of identifiers (--id). Where it
-holds scores they are compared with the table; what does not fit is refused. Several lists are
-weighted by the number of sampled rows that were labelled; each is assumed to be drawn after the
-earlier ones were completed. Understands what spreadsheets do to text.
+holds scores they are compared with the table; what does not fit is refused. Its column `frame` says
+which rows it was drawn from: lists of different rows add up, lists of the same rows are combined
+(scarce.missed.lists), each assumed to be drawn after the earlier ones were completed. Understands
+what spreadsheets do to text.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from scarce.cli.flags import warn
 from scarce.cli.label_columns import MANY, TRUTHS, Reading, answers, listed, other_labels
 from scarce.cli.options import typed
 from scarce.cli.output import say
-from scarce.cli.sampling_columns import CHANCE, POLICY
+from scarce.cli.sampling_columns import CHANCE, FRAME, POLICY
 from scarce.cli.table_columns import shown, with_label_remedy
 from scarce.errors import DataError, UsageError, suggest
 
@@ -41,7 +40,8 @@ AS_WRITTEN = "Use the list as `scarce label` wrote it, and fill in only its labe
 NO_TEXT = (b"PAR1", b"ARROW1", b"\xff" * 4, b"PK", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 WIDE = (b"\xff\xfe", b"\xfe\xff")  # how UTF-16 begins, which spreadsheets call Unicode text
 LABEL_CODES = ("unclear-labels", "unknown-label", "label-type", "two-classes-needed")
-JOINED = "inclusion of the list"  # a name that no table has
+JOINED = "inclusion of the list"  # names that no table has
+FROM = "frame of the list"
 SAME_SCORE = 1e-6  # relative: spreadsheets round
 APART = "Name a column of unique identifiers, or leave --id out to use row numbers."
 REWRITTEN = re.compile(r"\d(?:[.,]\d+)?E\+?\d+", re.IGNORECASE)
@@ -98,9 +98,7 @@ def read_list(path: Path, asked: ListReading) -> ReadList:
         keys = _numbers(table, key, where, form).tolist()
     else:
         keys = [str(value) for value in table.column(key).to_pylist()]
-    policies = [""] * table.num_rows
-    if POLICY in names:
-        policies = [str(word) for word in table.column(POLICY).to_pylist()]
+    policies, frames = (_words(table, name) for name in (POLICY, FRAME))
     strange = np.flatnonzero(~((chance > 0) & (chance <= 1)))
     if len(strange):
         at = int(strange[0])
@@ -141,9 +139,24 @@ def read_list(path: Path, asked: ListReading) -> ReadList:
                 remedy="{cure}",
             )
         found[one] = CheckedRow(
-            filled[place], float(chance[place]), float(scores[place]), where, policies[place]
+            filled[place],
+            float(chance[place]),
+            float(scores[place]),
+            where,
+            policies[place],
+            frames[place],
         )
     return ReadList(where, found, truths)
+
+
+def _words(table: pa.Table, name: str) -> list[str]:
+    """Return a column that the list may have, as text; what --formula-safe has marked, unmarked."""
+    from scarce.io.sink import with_formulas
+
+    if name not in table.column_names:
+        return [""] * table.num_rows
+    held = table.column(name).to_pylist()
+    return ["" if word is None else with_formulas(str(word).strip()) for word in held]
 
 
 def _names_of(source: TableSource, asked: ListReading) -> list[str]:
@@ -324,13 +337,18 @@ class AuditLists:
         for path, words in self._truths.items():
             meant = " and ".join(f"{word} is {int(word.lower() == 'true')}" for word in words)
             say(f"{path}: {meant}, as in {where}.")
-        entries, self.notes = combine_lists(lists, by=key or ROW)
+        try:
+            entries, self.notes = combine_lists(lists, by=key or ROW)
+        except DataError as error:
+            raise _by_name(error, key) from None
         answered = {one for held in lists for one, entry in held.items() if entry.label is not None}
         self.open = len({one for held in lists for one in held} - answered)
         self.asked = len({one for held in lists for one in held})
         if key is None:
             entries = dict(sorted(entries.items()))
         self.entries = list(entries.values())
+        drawn = sorted({entry.frame for entry in self.entries})
+        self._frames = {name: float(number) for number, name in enumerate(drawn)}
         self.last = next((e.source for one in lists[::-1] for e in one.values()), where)
         self.keys = list(entries)
         self.positions = np.array(self.keys if key is None else [], dtype=np.int64)
@@ -376,7 +394,11 @@ class AuditLists:
         return error
 
     def join(self, parts: Iterator[Any]) -> Iterator[Any]:
-        """Give the parts of the table with the lists' labels, and their probabilities in JOINED."""
+        """Give the parts of the table with the lists' labels.
+
+        JOINED holds the probabilities of their rows, and FROM the number of what each was drawn
+        from.
+        """
         import numpy as np
 
         met = np.zeros(len(self.entries), dtype=np.int64)
@@ -428,7 +450,7 @@ class AuditLists:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        chance = np.full(part.num_rows, np.nan)
+        chance, frame = np.full((2, part.num_rows), np.nan)
         if self.label not in part.column_names:
             kind = pa.string() if any(isinstance(e.label, str) for e in self.entries) else None
             part = part.append_column(self.label, pa.nulls(part.num_rows, kind or pa.float64()))
@@ -470,7 +492,10 @@ class AuditLists:
             labels = pc.replace_with_mask(labels, pa.array(mask), pa.array(answers, labels.type))
             part = part.set_column(part.column_names.index(self.label), self.label, labels)
             chance[places] = [entry.probability for entry in entries]
-        return part.append_column(JOINED, pa.array(chance, from_pandas=True))
+            frame[places] = [self._frames[entry.frame] for entry in entries]
+        for name, values in ((JOINED, chance), (FROM, frame)):
+            part = part.append_column(name, pa.array(values, from_pandas=True))
+        return part
 
     def _of_kind(self, entry: CheckedRow, kind: Any) -> Any:
         """What was filled in, as the table's own labels are: words, numbers, or true and false."""
@@ -579,6 +604,16 @@ class AuditLists:
                 table=self.where,
                 remedy="Name a column of unique identifiers.",
             )
+
+
+def _by_name(error: DataError, key: str | None) -> DataError:
+    """Say that a row number means another row in another table, where two lists share one."""
+    if error.code != "row-in-two-frames" or key is not None:
+        return error
+    return error.amended(
+        remedy="A row number is that of the table which a list was drawn from: for lists of "
+        "several tables draw them with --id COLUMN, a column of unique identifiers."
+    )
 
 
 def _refuse_twice_given(paths: Sequence[Path]) -> None:

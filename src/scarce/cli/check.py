@@ -3,6 +3,9 @@
     --max-... holds if the interval's high end is at or below the bound, --min-... if its low end is
     at or above it (--by worst, the default); --by value uses the estimate alone
 
+Recall and missed events go by the interval of the rows that were drawn at random below the
+threshold; where none were, there is only a guess, and what a guess meets is not shown.
+
 An unknown figure does not pass. Exit code 0 if every bound holds, 4 if one does not. The figures
 are those of evaluate (probabilities) and estimate (scores of which only some rows are labelled).
 """
@@ -18,13 +21,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from scarce.cli.costs import COSTS, CostFlags
-from scarce.cli.estimate import warnings_of
+from scarce.cli.estimate import problems_of
 from scarce.cli.evaluate import cost_figures, folded_note, number, refuse_several
 from scarce.cli.flags import in_flags
 from scarce.cli.next_command import path_word, shell_command
-from scarce.cli.options import INPUT, LABELS, TEXT, Group, LabelFlags, names_of, takes
+from scarce.cli.options import INPUT, LABELS, TEXT, Group, LabelFlags, is_typed, names_of, takes
 from scarce.cli.outcome_table import OutcomeTable, look_at, read_outcomes
 from scarce.cli.output import emit, say, show_plan, table
+from scarce.cli.performance_words import is_guess, whole
 from scarce.cli.sampling_columns import SAMPLING, SamplingFlags
 from scarce.cli.scored_table import SCORES, ScoredTable, ScoreFlags, thresholds
 from scarce.cli.table_columns import find_prob, table_or_stdin
@@ -41,7 +45,10 @@ NEEDS = {
     "score": "--threshold, and --score unless probabilities are given",
 }
 FOUND = ("recall", "precision", "missed")
-AS_ESTIMATE = ("audit", "id", "auc", "batch", "label_source", "threshold_at", "no_check")
+AS_ESTIMATE = (
+    *("audit", "id", "auc", "batch", "share_shape", "group", "second", "second_label"),
+    *("label_error", "label_source", "threshold_at", "no_check"),
+)
 
 
 class Bound(NamedTuple):
@@ -134,21 +141,30 @@ def verdict(bound: Bound, limit: float, name: str, one: Estimate, by: str) -> di
     >>> none = Estimate(math.nan, 0.0, 0.0, assumes="no event was seen")
     >>> verdict(recall, 0.5, "recall", none, "worst")["verdict"]
     'unknown: no event was seen'
+    >>> guess = Estimate(0.6, 0.01, 1.0, method="guess from a curve, no checks")
+    >>> verdict(recall, 0.5, "recall", guess, "value")["verdict"]
+    'not shown: nothing was checked below the threshold, and 0.6 is a guess'
     """
     end = {"worst": "high" if bound.side == "max" else "low"}.get(by, by)
+    guess, told = is_guess(one), whole(one) if bound.figure == "missed" else one
+    if guess:  # what the labels leave possible is certain, and the value is not
+        end = "high" if bound.side == "max" else "low"
     seen = float(getattr(one, end))
     settled = not (math.isnan(one.value) and one.low == one.high)  # an interval of nothing
     holds = settled and _within(seen, limit, bound.side)
     open_end = one.low if bound.side == "max" else one.high
     if holds:
         words = "holds"
+    elif guess:
+        words = "not shown: nothing was checked below the threshold"
+        words += "" if math.isnan(one.value) else f", and {number(told.value)} is a guess"
     elif math.isnan(seen):
         words = f"unknown: {one.assumes if math.isnan(one.value) else one.method}"
     elif math.isnan(one.value) and (not settled or _within(open_end, limit, bound.side)):
         words = f"unknown: {one.assumes}"
     elif by != "value" and _within(one.value, limit, bound.side):
-        words = f"not shown: {number(one.value)} meets the bound, but its interval reaches "
-        words += number(seen)
+        words = f"not shown: {number(told.value)} meets the bound, but its interval reaches "
+        words += number(float(getattr(told, end)))
     else:
         words = "does not hold"
     return {
@@ -443,11 +459,13 @@ def _show(result: dict[str, Any]) -> None:
     rows = []
     for one in result["checks"]:
         held, sign = one["estimate"], "<=" if one["bound"].startswith("--max") else ">="
+        held = whole(held) if one["bound"] == "--max-missed" else held
+        guess = is_guess(held)
         rows.append(
             [
                 one["figure"],
-                number(held.value),
-                f"{number(held.low)} to {number(held.high)}",
+                f"{number(held.value)} (guess)" if guess else number(held.value),
+                "none" if guess else f"{number(held.low)} to {number(held.high)}",
                 f"{sign} {number(one['limit'])}",
                 one["verdict"],
             ]
@@ -482,6 +500,8 @@ class ThresholdFigures(NamedTuple):
 def as_estimate(scores: ScoreFlags) -> str:
     """Return the first flag that only a walk as `scarce estimate` does it can follow, or ""."""
     typed = [name for name in AS_ESTIMATE if getattr(scores, name)]
+    if not scores.audit and not is_typed("id"):  # a setting for commands with lists
+        typed = [name for name in typed if name != "id"]
     return "" if not typed else f"--{typed[0].replace('_', '-')}"
 
 
@@ -518,7 +538,7 @@ def walked(
                 code="argument-conflict",
                 option=other,
                 other=flag,
-                remedy="Give one of them.",
+                remedy="Give one of them; to count incidents and not rows, use --group.",
             )
     path = table_or_stdin(files[-1] if files else None, "check")
     if scores.score is None and files and is_model(files[0]):
@@ -552,7 +572,7 @@ def walked(
     found, _ = held.measure(level=level, seed=seed)
     counts = found.counts
     open_rows = counts.rows - counts.alerts_labelled - counts.labelled_below
-    remarks = warnings_of(found, held)
+    remarks = list(map(in_flags, problems_of(found, held, found.batches if scores.batch else {})))
     if again and scores.audit:
         remarks.append(
             "The lists of --audit are used for recall, precision and missed events only."
@@ -602,13 +622,18 @@ def at_hand(
         threshold=threshold,
         inclusion=judged.inclusion,
         method=scores.method,
+        assume=scores.assume,
         background=scores.background,
         foreground=scores.foreground,
         level=level,
         random_state=seed,
     )
     return ThresholdFigures(
-        where, rows, unlabelled, _performance_figures(found), warnings_of(found)
+        where,
+        rows,
+        unlabelled,
+        _performance_figures(found),
+        list(map(in_flags, problems_of(found))),
     )
 
 
@@ -618,5 +643,7 @@ def _because(one: Estimate, why: str) -> Estimate:
 
 
 def _performance_figures(found: Performance) -> dict[str, Estimate]:
+    """Recall and missed events of these rows, and precision of further alerts: a gate asks that."""
     figures: dict[str, Estimate] = {name: getattr(found, name) for name in FOUND}
+    figures["precision"] = found.precision_further
     return {name: replace(one, assumes=in_flags(one.assumes)) for name, one in figures.items()}

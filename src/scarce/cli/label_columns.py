@@ -3,13 +3,15 @@
     positive / negative / not labelled (empty)
 
 What 0 and 1 stand for is reported with the flag that confirms it; other values are refused until a
-flag says what they mean. Where a model file, a column `prob_yes` or a completed audit list names
-the classes in its own way, positions are made to mean the same class everywhere.
+flag says what they mean. Where labels are those of alerts, yes and no are taken as said too, and a
+week without any event is no fault (`settled`). Where a model file, a column `prob_yes` or a
+completed audit list names the classes in its own way, positions are made to mean the same class
+everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +19,7 @@ from scarce.cli.next_command import shell_word
 from scarce.cli.options import EXACT, LabelFlags, class_key, typed
 from scarce.cli.output import say
 from scarce.cli.table_columns import shown
-from scarce.errors import DataError, Problem, UsageError
+from scarce.errors import DataError, Problem, UsageError, suggest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST = 1000  # different labels; a column with more of them holds something else
 MANY = 50  # labels beyond which a column is none of labels, and is not remembered
+YES, NO = ("yes", "true", "y", "t", "1"), ("no", "false", "n", "f", "0")
 TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
 
@@ -636,15 +639,103 @@ def refuse_many(name: str, classes: Sequence[Any]) -> None:
         )
 
 
+def settled(
+    error: DataError, seen: Collection[Any], name: str, labels: LabelFlags
+) -> tuple[LabelFlags, str] | None:
+    """Return flags that say what unclear labels of alerts mean, and a sentence; None to refuse.
+
+    Parameters
+    ----------
+    error : DataError
+        Why the labels were refused.
+    seen : collection
+        The different labels, without missing ones.
+    name : str
+        Their column.
+    labels : LabelFlags
+        As typed.
+
+    Examples
+    --------
+    >>> why = DataError("Column 'bad' holds 'no'.", code="unclear-labels")
+    >>> flags, said = settled(why, ["no"], "bad", LabelFlags("bad", (), (), ()))
+    >>> flags.positive, flags.negative
+    (('yes',), ('no',))
+    >>> print(said)
+    Label 'bad' holds no and nothing else: taken to mean no event. If it is one, pass --positive no.
+    """
+    if error.code not in ("unclear-labels", "no-positives") or labels.classes:
+        return None
+    apart = {class_key(word) for word in labels.unlabelled}
+    words = sorted({_spelt(value) for value in seen if class_key(value) not in apart})
+    only = words[0] if len(words) == 1 else ""
+    if labels.positive and not labels.negative:  # and no row has that label
+        strange = class_key(only) == -1 or only.lower() in YES or suggest(only, labels.positive)
+        if not only or strange:
+            return None
+        return labels._replace(negative=(only,)), (
+            f"Label {name!r} holds no {' or '.join(labels.positive)} (--positive): {only} is taken "
+            f"to mean no event. If it means not labelled, pass --unlabelled {shell_word(only)}."
+        )
+    if labels.positive or not words:
+        return None
+    if labels.negative:
+        against = {class_key(word) for word in labels.negative}
+        if {class_key(word) for word in words} - against:
+            return None
+        return labels._replace(positive=(f"not {labels.negative[0]}",)), (
+            f"Label {name!r} holds {listed(words)} and nothing else: no row is an event."
+        )
+    yes = tuple(word for word in words if word.lower() in YES)
+    no = tuple(word for word in words if word.lower() in NO)
+    if len(yes) + len(no) < len(words):
+        return None
+    said = ""
+    if only:
+        meant, other = ("an event", "--negative") if yes else ("no event", "--positive")
+        cure = "If it is none" if yes else "If it is one"
+        said = (
+            f"Label {name!r} holds {only} and nothing else: taken to mean {meant}. {cure}, pass "
+            f"{other} {only}."
+        )
+    yes = yes or (YES[NO.index(no[0].lower())],)
+    no = no or (NO[YES.index(yes[0].lower())],)
+    return labels._replace(positive=yes, negative=no), said
+
+
+def seen_labels(parts: Iterable[Any], name: str, form: TextForm) -> set[Any]:
+    """Return the different labels of the parts of a table, without missing ones."""
+    import pyarrow as pa
+
+    held: set[Any] = set()
+    for part in parts:
+        column = part.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        for value in column.unique().to_pylist():
+            word = value.strip() if isinstance(value, str) else value
+            if word is not None and word == word and word not in form.nothing:
+                held.add(word)
+        if len(held) > MANY:
+            break
+    return held
+
+
 def for_events(error: DataError) -> DataError:
     """Return an error that offers several classes as one for verbs that take two."""
     if error.code != "unclear-labels" or "classes" not in error.fields:
         return error
+    held = list(error.fields["classes"].value)
     remedy = (
         "An alert is an event or not: name the event with --positive, the others with --negative, "
         "and what means not labelled with --unlabelled."
     )
-    if list(error.fields["classes"].value) == [-1, 0, 1]:
+    if held == [-1]:
+        remedy = (
+            "If -1 means no event, pass --negative -1 --positive 1; if it means not labelled, pass "
+            "--unlabelled -1."
+        )
+    if held == [-1, 0, 1]:
         remedy = (
             "If 0 means not labelled, pass --positive 1 --negative -1 --unlabelled 0; if -1 does, "
             "pass --positive 1 --negative 0 --unlabelled -1."

@@ -27,6 +27,7 @@ CARRIED = (
         "audit",
         "id",
     ),
+    *("batch", "group", "second"),
     *("auc", "delimiter", "encoding", "decimal", "no_header", "missing", "only_empty"),
 )
 

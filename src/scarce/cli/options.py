@@ -28,7 +28,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMATS = ("csv", "tsv", "parquet", "arrow")
 MODELS = ("auto", "rare", "maxent", "bayes")
-POLICIES = ("audit", "tail", "random", "stratified", "uncertainty", "adaptive")
+POLICIES = ("audit", "stratified", "random", "pps", "tail", "uncertainty", "adaptive")
 CALIBRATIONS = ("auto", "none", "shift", "temperature", "platt", "beta", "isotonic", "vector")
 STORIES = ("fraud", "wildlife", "alerts")
 PERIODS = ("day", "week", "month", "quarter", "year")
@@ -139,6 +139,26 @@ class Share(click.ParamType[str]):
         return text
 
 
+class Rates(click.ParamType[tuple[float, float]]):
+    """Two rates of wrong labels as typed: MISSED,FALSE."""
+
+    name = "rates"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, float]:
+        """Return the two numbers; whether they are rates is for the library to say."""
+        if isinstance(value, tuple):
+            return value
+        rates = [plain_number(part) for part in str(value).split(",")]
+        if len(rates) != 2 or None in rates:
+            self.fail(
+                f"{value!r} is not two rates: the share of events labelled as none, and of others "
+                "labelled as events, such as 0.05,0.01.",
+                param,
+                ctx,
+            )
+        return rates[0] or 0.0, rates[1] or 0.0
+
+
 def _each(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else () if value is None else (value,)
 
@@ -157,6 +177,7 @@ COST = Cost()
 SHARE = Share(whole=False)
 RATE = Share(whole=True)
 NOW = Share(whole=False, auto=True)
+RATES = Rates()
 INPUT = click.Path(path_type=Path, allow_dash=True)
 FILE = click.Path(path_type=Path)
 COUNT = Integer(min=1)
@@ -266,7 +287,8 @@ class Option:
 
 
 NUMBER_OR_WORD = ("shape", "ridge", "width-scale", "positive", "negative", "unlabelled", "classes",
-                  "fit.background", "missing", "threshold", "budget")  # fmt: skip
+                  "fit.background", "missing", "threshold", "estimate.threshold", "label.threshold",
+                  "budget")  # fmt: skip
 
 
 def _values(name: str, help: str, feeds: str) -> Option:
@@ -407,13 +429,31 @@ ROLES: dict[str, tuple[Option, ...]] = {
         Option("audit", "Completed list from `scarce label` (repeatable, earliest first).", FILE,
                metavar="FILE", repeatable=True),
         Option("id", "Column of unique row identifiers, to match the rows of --audit.", COLUMN),
-        Option("method", "auto: curve and audit; mixture: two score distributions; audit: only the "
-               "audit.", ("auto", "mixture", "audit"), default="auto",
+        Option("method", "Where the best guess comes from. auto: a curve of the scores; audit: the "
+               "checked rows alone; mixture: two score distributions.",
+               ("auto", "audit", "mixture"), default="auto",
                feeds="estimate_performance(method)"),
+        Option("assume", "What the interval assumes of the scores. monotone: precision does not "
+               "rise as the score falls; nothing.", ("monotone", "nothing"), default="monotone",
+               feeds="estimate_performance(assume) plan_audit(assume)"),
         Option("auc", "AUC from a validation, for a better guess when few events were found.",
                NUMBER, metavar="SHARE", feeds="estimate_performance(auc)"),
-        Option("batch", "Column with the week, site, ...: also gives figures for each.", COLUMN,
-               feeds="estimate_performance(batch)"),
+        Option("batch", "Column with the week, site, ...: lists of several add up, and figures of "
+               "each are given.", COLUMN,
+               feeds="estimate_performance(batch) choose_labels(batch)"),
+        Option("share-shape", "The best guess lets the curves of all batches fall in the same way.",
+               bool, feeds="estimate_performance(share_shape)"),
+        Option("group", "Column of incidents (patient, machine, attack): counts these, not rows; "
+               "one is found if any of its rows is an alert.", COLUMN,
+               feeds="estimate_performance(groups) choose_labels(groups)"),
+        Option("second", "Column of another score, by which rows below the threshold were drawn.",
+               COLUMN,
+               feeds="estimate_performance(second_scores) choose_labels(second_scores)"),
+        Option("label-error", "Known rates of wrong labels: share of events labelled as none, and "
+               "of others labelled as events, such as 0.05,0.01.", RATES, metavar="MISSED,FALSE",
+               feeds="estimate_performance(label_error)"),
+        Option("second-label", "Column of a second reader's labels for some rows: disagreement "
+               "widens the interval.", COLUMN, feeds="estimate_performance(second_labels)"),
         Option("label-source", "Column that says where a label came from: alert, audit, ...",
                COLUMN, feeds="estimate_performance(label_source)"),
         Option("threshold-at", "Column with the threshold in force when a row was scored.", COLUMN,
@@ -433,13 +473,15 @@ ROLES: dict[str, tuple[Option, ...]] = {
                metavar="SCORE", repeatable=True),
         Option("evaluate.threshold", "Probability at or above which a row is an alert.", NUMBER,
                metavar="SCORE"),
-        Option("label.threshold", "Score at or above which a row is an alert.", NUMBER,
-               metavar="SCORE", feeds="choose_labels(threshold)"),
+        Option("label.threshold", "Score at or above which a row is an alert; with --batch also "
+               "WEEK=SCORE (repeatable).", metavar="SCORE", repeatable=True,
+               feeds="choose_labels(threshold)"),
     ),
     "choice of rows": (
-        Option("policy", "audit: below the threshold, to count what is missed; tail: highest "
-               "scores; random; stratified; uncertainty: what a model cannot decide; adaptive: the "
-               "same by a mixture.", POLICIES, default="audit", feeds="choose_labels(policy)"),
+        Option("policy", "audit: below the threshold, to count what is missed; stratified, random, "
+               "pps: simpler draws for the same; tail: highest scores; uncertainty: what a model "
+               "cannot decide; adaptive: the same by a mixture.",
+               POLICIES, default="audit", feeds="choose_labels(policy)"),
         Option("n", "Number of rows to choose; several sizes with --plan (repeatable).", COUNT,
                metavar="N", repeatable=True, feeds="choose_labels(n)"),
         Option("label.by", "Uncertainty: how it is measured.", ("entropy", "margin", "cost"),
@@ -448,22 +490,36 @@ ROLES: dict[str, tuple[Option, ...]] = {
         Option("explore", "Uncertainty: draw rows at random, this share of them uniformly, so that "
                "labels can be counted.", Between(0, 1), default=0.0, metavar="SHARE",
                feeds="choose_labels(explore)"),
-        Option("strata", "Stratified: number of strata.", COUNT, default=10, metavar="N",
+        Option("strata", "Audit, stratified: number of strata.", COUNT, default=10, metavar="N",
                feeds="choose_labels(strata)"),
         Option("allocation", "Stratified: rows per stratum.", ("equal", "proportional"),
                default="equal", feeds="choose_labels(allocation)"),
-        Option("pure", "Audit: sample all rows at random, none with certainty.", bool,
-               feeds="choose_labels(pure)"),
+        Option("label.band", "Audit, pps: this share of the rows lies directly below the threshold "
+               "and is taken for certain.", Between(0, 1), default=0.0, metavar="SHARE",
+               feeds="choose_labels(band)"),
+        Option("label.batch", "Column with the week, site, ...: rows are drawn within each.",
+               COLUMN, feeds="choose_labels(batch)"),
+        Option("label.group", "Column of incidents (patient, machine, attack): drawn as wholes, by "
+               "their highest score.", COLUMN, feeds="choose_labels(groups)"),
+        Option("label.second", "Column of another score: rows below the threshold are ranked by "
+               "it.", COLUMN, feeds="choose_labels(second_scores)"),
+        Option("label.assume", "Plan: what the interval will assume of the scores.",
+               ("monotone", "nothing"), default="monotone", feeds="plan_audit(assume)"),
         Option("label.audit", "Earlier list, completed; its rows are not chosen again "
                "(repeatable).", FILE, metavar="FILE", repeatable=True),
         Option("label.id", "Column of unique row identifiers; the row number by default.", COLUMN),
         Option("plan", "Choose no rows; estimate what --n labels would be worth.", bool),
-        Option("width", "Plan: say how many labels give recall an interval of this width.", NUMBER,
-               metavar="SHARE"),
+        Option("until", "Write no further list once this is proven, however often one looks: "
+               "recall=0.8.", metavar="recall=SHARE", feeds="stop_when(recall)"),
+        Option("confidence", "Until: how sure the proof must be.",
+               Between(0, 1, min_open=True, max_open=True), default=0.95, metavar="SHARE",
+               feeds="stop_when(confidence)"),
+        Option("width", "Plan: how many labels give recall an interval of this width, and which "
+               "policy is cheapest.", NUMBER, metavar="SHARE"),
         Option("repeats", "Plan: simulated audits of each size.", COUNT, default=20, metavar="N",
                feeds="plan_audit(repeats)"),
-        Option("label.auc", "Plan: AUC from a validation.", NUMBER, metavar="SHARE",
-               feeds="plan_audit(auc)"),
+        Option("cost-per-label", "Plan: price of one label.", NUMBER, metavar="COST",
+               feeds="plan_audit(cost_per_label)"),
     ),
     "costs": (
         Option("false-alarm", "Cost of acting on a non-event.", COST, metavar="COST"),

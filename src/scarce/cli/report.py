@@ -131,6 +131,7 @@ def report(
             title or story.title,
             asked=shell_command("scarce", "report", *ctx.meta.get("typed", [])),
             subtitle=story.subtitle,
+            answer=getattr(story, "answer", ""),
         )
         story.tell(page)
     for warning in said:
@@ -253,10 +254,12 @@ def _show(page: Any) -> None:
     told = page.to_dict()
     for warning in told["warnings"]:
         say(f"scarce: warning: {warning.replace('`', '')}")
-    first = next(part for part in told["sections"] if part["title"] == "In short")
-    for part in first["parts"]:
-        if part["kind"] in ("text", "code"):
-            write_line(part["text"] if part["kind"] == "text" else f"  {part['text']}")
+    if told["answer"]:
+        write_line(told["answer"])
+    for section in told["sections"]:
+        for part in section["parts"] if section["title"] in ("In short", "What to do next") else ():
+            if part["kind"] in ("text", "code"):
+                write_line(part["text"] if part["kind"] == "text" else f"  {part['text']}")
 
 
 def _plan(

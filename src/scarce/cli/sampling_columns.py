@@ -41,7 +41,7 @@ class SamplingFlags:
         return {flag: column for flag, column in flags.items() if column is not None}
 
 
-CHANCE, POLICY = "inclusion", "policy"  # columns of a list, as `scarce label` names them
+CHANCE, POLICY, FRAME = "inclusion", "policy", "frame"  # of a list, as `scarce label` names them
 
 SAMPLING = Group("sampling", names_of("sampling"), SamplingFlags)
 

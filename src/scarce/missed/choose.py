@@ -1,22 +1,23 @@
 """Which rows should be labelled next, and with what probability is each of them chosen?
 
-    audit        below the threshold: a band for certain, then a draw, size 1/sqrt(1 + rank/20)
-    tail         the greatest scores                                      (002 section 3.1)
+    audit        below the threshold: strata of ranks, more where the curve expects events
+    stratified   strata of ranks, equally or in proportion to their rows
     random       every row alike                                          (002 section 3.1)
-    stratified   every row of a stratum of ranks alike
+    pps          below the threshold: systematic, size 1/sqrt(1 + rank/20)
+    tail         the greatest scores                                      (002 section 3.1)
     uncertainty  arg max of the entropy of p(y | x)                       (003 section 0.7)
     explored     a draw with probability in proportion to it, mixed with an even one
     adaptive     posterior under the fitted mixture nearest 1/2           (002 section 3.1)
 
-A label that was bought without its inclusion probability can never be counted with others again.
-Only audit, random, stratified and explored labels stand for other rows too. Assumes that choices
-depend on scores and on labels seen so far, nothing else, and that rows are worked in the order
-given.
+A label that was bought without its inclusion probability can never be counted with others.
+Only audit, stratified, random, pps and explored labels stand for other rows too. Assumes that
+choices depend on scores and on labels seen so far, nothing else, and that rows are worked in the
+order given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,15 @@ from scarce.checks import (
 )
 from scarce.engine.block import Array
 from scarce.errors import Argument, DataError, Problem, ScarceError, UsageError, refuse_word
+from scarce.missed.frames import Frame, digest_of, frame_of_text
+from scarce.missed.strata import (
+    STRATA,
+    allocate,
+    ends_between_scores,
+    neyman_wish,
+    stratum_ends,
+)
+from scarce.missed.units import Units, column_of, read_second, read_units, rows_by_batch
 from scarce.results import Record, in_rows, short
 
 if TYPE_CHECKING:
@@ -72,6 +82,10 @@ class LabelChoice(Record):
         What the reader should know, most important first.
     round : ndarray of int64 of shape (n_chosen,)
         Round of labelling in which each was chosen, from 1.
+    frame : ndarray of str of shape (n_chosen,)
+        Which rows each was drawn from (see `scarce.missed.frames`); empty where not recorded.
+    n_rows : int
+        How many scores the choice was made from; 0 where not recorded.
 
     Examples
     --------
@@ -92,10 +106,14 @@ class LabelChoice(Record):
     candidates: int
     remarks: tuple[Problem, ...] = ()
     round: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    frame: NDArray[np.str_] = field(default_factory=lambda: np.empty(0, str))
+    n_rows: int = 0
 
     def __post_init__(self) -> None:
         if len(self.round) == 0:
             object.__setattr__(self, "round", np.ones(len(self.rows), np.int64))
+        if len(self.frame) == 0:
+            object.__setattr__(self, "frame", np.full(len(self.rows), ""))
         lengths = {len(self.rows), len(self.probability), len(self.policy), len(self.round)}
         if len(lengths) > 1:
             raise UsageError(
@@ -134,6 +152,13 @@ class LabelChoice(Record):
             )
         whole = np.full(n_rows, np.nan)
         whole[self.rows] = self.probability
+        return whole
+
+    def frames(self, n_rows: int) -> NDArray[np.object_]:
+        """Return which frame each row of the whole batch was drawn from, None where none."""
+        whole = np.full(n_rows, None, dtype=object)
+        held = [frame_of_text(text) for text in self.frame.tolist()]
+        whole[self.rows] = ["" if frame is None else "/".join(frame.of) for frame in held]
         return whole
 
     @property
@@ -207,6 +232,8 @@ class LabelChoice(Record):
             self.candidates,
             self.remarks,
             self.round[:n],
+            self.frame[:n],
+            self.n_rows,
         )
 
     def summary(self) -> str:
@@ -259,6 +286,8 @@ def join_rounds(choices: Sequence[LabelChoice], asked: int) -> LabelChoice:
         choices[0].candidates,
         tuple(remarks),
         np.concatenate([np.full(len(choice), k, np.int64) for k, choice in enumerate(choices, 1)]),
+        np.concatenate([choice.frame for choice in choices]),
+        choices[0].n_rows,
     )
 
 
@@ -398,48 +427,6 @@ def systematic(probability: Array, generator: np.random.Generator) -> Positions:
     return np.sort(np.concatenate([np.flatnonzero(sure), drawn]))
 
 
-def stratum_ends(n_rows: int, n: int, strata: int) -> Positions:
-    """Return where strata of ranked rows end: the first holds its share of n, then they grow.
-
-    Examples
-    --------
-    >>> stratum_ends(10_000, 50, 5)
-    array([   10,    56,   316,  1778, 10000])
-    """
-    strata = min(strata, n, n_rows)
-    first = max(1, n // strata) if strata > 1 else n_rows
-    return np.unique(np.rint(np.geomspace(first, n_rows, strata)).astype(np.int64))
-
-
-def allocate(n: int, sizes: NDArray[np.int64], allocation: str) -> NDArray[np.int64]:
-    """Share n rows out among strata: at least 1 each, at most all, the rest as asked for.
-
-    Parameters
-    ----------
-    n : int
-        At least as many as strata, at most as many as rows.
-    allocation : {"equal", "proportional"}
-
-    Examples
-    --------
-    >>> allocate(50, np.array([5, 46, 260, 9689]), "equal")
-    array([ 5, 15, 15, 15])
-    >>> allocate(50, np.array([5, 46, 260, 9689]), "proportional")
-    array([ 1,  1,  1, 47])
-    """
-    wish = np.ones(len(sizes)) if allocation == "equal" else sizes / sizes.mean()
-    # A level that rises like water: strata are never below 1 row nor above all of theirs, so the
-    # total is piecewise linear with corners where a stratum leaves 1 and where it is full.
-    corners = np.sort(np.concatenate([1 / wish, sizes / wish]))
-    totals = np.clip(np.outer(corners, wish), 1, sizes).sum(axis=1)
-    target = np.clip(np.interp(n, totals, corners) * wish, 1, sizes)
-    chosen: NDArray[np.int64] = np.floor(target + 1e-9).astype(np.int64)
-    left = n - int(chosen.sum())
-    most_owed = np.argsort(np.where(chosen < sizes, chosen - target, np.inf), kind="stable")
-    chosen[most_owed[:left]] += 1
-    return chosen
-
-
 # --- how uncertain is the class of a row? ---------------------------------------------------------
 #
 #   entropy  - sum over classes of p log p                                        (003 section 0.7)
@@ -551,26 +538,33 @@ def _not_class_probabilities(seen: str) -> DataError:
 # --- the choice -----------------------------------------------------------------------------------
 
 
-POLICIES = ("audit", "tail", "random", "uncertainty", "adaptive", "stratified")
+POLICIES = ("audit", "stratified", "random", "pps", "tail", "uncertainty", "adaptive")
+BELOW = ("audit", "pps")  # which choose below a threshold alone
+MAY_BE_BELOW = ("random", "stratified")
 
 Drawn = tuple[Positions, Array, list[str]]  # rows, probability, policy word
+Thresholds = float | Mapping[Any, float] | None
 
 
 def choose_labels(
     scores: ArrayLike,
     labels: ArrayLike | None = None,
     *,
-    policy: str,
+    policy: str = "audit",
     n: int,
-    threshold: float | None = None,
+    threshold: Thresholds = None,
+    batch: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    second_scores: ArrayLike | None = None,
     random_state: int | np.random.Generator | None = None,
     by: str = "entropy",
     costs: CostMatrix | ArrayLike | None = None,
     explore: float = 0.0,
-    strata: int = 10,
+    strata: int = STRATA,
     allocation: str = "equal",
-    pure: bool = False,
+    band: float = 0.0,
     mixture: ScoreMixture | None = None,
+    date: str = "",
 ) -> LabelChoice:
     """Choose n rows to label, and say how likely each was to be chosen.
 
@@ -582,18 +576,30 @@ def choose_labels(
     labels : array-like of shape (n_rows,), optional
         1 event, 0 none, missing where there is no label yet; only those rows are chosen. None: no
         row has one. For uncertainty any value that is not missing is a label.
-    policy : {"audit", "tail", "random", "stratified", "uncertainty", "adaptive"}
-        "audit" to estimate how many events lie below the threshold: half of n directly below it for
-        certain, the others drawn deeper, ever more thinly. "tail": greatest scores. "random": every
-        row with the same probability. "stratified": the same within strata of ranks that grow
-        geometrically. "uncertainty": rows the model is least sure of. "adaptive": the same by a
-        mixture fitted to the scores and the labels so far; call again after labelling, or use
+    policy : {"audit", "stratified", "random", "pps", "tail", "uncertainty", "adaptive"}
+        "audit", the default, to estimate how many events lie below the threshold: strata of ranks
+        that grow geometrically, and in each as many rows, all drawn at random, as Neyman's
+        allocation by a curve fitted to the alerts gives, mixed with equal parts. "stratified":
+        the same strata, equally or in proportion to their rows. "random": every row with the same
+        probability. "pps": systematic below the threshold, ever more thinly. "tail": greatest
+        scores. "uncertainty": rows the model is least sure of. "adaptive": the same by a mixture
+        fitted to the scores and the labels so far; call again after labelling, or use
         `label_in_rounds`.
     n : int
-        How many. If fewer can be chosen, all of them, with a remark.
-    threshold : float, optional
-        Rows at or above it are alerts. Needed for audit; random and stratified then choose below
-        it. The others do not look at it.
+        How many, over all batches. If fewer can be chosen, all of them, with a remark.
+    threshold : float, or dict of batch -> float, optional
+        Rows at or above it are alerts. Needed for audit and pps; random and stratified then choose
+        below it. The others do not look at it.
+    batch : array-like of shape (n_rows,), optional
+        Which week (site, model) a row belongs to: strata are made within each. For audit,
+        stratified, random and pps.
+    groups : array-like of shape (n_rows,), optional
+        Which incident (patient, machine) a row belongs to. An incident is drawn as a whole, by its
+        greatest score; the row with that score stands for it, and an incident of which a row is an
+        alert is none of those below. Missing where a row is an incident by itself.
+    second_scores : array-like of shape (n_rows,), optional
+        Another ranking of the rows below the threshold, such as that of a model fitted again: they
+        are drawn by it. Alerts stay as they were.
     random_state : int, Generator or None
         Seed of all draws. The same seed gives the same rows.
     by : {"entropy", "margin", "cost"}
@@ -606,18 +612,21 @@ def choose_labels(
         their uncertainty, mixed with this share of an even draw. Such labels stand for other rows
         too; with 0 they improve the model but can never be counted.
     strata : int
-        Stratified: number of strata; fewer where n or the rows are fewer.
+        Audit and stratified: number of strata; fewer where n or the rows are fewer.
     allocation : {"equal", "proportional"}
         Stratified: as many rows from each stratum, or in proportion to its size.
-    pure : bool
-        Audit without the band: all rows are drawn.
+    band : float
+        Audit and pps: this share of n lies directly below the threshold and is taken for certain;
+        fewer where the last of them share their score with further rows.
     mixture : ScoreMixture, optional
         Adaptive: the mixture to fit, with its settings.
+    date : str
+        When the rows were drawn, as YYYY-MM-DD, to be kept with their frame.
 
     Returns
     -------
     LabelChoice
-        `rows`, `probability`, `policy` and `remarks`; `inclusion(n_rows)` is what
+        `rows`, `probability`, `policy`, `frame` and `remarks`; `inclusion(n_rows)` is what
         `estimate_performance` takes.
 
     **Assumes** that labels come back for all rows chosen. If some cannot be labelled for reasons
@@ -625,84 +634,229 @@ def choose_labels(
 
     Notes
     -----
-    Ranks alone matter for audit, tail, random and stratified: any increasing function of the scores
-    gives the same rows. Equal scores are put in random order, so none is favoured by its place in
-    the file; probabilities of an audit are those given that order. Cost: one sort of the rows
-    below the threshold for audit and stratified (ten million: seconds), time in proportion to the
-    rows for the others. Labels from an earlier draw are not drawn again: the new probabilities
-    hold for rows still unlabelled, and the earlier ones count as certain.
+    Ranks alone matter for all policies but uncertainty and adaptive: any increasing function of
+    the scores gives the same rows. Strata never cut through equal scores. Cost: one sort of the
+    rows below the threshold for audit, stratified and pps (ten million: seconds), time in
+    proportion to the rows for the others. Labels from an earlier draw are not drawn again: the new
+    probabilities hold for rows still unlabelled; `combine_audits` joins several draws.
 
     References
     ----------
-    Madow (1949), Annals of Mathematical Statistics 20: systematic sampling.
+    Neyman (1934), Journal of the Royal Statistical Society 97: allocation to strata. Madow (1949),
+    Annals of Mathematical Statistics 20: systematic sampling.
 
     Examples
     --------
     >>> scores = np.arange(1000) / 1000
-    >>> labels = np.where(scores >= 0.95, 0.0, np.nan)              # every alert was looked at
-    >>> print(choose_labels(scores, labels, policy="audit", n=40, threshold=0.95, random_state=0))
+    >>> labels = np.where(scores >= 0.95, scores >= 0.99, np.nan)   # every alert was looked at
+    >>> print(choose_labels(scores, labels, n=40, threshold=0.95, random_state=0))
     40 rows to label, of 950 that could be chosen
-      band   20 rows, for certain
-      audit  20 rows, with probability 0.0156 to 0.0451
+      audit  40 rows, with probability 0.0254 to 0.667
     """
-    refuse_other_index(scores=scores, labels=labels)
+    refuse_other_index(
+        scores=scores, labels=labels, batch=batch, groups=groups, second_scores=second_scores
+    )
     refuse_word("policy", policy, POLICIES)
     wanted, generator = read_integer(n, "n"), seeded(random_state)
     explored = _share(explore, policy)
     read_integer(strata, "strata")
-    if threshold is not None:
-        _threshold(threshold)
+    certain = read_number(band, "band", Number(0, 1))
+    _refuse_idle(policy, batch=batch, groups=groups, second_scores=second_scores)
     if policy == "uncertainty":
         values = uncertainty(scores, by, costs)
-        unlabelled = _without_label(labels, len(values))
+        known = np.where(_without_label(labels, len(values)), np.nan, 0.0)
     else:
         values = read_scores(scores)
-        unlabelled = np.isnan(read_labels(labels, len(values)))
-    below = policy == "audit" or (policy in ("random", "stratified") and threshold is not None)
-    remarks = []
+        known = read_labels(labels, len(values))
+    settings = _Settings(policy, allocation, strata, certain, explored, mixture)
+    below = policy in BELOW or (policy in MAY_BE_BELOW and threshold is not None)
+    names, parts = rows_by_batch(batch, len(values))
+    marks = [_threshold(None)] if below and threshold is None else [None] * len(parts)
     if below:
-        limit = _threshold(threshold)
-        remarks += _open_alerts(int(np.count_nonzero(unlabelled & (values >= limit))))
-        unlabelled &= values < limit
-    candidates = int(np.count_nonzero(unlabelled))
+        marks = read_threshold(threshold, names)
+    elif threshold is not None:
+        read_threshold(threshold, names)
+    named = None if groups is None else column_of(groups, "groups", len(values))
+    second = read_second(second_scores, len(values))
+    units, pools = [], []
+    for name, rows, mark in zip(names, parts, marks, strict=True):
+        unit = read_units(
+            values if batch is None else values[rows],
+            known if batch is None else known[rows],
+            mark,
+            None if named is None else named[rows],
+            None if second is None else second[rows],
+        )
+        units.append((name, rows, mark, unit))
+        candidate = np.isnan(unit.labels) & (unit.scores < (np.inf if mark is None else mark))
+        pools.append(candidate)
+    candidates = int(sum(pool.sum() for pool in pools))
     size = min(wanted, candidates)
-    if policy == "audit":
-        drawn = _audit(values, unlabelled, size, limit, pure, generator)
-        if size < candidates and "audit" not in drawn[2]:
-            remarks.append(_no_random_part(wanted))
-    else:
-        pool = np.flatnonzero(unlabelled)
-        if candidates == 0:
-            drawn = pool, np.empty(0), []
-        elif policy == "random":
-            drawn = _random(pool, size, generator)
-        elif policy == "stratified":
-            drawn = _stratified(values, pool, size, strata, allocation, generator)
-        elif policy == "uncertainty" and explored > 0:
-            drawn = _explored(values[pool], pool, size, explored, generator)
-        elif policy == "adaptive":
-            posterior, doubts = _posterior(values, read_labels(labels, len(values)), pool, mixture)
-            remarks += doubts
-            drawn = _most(-np.abs(posterior - 0.5), pool, size, policy, generator)
-        else:
-            drawn = _most(values[pool], pool, size, policy, generator)
-    rows, probability, words = drawn
-    if size < wanted:
-        remarks.insert(0, _too_few(wanted, candidates, below))
+    remarks = [] if size == wanted else [_too_few(wanted, candidates, below)]
+    sizes = shares_of_batches(size, [int(pool.sum()) for pool in pools])
+    remarks += _batches_left_out(wanted, sizes, pools)
+    drawn: list[LabelChoice] = []
+    for (name, rows, mark, unit), pool, part in zip(units, pools, sizes, strict=True):
+        if mark is not None and policy not in ("tail", "uncertainty", "adaptive"):
+            open_alerts = int(np.count_nonzero(np.isnan(unit.labels) & (unit.scores >= mark)))
+            remarks += _open_alerts(open_alerts, name)
+        places, probability, words, doubts = _draw(unit, pool, part, mark, settings, generator)
+        remarks += doubts
+        frame = Frame(
+            digest_of(unit.scores), int(pool.sum()), mark, "" if name is None else str(name), date
+        )
+        drawn.append(
+            LabelChoice(
+                rows[unit.first[places]],
+                probability,
+                np.array(words, dtype=str),
+                wanted,
+                candidates,
+                tuple(remarks),
+                np.ones(len(places), np.int64),
+                np.full(len(places), str(frame)),
+                len(values),
+            )
+        )
+    return _together(drawn, wanted, candidates, tuple(remarks), len(values), generator)
+
+
+def _together(
+    drawn: Sequence[LabelChoice],
+    wanted: int,
+    candidates: int,
+    remarks: tuple[Problem, ...],
+    n_rows: int,
+    generator: np.random.Generator,
+) -> LabelChoice:
+    """Return what was drawn in each batch as one choice, batches mixed: work may stop early."""
+    probability = np.concatenate([one.probability for one in drawn])
+    order = np.arange(len(probability))
+    if len(drawn) > 1:
+        sure = probability == 1
+        order = np.concatenate([order[sure], generator.permutation(order[~sure])])
     return LabelChoice(
-        rows, probability, np.array(words, dtype=str), wanted, candidates, tuple(remarks)
+        np.concatenate([one.rows for one in drawn])[order],
+        probability[order],
+        np.concatenate([one.policy for one in drawn])[order],
+        wanted,
+        candidates,
+        remarks,
+        np.concatenate([one.round for one in drawn])[order],
+        np.concatenate([one.frame for one in drawn])[order],
+        n_rows,
     )
 
 
-def _open_alerts(alerts: int) -> list[Problem]:
+@dataclass(frozen=True)
+class _Settings:
+    """How rows are chosen; as the arguments of `choose_labels`."""
+
+    policy: str
+    allocation: str
+    strata: int
+    band: float
+    explore: float
+    mixture: ScoreMixture | None
+
+
+def shares_of_batches(n: int, candidates: Sequence[int]) -> list[int]:
+    """Share n rows out among batches: equal parts, at most all of a batch.
+
+    Examples
+    --------
+    >>> shares_of_batches(10, [2, 100, 100])
+    [2, 4, 4]
+    """
+    held = np.array(candidates, dtype=np.int64)
+    given = np.zeros(len(held), dtype=np.int64)
+    while n > 0 and (given < held).any():
+        open_ = np.flatnonzero(given < held)
+        part = max(1, n // len(open_))
+        for at in open_:
+            more = int(min(part, held[at] - given[at], n))
+            given[at] += more
+            n -= more
+    return [int(one) for one in given]
+
+
+def _batches_left_out(
+    n: int, sizes: Sequence[int], pools: Sequence[NDArray[np.bool_]]
+) -> list[Problem]:
+    left = sum(size == 0 and bool(pool.any()) for size, pool in zip(sizes, pools, strict=True))
+    if left == 0 or n == 0:
+        return []
+    return [
+        Problem(
+            "{n} leaves {left:,} of {batches:,} batches without a row: nothing will be known of "
+            "what lies below their threshold.",
+            code="batch-left-out",
+            n=Argument("n", n),
+            left=left,
+            batches=len(sizes),
+            remedy="Ask for more rows, or leave out {batch} to draw from all rows together.",
+            batch=Argument("batch"),
+        )
+    ]
+
+
+def _refuse_idle(policy: str, **given: object) -> None:
+    """Refuse arguments that would do nothing."""
+    for name, value in given.items():
+        if value is not None and policy not in (*BELOW, *MAY_BE_BELOW):
+            raise UsageError(
+                "{argument} is for rows that are drawn at random, not for {policy}.",
+                code="unused-argument",
+                argument=Argument(name),
+                policy=Argument("policy", policy),
+                remedy="Leave it out.",
+            )
+
+
+def _draw(
+    unit: Units,
+    candidate: NDArray[np.bool_],
+    n: int,
+    mark: float | None,
+    settings: _Settings,
+    generator: np.random.Generator,
+) -> tuple[Positions, Array, list[str], list[Problem]]:
+    """Choose n of the candidates of one batch: places, probabilities, words, remarks."""
+    values, pool = unit.scores, np.flatnonzero(candidate)
+    policy = settings.policy
+    doubts: list[Problem] = []
+    if len(pool) == 0 or n == 0:
+        return pool[:0], np.empty(0), [], []
+    if policy == "audit" and mark is not None:
+        drawn = _audit(unit, candidate, n, mark, settings, generator)
+    elif policy == "pps" and mark is not None:
+        drawn = _pps(values, candidate, n, mark, settings.band, generator)
+    elif policy == "random":
+        drawn = _random(pool, n, generator)
+    elif policy == "stratified":
+        drawn = _stratified(values, pool, n, settings.strata, settings.allocation, generator)
+    elif policy == "uncertainty" and settings.explore > 0:
+        drawn = _explored(values[pool], pool, n, settings.explore, generator)
+    elif policy == "adaptive":
+        posterior, doubts = _posterior(values, unit.labels, pool, settings.mixture)
+        drawn = _most(-np.abs(posterior - 0.5), pool, n, policy, generator)
+    else:
+        drawn = _most(values[pool], pool, n, policy, generator)
+    if policy in BELOW and n < len(pool) and policy not in drawn[2]:
+        doubts = [*doubts, _no_random_part(n)]
+    return (*drawn, doubts)
+
+
+def _open_alerts(alerts: int, name: Any = None) -> list[Problem]:
     if not alerts:
         return []
     return [
         Problem(
-            "{alerts:,} {have} no label yet.",
+            "{alerts:,} {have} no label yet{where}.",
             code="open-alerts",
             alerts=alerts,
             have="alert has" if alerts == 1 else "alerts have",
+            where="" if name is None else f" in batch {name!r}",
             tail=Argument("policy", "tail"),
             remedy="Label alerts first, for example with {tail}.",
         )
@@ -711,20 +865,89 @@ def _open_alerts(alerts: int) -> list[Problem]:
 
 def _no_random_part(n: int) -> Problem:
     return Problem(
-        "{n} leaves no row for the random part, and so no limit on what lies deeper.",
+        "{n} leaves no row to be drawn at random, and so no limit on what lies deeper.",
         code="no-random-part",
         n=Argument("n", n),
-        pure=Argument("pure", True),
-        remedy="Ask for 2 rows or more, or use {pure}.",
+        band=Argument("band"),
+        remedy="Ask for more rows, or for a smaller {band}.",
     )
 
 
 def _audit(
+    unit: Units,
+    candidate: NDArray[np.bool_],
+    n: int,
+    threshold: float,
+    settings: _Settings,
+    generator: np.random.Generator,
+) -> Drawn:
+    """Strata below the threshold, more rows where the curve of the alerts expects events."""
+    pool = np.flatnonzero(candidate)
+    pool = pool[ranked(unit.scores[pool], generator)]
+    band = _band(unit.scores[pool], n, settings.band)
+    sure, rest = pool[:band], pool[band:]
+    if band == n:
+        return sure, np.ones(n), ["band"] * n
+    ordered = unit.scores[rest]
+    ends = ends_between_scores(ordered, stratum_ends(len(rest), n - band, settings.strata))
+    sizes = np.diff(np.concatenate([[0], ends]))
+    share = expected_shares(unit.scores, unit.labels, threshold, ordered[ends - (sizes + 1) // 2])
+    taken = allocate(n - band, sizes, neyman_wish(sizes, share))
+    places, chance = _from_strata(sizes, taken, generator)
+    return (
+        np.concatenate([sure, rest[places]]),
+        np.concatenate([np.ones(band), chance]),
+        ["band"] * band + ["audit"] * len(places),
+    )
+
+
+def expected_shares(scores: Array, labels: Array, threshold: float, at: Array) -> Array:
+    """Return the share of events that a curve fitted to the alerts expects at some scores.
+
+    Labels below the threshold are left out: the allocation must not depend on what earlier checks
+    found, or their probabilities would.
+    """
+    from scarce.engine.executors import one_blas_thread
+    from scarce.missed.curve import PooledCurves
+    from scarce.missed.provenance import batch_of
+
+    alerts = np.where(scores >= threshold, labels, np.nan)
+    one = batch_of(None, scores, alerts, threshold)
+    with one_blas_thread:
+        curve = PooledCurves.fit([one], np.random.default_rng(0))
+    return np.asarray(curve.share_of_events(one, 0, at, one.table.place_of(at)).mean(axis=0))
+
+
+def _band(ordered: Array, n: int, share: float) -> int:
+    """Return how many of the greatest are taken for certain; equal scores are not cut."""
+    if n == len(ordered):
+        return n
+    band = round(share * n)
+    if band > 0 and ordered[band - 1] == ordered[band]:
+        band = int(np.searchsorted(-ordered, -ordered[band], side="left"))
+    return band
+
+
+def _from_strata(
+    sizes: Positions, taken: Positions, generator: np.random.Generator
+) -> tuple[Positions, Array]:
+    """Draw rows from strata of ranked rows, in working order."""
+    ends = np.cumsum(sizes)
+    places = np.concatenate(
+        [
+            end - size + generator.choice(size, count, replace=False)
+            for end, size, count in zip(ends, sizes, taken, strict=True)
+        ]
+    )
+    return _working_order(places, np.repeat(taken / sizes, sizes), generator)
+
+
+def _pps(
     scores: Array,
     candidate: NDArray[np.bool_],
     n: int,
     threshold: float,
-    pure: bool,
+    band_share: float,
     generator: np.random.Generator,
 ) -> Drawn:
     """Band directly below the threshold, then a systematic draw in score order."""
@@ -732,13 +955,13 @@ def _audit(
     below = below[ranked(scores[below], generator)]
     rank = np.flatnonzero(candidate[below])  # rows between the threshold and each candidate
     below = below[rank]
-    band = n if n == len(below) else 0 if pure else (n + 1) // 2
+    band = _band(scores[below], n, band_share)
     chance = probabilities(audit_sizes(rank[band:]), n - band) if band < n else np.empty(0)
     places, probability = _working_order(systematic(chance, generator), chance, generator)
     return (
         np.concatenate([below[:band], below[band:][places]]),
         np.concatenate([np.ones(band), probability]),
-        ["band"] * band + ["audit"] * len(places),
+        ["band"] * band + ["pps"] * len(places),
     )
 
 
@@ -758,16 +981,9 @@ def _stratified(
     refuse_word("allocation", allocation, ("equal", "proportional"))
     pool = pool[ranked(scores[pool], generator)]
     ends = stratum_ends(len(pool), n, read_integer(strata, "strata"))
-    starts = np.concatenate([[0], ends[:-1]])
-    taken = allocate(n, ends - starts, allocation)
-    places = np.concatenate(
-        [
-            start + generator.choice(end - start, count, replace=False)
-            for start, end, count in zip(starts, ends, taken, strict=True)
-        ]
-    )
-    chance = np.repeat(taken / (ends - starts), ends - starts)
-    places, probability = _working_order(places, chance, generator)
+    sizes = np.diff(np.concatenate([[0], ends_between_scores(scores[pool], ends)]))
+    wish = np.ones(len(sizes)) if allocation == "equal" else sizes / sizes.mean()
+    places, probability = _from_strata(sizes, allocate(n, sizes, wish), generator)
     return pool[places], probability, ["stratified"] * n
 
 
@@ -865,7 +1081,7 @@ def _no_posterior(count: int, why: str) -> DataError:
         why=why,
         tail=Argument("policy", "tail"),
         adaptive=Argument("policy", "adaptive"),
-        remedy="Choose the first labels with {tail} or 'audit', then go on with {adaptive}.",
+        remedy="Choose the first labels with {tail}, then go on with {adaptive}.",
     )
 
 
@@ -914,7 +1130,7 @@ def _threshold(threshold: float | None) -> float:
             policy=Argument("policy", "audit"),
             argument=Argument("threshold"),
         )
-    return read_threshold(threshold, [None])[0]
+    return threshold
 
 
 def _too_few(wanted: int, candidates: int, below: bool) -> Problem:

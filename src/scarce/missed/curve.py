@@ -27,9 +27,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp, ndtri
+from scipy.special import expit, logsumexp, ndtr, ndtri
 
 from scarce.engine.block import Array
+from scarce.errors import Argument, Problem
 from scarce.missed.provenance import ScoreBatch
 from scarce.missed.score_table import LabelledGroups, RankGrid, ScoreTable, grid_of, labelled_of
 
@@ -193,28 +194,15 @@ BLIND_PRIOR = (-4.0, 2.0)
 SLOPE_PRIOR = (float(np.log(2.2)), 0.8)
 FACTOR = 0.8
 MOST_POOLED = 12  # with more parameters at once, importance draws are worth too little
-FEW_EVENTS = 20  # up to here a validation AUC says more about the slope than the batch does
+AUC_SD = 0.3  # of a validation AUC, on the scale of the distance d' of two normal distributions
 
 
 class SlopePrior(NamedTuple):
     """Prior of the slopes, before any label is seen."""
 
-    centre: float
-    sd: float
-    factor: float
-
-
-def slope_prior(auc: float | None, events: float) -> SlopePrior:
-    """Return the prior of the slopes; a validation AUC sharpens it while few events were seen.
-
-    Examples
-    --------
-    >>> slope_prior(None, 10).sd, slope_prior(0.9, 10).sd, slope_prior(0.9, 30).sd
-    (0.8, 0.3, 0.8)
-    """
-    if auc is None or events > FEW_EVENTS:
-        return SlopePrior(*SLOPE_PRIOR, FACTOR)
-    return SlopePrior(float(np.log(np.sqrt(2.0) * ndtri(auc))), 0.3, 0.6)
+    centre: float = SLOPE_PRIOR[0]
+    sd: float = SLOPE_PRIOR[1]
+    factor: float = FACTOR
 
 
 class _Batch(NamedTuple):
@@ -397,24 +385,21 @@ class PooledCurves:
 
     @classmethod
     def fit(
-        cls, batches: Sequence[ScoreBatch], auc: float | None, rng: np.random.Generator
+        cls,
+        batches: Sequence[ScoreBatch],
+        rng: np.random.Generator,
+        *,
+        share_shape: bool = False,
     ) -> PooledCurves:
-        """Fit curves to groups of neighbouring batches, as large as draws allow."""
-        parts = np.array_split(np.arange(len(batches)), -(-len(batches) // MOST_POOLED))
-        groups = []
-        for part in parts:
+        """Fit a curve to each batch, or to groups of neighbours that share their shape."""
+        count = -(-len(batches) // MOST_POOLED) if share_shape else len(batches)
+        groups, spot = [], []
+        for group, part in enumerate(np.array_split(np.arange(len(batches)), count)):
             here = [batches[index] for index in part]
-            seen = sum(_events_seen(batch) for batch in here) / len(here)
-            groups.append(
-                fit_monotone(
-                    [one.table for one in here],
-                    [one.threshold for one in here],
-                    slope_prior(auc, seen),
-                    rng,
-                )
-            )
-        spot = tuple((group, at) for group, part in enumerate(parts) for at in range(len(part)))
-        return cls(tuple(groups), spot)
+            tables, marks = [one.table for one in here], [one.threshold for one in here]
+            groups.append(fit_monotone(tables, marks, SlopePrior(), rng))
+            spot += [(group, at) for at in range(len(part))]
+        return cls(tuple(groups), tuple(spot))
 
     @property
     def effective_size(self) -> float:
@@ -427,5 +412,49 @@ class PooledCurves:
         return self.groups[group].precision(place, at)
 
 
-def _events_seen(batch: ScoreBatch) -> float:
-    return float(batch.table.events[: batch.table.above(batch.threshold)].sum())
+def weighed_by_auc(
+    curves: PooledCurves, batches: Sequence[ScoreBatch], auc: float
+) -> tuple[PooledCurves, list[Problem]]:
+    """Weigh curves by how well they agree with the AUC of a validation, at any number of events.
+
+    Each curve has an AUC of its own, P(score of an event > score of another row). It is compared on
+    the scale of d' = sqrt(2) Phi^-1(AUC), on which a validation is off by about AUC_SD.
+    """
+    groups, problems = [], []
+    for number, group in enumerate(curves.groups):
+        members = [index for index, (at, _) in enumerate(curves.spot) if at == number]
+        distance = np.mean([_distances(group, curves.spot[index][1]) for index in members], axis=0)
+        off = (distance - np.sqrt(2.0) * ndtri(auc)) / AUC_SD
+        weight = np.exp(-0.5 * (off**2 - (off**2).min()))
+        share = weight / weight.sum()
+        if np.abs(off).min() > 3.0 or np.mean(np.abs(off) < 3.0) < 0.01:
+            where = "" if batches[members[0]].name is None else f" of {batches[members[0]].name!r}"
+            problems.append(
+                Problem(
+                    "The labels{where} contradict {auc}: curves that fit them have an AUC of about "
+                    "{own:.2f}. The guess goes by the labels.",
+                    code="auc-contradicted",
+                    where=where,
+                    auc=Argument("auc", auc),
+                    own=float(ndtr(np.median(distance) / np.sqrt(2.0))),
+                )
+            )
+            groups.append(group)
+            continue
+        marks = (np.arange(len(share)) + 0.5) / len(share)
+        chosen = np.minimum(np.searchsorted(np.cumsum(share), marks), len(share) - 1)
+        size = min(group.draws.effective_size, float(1.0 / (share**2).sum()))
+        draws = PosteriorDraws(group.draws.values[chosen], size)
+        groups.append(group._replace(draws=draws))
+    return PooledCurves(tuple(groups), curves.spot), problems
+
+
+def _distances(group: Curves, at: int) -> Array:
+    """Return d' of each curve of one batch: how far events and other rows are apart."""
+    grid = group.batches[at].grid
+    share = group.precision(grid.place, at)
+    events, others = share * grid.rows, (1.0 - share) * grid.rows
+    below = others[:, ::-1].cumsum(axis=1)[:, ::-1] - others / 2.0
+    total = events.sum(axis=1) * others.sum(axis=1)
+    auc = (events * below).sum(axis=1) / np.maximum(total, 1e-300)
+    return np.asarray(np.sqrt(2.0) * ndtri(np.clip(auc, 1e-6, 1.0 - 1e-6)))

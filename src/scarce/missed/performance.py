@@ -2,10 +2,11 @@
 
     recall = found / (found + missed),   dP/dR = (P / R)(1 - P / g)        (002 eq 2; g: eq 6 at t)
 
-Precision above the threshold is counted. What lies below is estimated: by a monotone precision
-curve and an audit (the default), by an audit alone, or by the paper's mixture of two families.
-What was fitted is kept, so another threshold can be asked for at no cost. Which number may be said
-is decided in rules.py. Assumes what each estimate says of itself. Chooses no labels: see choose.py.
+Precision above the threshold is counted. What lies below is known from rows that were drawn there
+at random: they alone make the limits. A monotone precision curve is the best guess, and says where
+to look; the paper's mixture of two families is there on request. What was fitted is kept, so
+another threshold can be asked for at no cost. Which number may be said is decided in rules.py.
+Chooses no labels: see choose.py.
 """
 
 from __future__ import annotations
@@ -18,37 +19,50 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scarce.bootstrap import HasInclusion
-from scarce.checks import read_auc, read_level, read_seed, read_threshold
+from scarce.checks import (
+    Number,
+    read_auc,
+    read_labels,
+    read_level,
+    read_number,
+    read_seed,
+    read_threshold,
+    refuse_other_index,
+)
 from scarce.engine.block import Array
 from scarce.engine.executors import Engine, one_blas_thread
 from scarce.engine.rows import Rows
 from scarce.errors import Argument, Problem, UsageError, refuse_word
-from scarce.missed.audit import METHOD as AUDITED
 from scarce.missed.counts import DRAWS, CurveDraws, ThresholdCounts, counts_at
-from scarce.missed.curve import Curves, PooledCurves
-from scarce.missed.provenance import ROW_BY_ROW, ScoreBatch, read_batches
+from scarce.missed.curve import Curves, PooledCurves, weighed_by_auc
+from scarce.missed.inversion import NO_ERROR, LabelError
+from scarce.missed.provenance import ROW_BY_ROW, ScoreBatch, read_batches, rows_have_labels
 from scarce.missed.rules import (
-    AUDIT,
-    COUNTED,
     CURVE,
+    FEW,
+    GUESS,
     MIXTURE,
+    MONOTONE,
     NOT_FITTED,
     NOT_IDENTIFIED,
-    ONE_SIDED,
+    NOTHING,
     POSTERIOR,
+    Beliefs,
     Ruling,
     contradictions,
-    ends,
+    corrected,
+    found_limits,
     in_batch,
-    moved,
     proportion,
     remarks_on,
-    ruling_audit,
-    ruling_auto,
     ruling_counted,
+    ruling_draw,
+    ruling_guess,
     ruling_mixture,
     ruling_not_identified,
+    weighted_count,
 )
+from scarce.missed.what_if import DoubleReading, Scenario, wider_events, wrong_labels
 from scarce.results import Estimate, Record, short
 
 if TYPE_CHECKING:
@@ -58,12 +72,14 @@ if TYPE_CHECKING:
     Families = str | Family | Sequence[str | Family]
 
 METHODS = ("auto", "mixture", "audit")
+ASSUMPTIONS = (MONOTONE, NOTHING)
 FEW_DRAWS = 200.0
 ALL = -1  # where a warning concerns every batch
-WORTHLESS = 50.0  # effective draws below which a curve has no say against an audit
+WORTHLESS = 50.0  # effective draws below which a curve is no guess
 FIGURES = (
     "recall",
     "precision",
+    "precision_further",
     "precision_per_recall",
     "prevalence",
     "missed",
@@ -81,6 +97,15 @@ class PerformanceSettings:
     families: tuple[Families, Families] = ("auto", "normal")
     check: bool = True
     random_state: int = 0
+    assume: str = MONOTONE
+    error: LabelError = NO_ERROR
+    readings: DoubleReading | None = None
+    share_shape: bool = False
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """What limits may take for granted."""
+        return Beliefs(self.level, self.assume, self.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +145,9 @@ class Performance(Record):
     recall : Estimate
         Share of this batch's events that are alerts.
     precision : Estimate
-        Share of events among alerts: counted; the interval is for further alerts of the kind.
+        Share of events among the alerts of this batch: exact where all of them have a label.
+    precision_further : Estimate
+        Share of events among further alerts of the same kind.
     precision_per_recall : Estimate
         Slope dP/dR at the threshold. -inf where lowering the threshold finds nothing more.
     prevalence : Estimate
@@ -148,6 +175,7 @@ class Performance(Record):
 
     recall: Estimate
     precision: Estimate
+    precision_further: Estimate
     precision_per_recall: Estimate
     prevalence: Estimate
     missed: Estimate
@@ -180,6 +208,15 @@ class Performance(Record):
             )
             found = replace(found, warnings=(*found.warnings, binned))
         return found
+
+    def what_if(self) -> tuple[Scenario, ...]:
+        """Return the same figures under other assumptions, from the least demanding on.
+
+        With checks below the threshold: nothing assumed of the scores, and 2 % of the labels
+        wrong. Without: how the guess moves with what nobody can see, events whose scores spread
+        more widely than those of other rows, and events that are invisible to the score.
+        """
+        return self._fit.what_if(self)
 
     @property
     def batches(self) -> dict[Any, Performance]:
@@ -222,6 +259,10 @@ class Performance(Record):
                 *((one.recall, one.precision, one.missed) for one in found), strict=True
             )
         )
+        _in_one_direction(recall)
+        missed[:] = -missed[:, [0, 2, 1]]
+        _in_one_direction(missed)
+        missed[:] = -missed[:, [0, 2, 1]]
         return PerformanceCurve(marks, recall, precision, missed)
 
     def __str__(self) -> str:
@@ -248,7 +289,6 @@ class PerformanceFit:
     effective_size: float
     warnings: tuple[tuple[int, Problem], ...]  # of which batch, or of all
     which: tuple[int, ...]  # of the batches, those that are asked about
-    points: CurveDraws | None = None  # curves for the best guess, where those of the ends differ
 
     @property
     def method(self) -> str:
@@ -267,19 +307,15 @@ class PerformanceFit:
 
     def answer(self, thresholds: list[float]) -> Performance:
         """Return the figures at these thresholds, one per batch that is asked about."""
-        rng = np.random.default_rng([self.settings.random_state, 1])
-        counts = self._counts_at(thresholds, self.curves, rng)
-        ruling = self._read(counts)
-        if self.points is not None:
-            guess = self._read(self._counts_at(thresholds, self.points, rng))
-            ruling = Ruling(
-                moved(ruling.recall, guess.recall.value), moved(ruling.missed, guess.missed.value)
-            )
+        counts = self.counts(thresholds)
+        beliefs = self.settings.beliefs
+        ruling = self.read(counts, beliefs)
         precision = self._precision(counts)
         marks = tuple(thresholds) if len(set(thresholds)) > 1 else thresholds[0]
         return Performance(
             ruling.recall,
             precision,
+            self._precision_further(counts),
             self._slope(counts, precision.value),
             self._prevalence(counts, ruling.missed),
             ruling.missed,
@@ -295,11 +331,72 @@ class PerformanceFit:
             self,
         )
 
-    def _counts_at(
-        self, thresholds: list[float], curves: CurveDraws | None, rng: np.random.Generator
-    ) -> ThresholdCounts:
+    def counts(self, thresholds: list[float]) -> ThresholdCounts:
+        """Count and draw at these thresholds; the same draws every time."""
+        rng = np.random.default_rng([self.settings.random_state, 1])
         with one_blas_thread:  # the bits must not depend on the machine's cores
-            return counts_at(self.batches, self.which, thresholds, curves, rng, level=self.level)
+            return counts_at(self.batches, self.which, thresholds, self.curves, rng)
+
+    def read(self, counts: ThresholdCounts, beliefs: Beliefs) -> Ruling:
+        """Return recall and missed events under some beliefs."""
+        exact = ruling_counted(counts, self.level) if beliefs.error == NO_ERROR else None
+        if exact is not None:
+            return self._with_readings(counts, beliefs, exact)
+        if self.method == "mixture":
+            if self.curves is None:
+                return ruling_not_identified(counts, self.level)
+            return ruling_mixture(counts, self.level)
+        point = self._point(counts, beliefs)
+        if counts.checked or beliefs.error != NO_ERROR:
+            return self._with_readings(counts, beliefs, ruling_draw(counts, beliefs, point))
+        return ruling_guess(counts, self.level, point)
+
+    def _with_readings(self, counts: ThresholdCounts, beliefs: Beliefs, ruling: Ruling) -> Ruling:
+        """Widen limits by what two readings of the same rows disagree on."""
+        readings = self.settings.readings
+        if readings is None or beliefs.error != NO_ERROR:
+            return ruling
+        return wrong_labels(counts, beliefs, ruling, readings.errors(self.level), readings.belief)
+
+    def _point(self, counts: ThresholdCounts, beliefs: Beliefs) -> float:
+        """Best guess of the missed events; NaN where there is none."""
+        error, below = beliefs.error, counts.rows - counts.alerts
+        drawn = weighted_count(counts.missed_cells, error)
+        drawn += corrected(counts.certain_missed, counts.labelled_missed, error)
+        if self.method == "audit":
+            return drawn
+        if self.effective_size < WORTHLESS and drawn == drawn:
+            return drawn
+        if counts.seen + counts.known < FEW and self.settings.auc is None:
+            return float("nan")
+        if error != NO_ERROR:
+            return corrected(float(np.median(counts.missed)), below, error)
+        recall = counts.recall[~np.isnan(counts.recall)]
+        if self.method == "mixture" or len(recall) == 0 or not recall.mean() > 0:
+            return float(np.median(counts.missed))
+        # The mean of recall errs least; the missed events are those that go with it.
+        return float(np.median(counts.found) * (1.0 / recall.mean() - 1.0))
+
+    def what_if(self, found: Performance) -> tuple[Scenario, ...]:
+        """Return recall and missed events under other assumptions."""
+        mark = found.threshold
+        marks = list(mark) if isinstance(mark, tuple) else [mark] * len(self.which)
+        counts, beliefs = self.counts(marks), self.settings.beliefs
+        if found.recall.method in (POSTERIOR, NOT_IDENTIFIED) or counts.open_missed == 0:
+            return ()
+        if not counts.checked:
+            return wider_events(self.chosen, marks, counts, self.level)
+        others = []
+        if beliefs.assume == MONOTONE:
+            free = self.read(counts, beliefs._replace(assume=NOTHING))
+            others.append(Scenario("nothing is assumed of the scores", free.recall, free.missed))
+        if beliefs.error == NO_ERROR:
+            errors = [LabelError(0.02, 0.0), LabelError(0.0, 0.02), LabelError(0.02, 0.02)]
+            worse = wrong_labels(
+                counts, beliefs, ruling_draw(counts, beliefs, found.missed.value), errors, "2 %"
+            )
+            others.append(Scenario("2 % of the labels are wrong", worse.recall, worse.missed))
+        return tuple(others)
 
     def thresholds(self) -> Array:
         """Thresholds from the greatest score down to well below the present ones."""
@@ -310,48 +407,59 @@ class PerformanceFit:
         wanted = np.geomspace(1.0, count[-1], 60)
         return np.unique(scores[order][np.searchsorted(count, wanted)])
 
-    def _read(self, counts: ThresholdCounts) -> Ruling:
-        exact = ruling_counted(counts, self.level)
-        if exact is not None:
-            return exact
-        if self.method == "mixture" and self.curves is None:
-            return ruling_not_identified(counts, self.level)
-        if self.method == "mixture":
-            return ruling_mixture(counts, self.level)
-        if self.method == "audit":
-            return ruling_audit(counts, self.level)
-        trusted = self.effective_size >= WORTHLESS
-        return ruling_auto(counts, self.level, self.settings.auc, trusted=trusted)
-
     @property
     def _belief(self) -> str:
-        return {"auto": CURVE, "mixture": MIXTURE, "audit": AUDIT}[self.method]
+        return {"auto": CURVE, "mixture": MIXTURE, "audit": CURVE}[self.method]
 
     def _precision(self, counts: ThresholdCounts) -> Estimate:
-        open_alerts = counts.alerts - counts.alerts_labelled
-        if open_alerts == 0 or self.curves is None:
-            alike = "counted in this batch; the interval takes further alerts to be like these"
-            if open_alerts:
-                alike = f"{open_alerts:,.0f} alerts without a label are like the labelled ones"
-            return proportion(counts.seen, counts.alerts_labelled, self.level, alike)
-        share = counts.found / counts.alerts
-        name = "counted and drawn" if counts.alerts_labelled else "drawn"
-        return Estimate(
-            float(np.median(share)), *ends(share, self.level), self.level, name, self._belief
+        """Share of events among the alerts of this batch."""
+        if counts.alerts == 0:
+            return proportion(0, 0, self.level, "")
+        if counts.alerts_labelled == 0:
+            return Estimate(
+                float("nan"), 0.0, 1.0, self.level, "not counted", "no alert is labelled"
+            )
+        if counts.alerts_labelled == counts.alerts and self.settings.error == NO_ERROR:
+            share = counts.seen / counts.alerts
+            return Estimate(share, share, share, self.level, "counted", "labels are right")
+        low, high = found_limits(counts, self.settings.beliefs)
+        most = max(counts.alerts, 1.0)
+        middle = self._found(counts)
+        value = min(max(middle, low), high) / most
+        name = "counted and drawn" if counts.alerts_labelled < counts.alerts else "counted"
+        why = (
+            f"{counts.alerts - counts.alerts_labelled:,.0f} alerts without a label are like others"
         )
+        return Estimate(value, low / most, min(high / most, 1.0), self.level, name, why)
+
+    def _found(self, counts: ThresholdCounts) -> float:
+        """Best guess of the events among the alerts."""
+        return corrected(float(np.median(counts.found)), counts.alerts, self.settings.error)
+
+    def _precision_further(self, counts: ThresholdCounts) -> Estimate:
+        """Share of events among further alerts: those labelled are a sample of them."""
+        alike = "further alerts are like the labelled ones, and each is a case of its own"
+        if len(counts.found_cells.rows) == 0:
+            seen = proportion(counts.seen, counts.alerts_labelled, self.level, alike)
+            error = self.settings.error
+            if error == NO_ERROR or np.isnan(seen.value):
+                return seen
+            return replace(
+                seen,
+                value=corrected(seen.value, 1.0, error),
+                low=corrected(seen.low, 1.0, error),
+                high=corrected(seen.high, 1.0, error),
+            )
+        batch = self._precision(counts)
+        return replace(batch, method="counted and drawn", assumes=alike)
 
     def _prevalence(self, counts: ThresholdCounts, missed: Estimate) -> Estimate:
-        few, many = ends(counts.found, self.level)
-        middle = float(np.median(counts.found)) + missed.value
-        modelled = missed.method not in (COUNTED, AUDITED)
-        if self.curves is not None and self.points is None and modelled:
-            total = float(np.median(counts.found + counts.missed))  # whatever the threshold
-            held = min(max(total, few + missed.low), many + missed.high)
-            middle = held if missed.value == missed.value else middle
+        few, many = found_limits(counts, self.settings.beliefs)
+        middle = min(max(self._found(counts), few), many) + missed.value
         return Estimate(
             middle / counts.rows,
             (few + missed.low) / counts.rows,
-            (many + missed.high) / counts.rows,
+            min(many + missed.high, counts.rows) / counts.rows,
             self.level,
             missed.method,
             missed.assumes,
@@ -418,6 +526,17 @@ class PerformanceFit:
         )
 
 
+def _in_one_direction(figures: Array) -> None:
+    """Let value, low and high rise from row to row, as what they estimate does; limits only widen.
+
+    Each threshold has a point and limits of its own, which may cross those of its neighbours.
+    """
+    figures[:, 0] = np.maximum.accumulate(np.nan_to_num(figures[:, 0], nan=-np.inf))
+    figures[np.isneginf(figures[:, 0]), 0] = np.nan
+    figures[:, 1] = np.minimum.accumulate(figures[::-1, 1])[::-1]
+    figures[:, 2] = np.maximum.accumulate(figures[:, 2])
+
+
 def _each(thresholds: ArrayLike) -> NDArray[Any]:
     found = np.atleast_1d(np.asarray(thresholds))
     if found.ndim != 1 or len(found) == 0:
@@ -444,17 +563,15 @@ def _unknown(level: float, why: str) -> Estimate:
 
 
 def _record(counts: ThresholdCounts) -> Counts:
-    audit = counts.audit
-    below = counts.rows - counts.alerts
     return Counts(
         round(counts.rows),
         round(counts.alerts),
         round(counts.alerts_labelled),
         round(counts.seen),
-        round(below - audit.frame_rows + audit.audited),
+        round(counts.rows - counts.alerts - counts.open_missed),
         round(counts.known),
-        audit.audited,
-        audit.events,
+        counts.drawn,
+        counts.drawn_events,
         round(counts.outside),
     )
 
@@ -469,9 +586,16 @@ def estimate_performance(
     threshold: float | Mapping[Any, float],
     inclusion: ArrayLike | HasInclusion | None = None,
     method: str = "auto",
+    assume: str = MONOTONE,
     auc: float | None = None,
     level: float = 0.9,
     batch: ArrayLike | None = None,
+    share_shape: bool = False,
+    frame: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    second_scores: ArrayLike | None = None,
+    label_error: tuple[float, float] | None = None,
+    second_labels: ArrayLike | None = None,
     label_source: ArrayLike | None = None,
     threshold_at_time: ArrayLike | None = None,
     background: Families = "auto",
@@ -496,16 +620,37 @@ def estimate_performance(
         labelled for certain; NaN for the others. `choose_labels(...).inclusion(n)` gives it, and
         the choice itself may be passed too. After several audits use `combine_audits`.
     method : {"auto", "mixture", "audit"}
-        "auto": a monotone precision curve, and the audit where there is one. "audit": the audit
-        alone. "mixture": two families of scores fitted to labelled and unlabelled rows (002).
+        Where the best guess of the missed events comes from. "auto": a monotone precision curve
+        fitted to all labels. "audit": the weighted count of the rows drawn. The limits are the
+        same: they come from the rows drawn alone. "mixture": two families of scores fitted to
+        labelled and unlabelled rows (002), limits included.
+    assume : {"monotone", "nothing"}
+        What the limits take for granted beside the draw: that precision does not rise as the score
+        falls from one stratum of the draw to the next, or nothing.
     auc : float, optional
-        Area under the ROC curve in a validation; sharpens the curve while few events were seen.
-        Without any label below the threshold it moves the best guess and not the interval.
+        Area under the ROC curve in a validation; the guess is weighed by it at any number of
+        events, and a warning says where the labels contradict it. It moves no limit.
     level : float
         Coverage of the intervals.
     batch : array-like of shape (n,), optional
-        Which week (site, model) a row belongs to. Batches share the shape of the curve; events are
-        estimated for each and in total.
+        Which week (site, model) a row belongs to: checks of several batches add up, and figures
+        are given for each and in total.
+    share_shape : bool
+        Whether the curves of all batches fall in the same way. Moves guesses, never limits.
+    frame : array-like of shape (n,), optional
+        Where one batch holds rows that were drawn from several frames, such as weekly lists: which
+        one each drawn row belongs to. `combine_audits` brings its own.
+    groups : array-like of shape (n,), optional
+        Which incident (patient, machine) a row belongs to, missing where a row is one by itself.
+        Every figure then counts incidents: one is found if any of its rows is an alert.
+    second_scores : array-like of shape (n,), optional
+        The ranking by which rows below the threshold were drawn, where that was another one.
+    label_error : tuple of float, optional
+        Known rates of wrong labels: share of events labelled as none, and of others labelled as
+        events. Figures are corrected for them.
+    second_labels : array-like of shape (n,), optional
+        Labels of a second reader for some rows, missing elsewhere. Their disagreement widens the
+        limits.
     label_source : array-like of shape (n,), optional
         Where each label came from: "alert", "audit", "band", ... or any other word for labels that
         arrived from outside, whose events only bound the missed ones from below.
@@ -518,7 +663,8 @@ def estimate_performance(
         batches drawn from the fit, and warn where the families look false. Takes up to half of the
         time and changes no figure.
     random_state : int, Generator or None
-        Of the draws that carry the uncertainty; the same number gives the same answer.
+        For method="mixture": of the draws that carry its uncertainty. All else is the same
+        whatever the seed.
     engine : engine
         Who folds `Rows`.
 
@@ -531,8 +677,8 @@ def estimate_performance(
     DataError, UsageError
         What was seen, where, and what to pass instead.
 
-    **Assumes** that rows were chosen for labelling by their score or with the stated probabilities,
-    and that labels are right; each estimate says what else it assumes.
+    **Assumes** that rows below the threshold were drawn with the stated probabilities, and that
+    labels are right or wrong at the stated rates; each estimate says what else it assumes.
 
     Notes
     -----
@@ -546,23 +692,28 @@ def estimate_performance(
     >>> trial = make_trial_scores(random_state=0)
     >>> found = estimate_performance(trial.scores, trial.y, threshold=9.1)
     >>> print(found.recall)
-    0.3 [0.0808, 0.5] (90 %, monotone curve, extrapolated)
-    >>> print(found.precision)
+    0.3 [0.00226, 0.55] (90 %, guess from a curve, no checks)
+    >>> print(found.precision_further)
     0.306 [0.182, 0.455] (90 %, counted)
     >>> found.counts.alerts, found.counts.events_seen
     (36, 11)
     """
     refuse_word("method", method, METHODS)
+    refuse_word("assume", assume, ASSUMPTIONS)
     batches = read_batches(
         scores,
         labels,
         threshold,
         inclusion=inclusion,
         batch=batch,
+        frame=frame,
+        groups=groups,
+        second_scores=second_scores,
         label_source=label_source,
         threshold_at_time=threshold_at_time,
         engine=engine,
     )
+    seed = read_seed(random_state)
     with one_blas_thread:  # small matrices: a second thread only waits, and bits would depend on it
         return fit_performance(
             batches,
@@ -572,37 +723,75 @@ def estimate_performance(
                 read_level(level),
                 (background, foreground),
                 check,
-                read_seed(random_state),
+                seed if method == "mixture" else 0,
+                assume,
+                read_label_error(label_error),
+                _readings(labels, second_labels),
+                share_shape,
             ),
         )
+
+
+def read_label_error(label_error: tuple[float, float] | None) -> LabelError:
+    """Return the rates of wrong labels."""
+    if label_error is None:
+        return NO_ERROR
+    rates = tuple(label_error) if isinstance(label_error, Sequence | np.ndarray) else (label_error,)
+    if len(rates) != 2:
+        raise UsageError(
+            "{argument} must be two rates, the share of events labelled as none and of others "
+            "labelled as events, got {value!r}.",
+            code="label-error",
+            argument=Argument("label_error"),
+            value=label_error,
+            example=Argument("label_error", (0.05, 0.01)),
+            remedy="Give {example}, for example.",
+        )
+    missed, false = (
+        read_number(rate, "label_error", Number(0, 0.5, open_high=True)) for rate in rates
+    )
+    return LabelError(missed, false)
+
+
+def _readings(labels: ArrayLike | None, second_labels: ArrayLike | None) -> DoubleReading | None:
+    """Count on how many rows two readers disagree."""
+    if second_labels is None:
+        return None
+    if labels is None:
+        raise rows_have_labels()
+    refuse_other_index(labels=labels, second_labels=second_labels)
+    n_rows = len(labels)  # type: ignore[arg-type]
+    first, second = read_labels(labels, n_rows), read_labels(second_labels, n_rows, "second_labels")
+    both = ~np.isnan(first) & ~np.isnan(second)
+    return DoubleReading(
+        int(both.sum()),
+        int((first[both] != second[both]).sum()),
+        int((first[both] * second[both]).sum()),
+    )
 
 
 def fit_performance(batches: Sequence[ScoreBatch], settings: PerformanceSettings) -> Performance:
     """Return the estimates of batches whose labels are sorted by provenance."""
     warnings = [(at, note) for at, batch in enumerate(batches) for note in batch.notes]
     curves: CurveDraws | None = None
-    points: CurveDraws | None = None
     size = float("nan")
-    auc, rng = settings.auc, np.random.default_rng(settings.random_state)
-    if settings.method == "auto":
-        blind = not any(_labels_below(batch) for batch in batches)
-        monotone = PooledCurves.fit(batches, None if blind else auc, rng)
-        curves, size = monotone, monotone.effective_size
-        if blind and auc is not None:
-            # An AUC is of the whole distribution. With no label below the threshold nothing checks
-            # it at the margin, and where standard deviations differ its interval misses: it moves
-            # the point, and the ends stay those of the wide prior.
-            points = PooledCurves.fit(batches, auc, rng)
-    elif settings.method == "mixture":
+    rng = np.random.default_rng(settings.random_state)
+    if settings.method == "mixture":
         mixed, notes = _mixtures(batches, settings, rng)
         warnings += notes
         if mixed is not None:
             curves, size = mixed, mixed.effective_size
-    if settings.check and curves is not None:
+    else:
+        monotone = PooledCurves.fit(batches, rng, share_shape=settings.share_shape)
+        if settings.auc is not None:
+            monotone, against = weighed_by_auc(monotone, batches, settings.auc)
+            warnings += [(ALL, one) for one in against]
+        curves, size = monotone, monotone.effective_size
+    if settings.check and curves is not None and settings.method != "audit":
         warnings += contradictions(batches, curves, rng)
-    warnings += [(ALL, one) for one in _doubts(batches, settings.level, size)]
+    warnings += [(ALL, one) for one in _doubts(batches, settings.level, size, settings.method)]
     which = tuple(range(len(batches)))
-    fit = PerformanceFit(tuple(batches), curves, settings, size, tuple(warnings), which, points)
+    fit = PerformanceFit(tuple(batches), curves, settings, size, tuple(warnings), which)
     return fit.answer([batch.threshold for batch in batches])
 
 
@@ -628,7 +817,7 @@ def _mixtures(
     return mixed, warnings
 
 
-def _doubts(batches: Sequence[ScoreBatch], level: float, size: float) -> list[Problem]:
+def _doubts(batches: Sequence[ScoreBatch], level: float, size: float, method: str) -> list[Problem]:
     """Warn of what concerns the whole estimate."""
     doubts = []
     if not any(batch.table.events.sum() + batch.table.others.sum() for batch in batches):
@@ -639,7 +828,7 @@ def _doubts(batches: Sequence[ScoreBatch], level: float, size: float) -> list[Pr
                 remedy="Label the alerts first.",
             )
         )
-    if (1 - level) / 2 * DRAWS < 4:
+    if method == "mixture" and (1 - level) / 2 * DRAWS < 4:
         doubts.append(
             Problem(
                 "{level} asks for the ends of {draws} draws, which are rough.",
@@ -649,7 +838,7 @@ def _doubts(batches: Sequence[ScoreBatch], level: float, size: float) -> list[Pr
                 remedy="Ask for 0.99.",
             )
         )
-    if size < FEW_DRAWS:
+    if method == "mixture" and size < FEW_DRAWS:
         doubts.append(
             Problem(
                 "The draws behind the intervals are worth only {size:.0f} independent ones, so the "
@@ -661,11 +850,6 @@ def _doubts(batches: Sequence[ScoreBatch], level: float, size: float) -> list[Pr
             )
         )
     return doubts
-
-
-def _labels_below(batch: ScoreBatch) -> bool:
-    cut = batch.table.above(batch.threshold)
-    return bool((batch.table.events[cut:] + batch.table.others[cut:]).any())
 
 
 def _families_doubted(
@@ -700,8 +884,10 @@ def in_words(found: Performance) -> str:
         f"Alerts: {counts.alerts:,} of {counts.rows:,} rows, {counts.alerts_labelled:,} of them "
         f"labelled, {counts.events_seen:,} events seen."
     )
-    how = "counted, not modelled" if found.precision.method == COUNTED else "partly modelled"
-    lines.append(f"Precision {_figure(found.precision)}: {how}.")
+    lines.append(
+        f"Precision of these alerts: {_plain(found.precision)}; of further alerts like them: "
+        f"{_plain(found.precision_further)}."
+    )
     if counts.labelled_below:
         checks = f"Checked below the threshold: {counts.labelled_below:,} rows"
         if counts.audited:
@@ -717,25 +903,32 @@ def in_words(found: Performance) -> str:
         f"Slope of precision against recall: {_slope(found.precision_per_recall)}",
         f"This assumes: {found.recall.assumes}.",
     ]
+    lines += [f"{str(one)[:1].upper()}{str(one)[1:]}." for one in found.what_if()]
     return "\n".join(lines)
 
 
 def _line(name: str, estimate: Estimate) -> str:
     if np.isnan(estimate.value) and estimate.low == estimate.high:
         return f"{name}: {estimate.assumes}."
+    if estimate.method == GUESS:
+        unknown = np.isnan(estimate.value)
+        guess = "no guess" if unknown else f"a guess of {short(estimate.value)}"
+        return f"{name}: {guess}, no interval."
     if np.isnan(estimate.value):
-        if estimate.method == ONE_SIDED or np.isnan(estimate.low):
-            return f"{name}: no best guess; at most {short(estimate.high)} ({_level(estimate)})."
         return f"{name}: no best guess; between {_range(estimate)} ({_level(estimate)})."
+    if estimate.low == estimate.high:
+        return f"{name}: {short(estimate.value)} ({estimate.method})."
     return (
         f"{name}: about {short(estimate.value)}, between {_range(estimate)} ({_level(estimate)})."
     )
 
 
-def _figure(estimate: Estimate) -> str:
+def _plain(estimate: Estimate) -> str:
     if np.isnan(estimate.value):
         return "unknown"
-    return f"{short(estimate.value)}, for further alerts between {_range(estimate)}"
+    if estimate.low == estimate.high:
+        return short(estimate.value)
+    return f"{short(estimate.value)}, between {_range(estimate)}"
 
 
 def _range(estimate: Estimate) -> str:

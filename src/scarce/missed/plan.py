@@ -1,10 +1,12 @@
 """How many checks below the threshold are enough?
 
-    width(n) = mean over worlds of the width of recall's interval after an audit of n rows
+    width(n) = mean over worlds of the width of recall's limits after n further checks
 
-A world is one draw of the curve fitted to the labels so far, and of labels from that curve: in each
-world an audit of each size is drawn and estimated. The plan assumes that curve; the audit itself,
-once done, does not. Chooses no rows: see choose.py.
+A world is one draw of the curve fitted to the labels so far, and of labels from that curve. In each
+world checks are drawn as `choose_labels(policy="audit")` would, added to those at hand, and read as
+`estimate_performance` would. The plan assumes that curve; the estimate itself, once the checks are
+done, does not. Works on the score table, so its cost does not grow with the rows. Chooses no rows:
+see choose.py.
 """
 
 from __future__ import annotations
@@ -18,27 +20,34 @@ from numpy.typing import ArrayLike, NDArray
 from scarce.bootstrap import HasInclusion
 from scarce.checks import (
     Number,
-    read_auc,
-    read_inclusion,
     read_integer,
-    read_labels,
     read_level,
     read_number,
-    read_scores,
     read_seed,
-    read_threshold,
-    refuse_other_index,
 )
 from scarce.engine.block import Array
 from scarce.engine.executors import one_blas_thread
-from scarce.errors import Argument, DataError, Phrase, Problem, UsageError
-from scarce.missed.choose import choose_labels
-from scarce.missed.performance import Performance, PerformanceSettings, fit_performance
-from scarce.missed.provenance import read_batches
-from scarce.missed.score_table import score_table_of
+from scarce.errors import Argument, DataError, Phrase, Problem, UsageError, refuse_word
+from scarce.missed.counts import cells_at
+from scarce.missed.curve import PooledCurves
+from scarce.missed.inversion import total_limits
+from scarce.missed.performance import Performance
+from scarce.missed.provenance import ScoreBatch, read_batches
+from scarce.missed.rules import MONOTONE, NOTHING
+from scarce.missed.score_table import grid_of
+from scarce.missed.strata import (
+    STRATA,
+    Cells,
+    allocate,
+    neyman_wish,
+    no_cells,
+    stratum_ends,
+)
 from scarce.results import Record, in_rows, short
 
 FEW = 5  # events seen, below which the curve is mostly its prior
+DESIGNS = ("audit", "stratified", "random")
+SIZES = (25, 50, 100, 200, 400)
 
 Progress = Callable[[int, int], None]
 
@@ -50,7 +59,7 @@ class AuditPlan(Record):
     Parameters
     ----------
     n : ndarray of shape (k,)
-        Checks below the threshold; 0 is the labels at hand.
+        Further checks below the threshold; 0 is the labels at hand.
     width : ndarray of shape (k,)
         Mean width of the interval of recall; NaN where recall is 0 whatever is found below.
     width_low, width_high : ndarray of shape (k,)
@@ -64,6 +73,9 @@ class AuditPlan(Record):
     rows_below : int
         Rows that can be drawn.
     level : float
+    design : str
+    cost : ndarray of shape (k,)
+        Of the checks, at the price given; the number of checks without one.
     remarks : tuple of Problem
         What the reader should know, most important first.
 
@@ -72,7 +84,7 @@ class AuditPlan(Record):
     >>> from scarce.datasets import make_trial_scores
     >>> trial = make_trial_scores(random_state=0)
     >>> labels = np.where(trial.scores >= 9.1, trial.y, np.nan)
-    >>> plan = plan_audit(trial.scores, labels, threshold=9.1, n=(50, 200), repeats=4)
+    >>> plan = plan_audit(trial.scores, labels, threshold=9.1, n=(50, 200), repeats=10)
     >>> plan.n
     array([  0,  50, 200])
     >>> bool(plan.width[2] < plan.width[1])
@@ -88,6 +100,8 @@ class AuditPlan(Record):
     none_found: Array
     rows_below: int
     level: float
+    design: str = "audit"
+    cost: Array | None = None
     remarks: tuple[Problem, ...] = ()
 
     def needed(self, width: float) -> float:
@@ -96,17 +110,7 @@ class AuditPlan(Record):
         Read off between the sizes that were tried; infinite where the largest does not reach it.
         """
         width = read_number(width, "width", Number(0, 1, open_low=True, open_high=True))
-        tried = self.n > 0
-        size, reached = np.log(self.n[tried]), self.width[tried]
-        narrow = np.flatnonzero(reached <= width)
-        if len(narrow) == 0:
-            return float("inf")
-        first = int(narrow[0])
-        if first == 0:
-            return float(self.n[tried][0])
-        before, after = reached[first - 1], reached[first]
-        share = (before - width) / (before - after)
-        return float(np.ceil(np.exp(size[first - 1] + share * (size[first] - size[first - 1]))))
+        return _reached(self.n, self.width, width)
 
     def summary(self) -> str:
         """Return a table with one line for each size, without the remarks."""
@@ -125,35 +129,57 @@ class AuditPlan(Record):
         return "\n".join([self.summary(), *(f"remark: {remark}" for remark in self.remarks)])
 
 
+def _reached(n: NDArray[np.int64], width: Array, wanted: float) -> float:
+    """Return the least number of checks at which a width is reached, read off between sizes."""
+    tried = n > 0
+    size, reached = np.log(n[tried]), width[tried]
+    narrow = np.flatnonzero(reached <= wanted)
+    if len(narrow) == 0:
+        return float("inf")
+    first = int(narrow[0])
+    if first == 0:
+        return float(n[tried][0])
+    before, after = reached[first - 1], reached[first]
+    share = (before - wanted) / (before - after)
+    return float(np.ceil(np.exp(size[first - 1] + share * (size[first] - size[first - 1]))))
+
+
 def plan_audit(
     scores: ArrayLike,
     labels: ArrayLike | None = None,
     *,
     threshold: float,
-    n: int | Sequence[int] = (25, 50, 100, 200, 400),
+    n: int | Sequence[int] = SIZES,
+    design: str = "audit",
     inclusion: ArrayLike | HasInclusion | None = None,
-    auc: float | None = None,
+    assume: str = MONOTONE,
+    cost_per_label: float | None = None,
     level: float = 0.9,
-    repeats: int = 20,
+    repeats: int = 40,
     random_state: int | np.random.Generator | None = 0,
     progress: Progress | None = None,
 ) -> AuditPlan:
-    """Say what audits of several sizes would be worth, before any of their labels is bought.
+    """Say what further checks would be worth, before any of their labels is bought.
 
     Parameters
     ----------
-    scores, labels, threshold, inclusion, auc, level
+    scores, labels, threshold, inclusion, assume, level
         As for `estimate_performance`.
     n : int or sequence of int
-        Sizes of audit to try, as `choose_labels(..., policy="audit", n=...)` would draw them.
+        Numbers of checks to try, as `choose_labels(..., n=...)` would draw them.
+    design : {"audit", "stratified", "random"}
+        The policy of `choose_labels` that will draw them.
+    cost_per_label : float, optional
+        Price of a label, for the column `cost`.
     repeats : int
-        Simulated audits of each size; each costs one estimate.
+        Simulated worlds.
     random_state : int, Generator or None
     progress : callable (done, total), optional
 
     Returns
     -------
     AuditPlan
+        More checks never give a wider interval: widths are means over worlds, made to fall.
 
     **Assumes** the monotone curve fitted to the labels so far; with few events seen that is mostly
     the prior.
@@ -166,106 +192,228 @@ def plan_audit(
     >>> plan_audit(trial.scores, labels, threshold=9.1, n=100, repeats=2).rows_below
     4964
     """
-    refuse_other_index(scores=scores, labels=labels, inclusion=inclusion)
-    values = read_scores(scores)
-    known = read_labels(labels, len(values))
-    drawn = read_inclusion(inclusion, len(values))
-    mark = read_threshold(threshold, [None])[0]
+    refuse_word("design", design, DESIGNS)
+    refuse_word("assume", assume, (MONOTONE, NOTHING))
+    price = 1.0
+    if cost_per_label is not None:
+        price = read_number(cost_per_label, "cost_per_label", Number(0))
+    level, seed = read_level(level), read_seed(random_state)
     asked, times = _sizes(n), read_integer(repeats, "repeats")
-    settings = PerformanceSettings(
-        auc=read_auc(auc),
-        level=read_level(level),
-        check=False,
-        random_state=read_seed(random_state),
-    )
-    rows_below = int(np.count_nonzero(np.isnan(known) & (values < mark)))
+    batch = read_batches(scores, labels, threshold, inclusion=inclusion)[0]
+    world = _Worlds.of(batch, design, assume, level)
+    rows_below = round(float(world.open_rows.sum()))
     if rows_below == 0:
         raise DataError(
             "Every row below the threshold, {threshold:g}, has a label: there is nothing to audit.",
             code="nothing-to-audit",
-            threshold=mark,
+            threshold=batch.threshold,
             estimate=Phrase("estimate_performance(...)", "`scarce estimate`"),
             remedy="{estimate} says what is known.",
         )
     sizes = sorted({min(size, rows_below) for size in asked})
-    # Sorted once: every later sort meets rows in order and costs one look at them.
-    order = np.argsort(-values, kind="stable")
-    drawn = None if drawn is None else drawn[order]
-    batch = _PlannedBatch(values[order], known[order], drawn, mark, settings)
-    now = batch.estimate(batch.labels, drawn)
-    figures = batch.simulate(now, sizes, times, progress)
-    if _always_zero(now):
-        figures[:, :, 0] = np.nan
+    with one_blas_thread:
+        figures = world.simulate(sizes, times, seed, progress)
     tried, width = np.array([0, *sizes], dtype=np.int64), figures[:, :, 0]
-    most, none = np.median(figures[:, :, 1], axis=1), (figures[:, :, 2] == 0).mean(axis=1)
+    means = _falling(np.nanmean(width, axis=1) if world.found else np.full(len(tried), np.nan))
+    few, many = (
+        np.where(np.isnan(means), np.nan, _falling(np.quantile(width, q, axis=1)))
+        for q in (0.1, 0.9)
+    )
+    most = _falling(np.median(figures[:, :, 1], axis=1))
+    none = (figures[:, :, 2] == 0).mean(axis=1)
     return AuditPlan(
         tried,
-        width.mean(axis=1),
-        np.quantile(width, 0.1, axis=1),
-        np.quantile(width, 0.9, axis=1),
+        means,
+        few,
+        many,
         most,
         figures[:, :, 2].mean(axis=1),
         none,
         rows_below,
-        settings.level,
-        tuple(_remarks(now, asked, rows_below, tried, most, none)),
+        level,
+        design,
+        np.asarray(tried * price, dtype=np.float64),
+        tuple(_remarks(world, asked, rows_below, tried, none)),
     )
 
 
+def checks_for_width(found: Performance, width: float = 0.2, *, repeats: int = 10) -> float:
+    """Return how many further checks would bring recall's limits to a width, on average.
+
+    Reads the fit behind an estimate of one batch; NaN for several batches, or where no event was
+    seen; infinite where 1,600 checks are not enough.
+
+    Examples
+    --------
+    >>> from scarce import estimate_performance
+    >>> from scarce.datasets import make_trial_scores
+    >>> trial = make_trial_scores(random_state=0)
+    >>> labels = np.where(trial.scores >= 9.1, trial.y, np.nan)
+    >>> found = estimate_performance(trial.scores, labels, threshold=9.1)
+    >>> 100 < checks_for_width(found, 0.5) < 1000
+    True
+    """
+    fit = found._fit
+    if len(fit.which) > 1 or found.counts.events_seen == 0:
+        return float("nan")
+    settings = fit.settings
+    world = _Worlds.of(fit.chosen[0], "audit", settings.assume, settings.level)
+    rows_below = round(float(world.open_rows.sum()))
+    if rows_below == 0:
+        return 0.0
+    sizes = sorted({min(size, rows_below) for size in (*SIZES, 800, 1600)})
+    with one_blas_thread:
+        figures = world.simulate(sizes, repeats, 0, None)
+    means = _falling(figures[:, :, 0].mean(axis=1))
+    if means[0] <= width:
+        return 0.0
+    return _reached(np.array([0, *sizes]), means, width)
+
+
+def cheapest_design(plans: Sequence[AuditPlan], width: float) -> tuple[AuditPlan, float]:
+    """Return the plan that reaches a width of recall with the fewest checks, and their number.
+
+    Examples
+    --------
+    >>> from scarce.datasets import make_trial_scores
+    >>> trial = make_trial_scores(random_state=0)
+    >>> labels = np.where(trial.scores >= 9.1, trial.y, np.nan)
+    >>> plans = [plan_audit(trial.scores, labels, threshold=9.1, n=(50, 400), repeats=4, design=one)
+    ...     for one in ("audit", "random")]
+    >>> cheapest_design(plans, 0.6)[0].design
+    'audit'
+    """
+    needed = [plan.needed(width) for plan in plans]
+    best = int(np.argmin(needed))
+    return plans[best], needed[best]
+
+
+def _falling(values: Array) -> Array:
+    """Return the nearest numbers that do not rise: pool adjacent violators.
+
+    The first, of the labels at hand, is no mean over worlds and stays; none after it is greater.
+    """
+    if np.isnan(values).any():
+        return values
+    level, count = [], []
+    for value in values[1:]:
+        level.append(float(value))
+        count.append(1)
+        while len(level) > 1 and level[-1] > level[-2]:
+            last, n = level.pop(), count.pop()
+            level[-1] = (level[-1] * count[-1] + last * n) / (count[-1] + n)
+            count[-1] += n
+    return np.concatenate([values[:1], np.minimum(np.repeat(level, count), values[0])])
+
+
 @dataclass(frozen=True, eq=False)
-class _PlannedBatch:
-    """The rows that audits are simulated on, from the greatest score down."""
+class _Worlds:
+    """What checks are simulated on: rows below the threshold in groups, from the greatest score."""
 
-    scores: Array
-    labels: Array
-    inclusion: Array | None
-    threshold: float
-    settings: PerformanceSettings
+    open_rows: Array  # rows without a label, per group
+    share: Array  # (draws, groups): share of events
+    at_hand: Cells  # strata of checks that were done
+    found: float  # events among the alerts: those seen, and expected where there is no label
+    certain: float  # events below that are known and were not drawn
+    seen: float  # events seen above the threshold
+    alerts: tuple[float, float]  # how many, and how many of them have a label
+    design: str
+    assume: str
+    level: float
 
-    def estimate(self, labels: Array, inclusion: Array | None) -> Performance:
-        """Return the estimate with other labels."""
-        batches = read_batches(self.scores, labels, self.threshold, inclusion=inclusion)
-        with one_blas_thread:  # matrices this small only wait for a second thread
-            return fit_performance(batches, self.settings)
+    @classmethod
+    def of(cls, batch: ScoreBatch, design: str, assume: str, level: float) -> _Worlds:
+        """Fit the curve to all labels of a batch."""
+        table, cut = batch.table, batch.table.above(batch.threshold)
+        with one_blas_thread:
+            curve = PooledCurves.fit([batch], np.random.default_rng(0))
+        labelled = table.events[:cut] + table.others[:cut]
+        seen = float(table.events[:cut].sum())
+        alerts = float(table.rows[:cut].sum())
+        (_, cells), _ = cells_at(batch, batch.threshold)
+        grid = grid_of(table, batch.threshold)
+        alert, below = grid.alert, ~grid.alert
+        among = curve.share_of_events(batch, 0, grid.score[alert], grid.place[alert])
+        expected = float(among.mean(axis=0) @ grid.unlabelled[alert])
+        return cls(
+            np.rint(grid.unlabelled[below]),
+            curve.share_of_events(batch, 0, grid.score[below], grid.place[below]),
+            cells if cells.drawn.sum() else no_cells(),
+            seen + expected,
+            float(table.events[cut:].sum() - batch.audited.label.sum()),
+            seen,
+            (alerts, float(labelled.sum())),
+            design,
+            assume,
+            level,
+        )
+
+    def strata(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the stratum of each group, and how many rows are drawn from each."""
+        ends = np.cumsum(self.open_rows)
+        total = round(float(ends[-1]))
+        if self.design == "random":
+            return np.zeros(len(ends), dtype=np.int64), np.array([n])
+        wanted = stratum_ends(total, n, STRATA)
+        place = np.unique(np.searchsorted(ends, wanted - 0.5))
+        of = np.searchsorted(place, np.arange(len(ends)))
+        sizes = np.rint(np.bincount(of, self.open_rows)).astype(np.int64)
+        if self.design == "stratified":
+            return of, allocate(n, sizes, np.ones(len(sizes)))
+        share = np.bincount(of, self.open_rows * self.share.mean(axis=0)) / np.maximum(sizes, 1)
+        return of, allocate(n, sizes, neyman_wish(sizes.astype(np.float64), share))
 
     def simulate(
-        self, now: Performance, sizes: Sequence[int], repeats: int, progress: Progress | None
+        self, sizes: Sequence[int], repeats: int, seed: int, progress: Progress | None
     ) -> Array:
         """Return width of recall, limit on missed events and events found: (1 + sizes, worlds, 3).
 
         The first row holds the figures of the labels at hand.
         """
-        table = score_table_of(self.scores, self.labels)
-        rng = np.random.default_rng([self.settings.random_state, 2])  # not the curve's own numbers
-        worlds = now.curve_draws(repeats, rng)
+        rng = np.random.default_rng([seed, 2])  # not the curve's own numbers
         figures = np.full((1 + len(sizes), repeats, 3), np.nan)
-        figures[0] = now.recall.width, now.missed.high, 0.0
+        figures[0] = self.figures(self.at_hand, 0.0)
+        designs = [self.strata(size) for size in sizes]
         for world in range(repeats):
-            curve = worlds.one(world)
-            uniform = rng.random(len(self.scores))  # the same world for every size
-            for row, size in enumerate(sizes, start=1):
-                choice = choose_labels(
-                    self.scores,
-                    self.labels,
-                    policy="audit",
-                    n=size,
-                    threshold=self.threshold,
-                    random_state=rng,
+            share = self.share[rng.integers(len(self.share))]
+            events = rng.binomial(self.open_rows.astype(np.int64), share)
+            for row, (of, taken) in enumerate(designs, start=1):
+                rows = np.rint(np.bincount(of, self.open_rows)).astype(np.int64)
+                held = np.bincount(of, events).astype(np.int64)
+                drawn = rng.hypergeometric(held, rows - held, taken)
+                cells = Cells(
+                    rows.astype(np.float64),
+                    taken.astype(np.float64),
+                    drawn.astype(np.float64),
+                    np.zeros(len(rows), np.int64),
                 )
-                share = curve.precision(table.place_of(self.scores[choice.rows]))[0]
-                labels = self.labels.copy()
-                labels[choice.rows] = uniform[choice.rows] < share
-                inclusion = choice.inclusion(len(labels))
-                if self.inclusion is not None:
-                    # Earlier rows count for themselves once a new audit stands for the rest.
-                    earlier = np.isnan(inclusion) & ~np.isnan(self.inclusion)
-                    inclusion = np.where(earlier, 1.0, inclusion)
-                found = self.estimate(labels, inclusion)
-                events = float(labels[choice.rows].sum())
-                figures[row, world] = found.recall.width, found.missed.high, events
+                figures[row, world] = self.figures(self.with_new(cells), float(drawn.sum()))
                 if progress is not None:
                     progress(world * len(sizes) + row, repeats * len(sizes))
         return figures
+
+    def with_new(self, new: Cells) -> Cells:
+        """Return new strata with the checks at hand in them, in proportion to their rows."""
+        old = self.at_hand
+        if len(old.rows) == 0:
+            return new
+        ends, before = np.cumsum(new.rows), np.cumsum(old.rows - old.drawn)
+        middle = before - (old.rows - old.drawn) / 2.0
+        of = np.minimum(np.searchsorted(ends, middle), len(ends) - 1)
+        drawn = np.bincount(of, old.drawn, minlength=len(ends))
+        events = np.bincount(of, old.events, minlength=len(ends))
+        return Cells(new.rows + drawn, new.drawn + drawn, new.events + events, new.frame)
+
+    def figures(self, cells: Cells, found: float) -> tuple[float, float, float]:
+        """Width of recall, the most missed events, and the events found by new checks."""
+        low, high = 0.0, float(self.open_rows.sum())
+        if len(cells.rows):
+            ordered = self.assume == MONOTONE
+            low, high = total_limits(cells, self.level, ordered=ordered)
+        low, high = low + self.certain, high + self.certain
+        best = self.found / (self.found + low) if self.found + low > 0 else np.nan
+        worst = self.found / (self.found + high) if self.found + high > 0 else np.nan
+        return best - worst, high, found
 
 
 def _sizes(n: int | Sequence[int]) -> list[int]:
@@ -281,38 +429,31 @@ def _sizes(n: int | Sequence[int]) -> list[int]:
     return [read_integer(one, "n") for one in given]
 
 
-def _always_zero(now: Performance) -> bool:
-    """Whether no alert is an event or can become one: recall is then 0 or has no meaning."""
-    counts = now.counts
-    return counts.events_seen == 0 and counts.alerts_labelled == counts.alerts
-
-
 def _remarks(
-    now: Performance,
+    world: _Worlds,
     asked: Sequence[int],
     rows_below: int,
     tried: NDArray[np.int64],
-    most: Array,
     none: Array,
 ) -> list[Problem]:
-    remarks, counts = [], now.counts
-    if _always_zero(now):
+    remarks = []
+    if world.found == 0:
         remarks.append(
             Problem(
                 "{seen}, so recall is 0 if there is any event at all. No audit changes that: it "
                 "can only lower the limit on missed events.",
                 code="recall-zero",
-                seen="No row is an alert" if counts.alerts == 0 else "No alert is an event",
+                seen="No row is an alert" if world.alerts[0] == 0 else "No alert is an event",
             )
         )
-    elif counts.events_seen < FEW:
+    elif world.seen < FEW:
         remarks.append(
             Problem(
-                "Only {seen} {were} seen above the threshold: what an audit would find is mostly "
-                "taken from the prior.",
+                "Only {seen:.0f} {were} seen above the threshold: what an audit would find is "
+                "mostly taken from the prior.",
                 code="few-events",
-                seen=counts.events_seen,
-                were="event was" if counts.events_seen == 1 else "events were",
+                seen=world.seen,
+                were="event was" if world.seen == 1 else "events were",
             )
         )
     if max(asked) > rows_below:
@@ -323,17 +464,6 @@ def _remarks(
                 code="too-few-rows",
                 n=Argument("n", max(asked)),
                 rows=in_rows(rows_below),
-            )
-        )
-    weaker = tried[most > most[0]]
-    if len(weaker) and counts.events_seen < FEW:
-        remarks.append(
-            Problem(
-                "Audits of up to {n:,} rows would give a weaker limit on missed events than no "
-                "audit: their limit uses rows drawn at random alone, the other one a curve that "
-                "nobody has checked.",
-                code="weaker-limit",
-                n=int(weaker[-1]),
             )
         )
     if none[-1] > 0.5 and tried[-1] < rows_below:

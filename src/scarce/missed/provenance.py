@@ -39,11 +39,13 @@ from scarce.engine.rows import Rows
 from scarce.errors import Argument, DataError, Phrase, Problem, UsageError, suggest
 from scarce.missed.choose import BY_RULE
 from scarce.missed.score_table import Flags, ScoreTable, score_table_of, score_table_of_digest
+from scarce.missed.strata import answered
+from scarce.missed.units import Units, column_of, read_second, read_units, rows_by_batch
 
 ROW_BY_ROW = 262_144
 BINS = 4096
 ALERT_WORDS = {"alert", "alerts", "alarm", "investigated", "investigation"}
-AUDIT_WORDS = {"audit", "audited", "random", "sample", "stratified", "explored"}
+AUDIT_WORDS = {"audit", "audited", "random", "sample", "stratified", "explored", "pps"}
 CHOSEN_WORDS = set(BY_RULE)
 
 Kinds = NDArray[np.object_]  # "alert", "audit", "chosen", "outside", or "" where it is not said
@@ -55,6 +57,7 @@ class Audited(NamedTuple):
     score: Array
     label: Array
     probability: Array
+    frame: NDArray[np.int64]  # number of the draw's frame, where a batch holds several
 
 
 class ScoreBatch(NamedTuple):
@@ -176,6 +179,7 @@ def batch_of(
     inclusion: Array | None = None,
     kinds: Kinds | None = None,
     at_time: Array | None = None,
+    frame: NDArray[np.int64] | None = None,
     table_of: Callable[[Array, Array], ScoreTable] = score_table_of,
 ) -> ScoreBatch:
     """Return one batch of arrays, its labels sorted by provenance."""
@@ -189,16 +193,24 @@ def batch_of(
         table = table_of(scores, labels)
         none = np.empty(0)
         notes = scattered_notes(table, threshold, none)
-        return ScoreBatch(name, table, threshold, Audited(none, none, none), none, tuple(notes))
+        nothing = Audited(none, none, none, np.empty(0, np.int64))
+        return ScoreBatch(name, table, threshold, nothing, none, tuple(notes))
     usable, audit, outside = label_roles(
         scores, labels, threshold, inclusion=inclusion, sources=kinds, at_time=at_time
     )
     chance = np.ones(len(scores)) if inclusion is None else inclusion
+    of = np.zeros(len(scores), np.int64) if frame is None else frame
     below = scores < threshold
+    waiting = below & (chance < 1.0) & (chance > 0.0) & np.isnan(labels)
+    waiting &= np.isnan(chance[below]).any()
+    if waiting.any() and audit.any() and (chance[audit] > 0.0).all():
+        both = audit | waiting
+        chance = chance.copy()
+        for number in np.unique(of[both]):
+            here = both & (of == number)
+            chance[here] = answered(scores[here], chance[here], audit[here])
     audited, notes = adjust_for_unlabelled(
-        Audited(scores[audit], labels[audit], chance[audit]),
-        int((np.isnan(labels) & below & (chance < 1.0)).sum()),
-        int((np.isnan(chance) & below).sum()),
+        Audited(scores[audit], labels[audit], chance[audit], of[audit]), int(waiting.sum())
     )
     table = table_of(scores, usable)
     notes += scattered_notes(table, threshold, audited.score)
@@ -231,12 +243,13 @@ def audits_without_probability(count: int, row: int) -> DataError:
 
 
 def adjust_for_unlabelled(
-    audited: Audited, unlabelled: int, not_drawn: int
+    audited: Audited, unlabelled: int, share: float = 1.0
 ) -> tuple[Audited, list[Problem]]:
-    """Return the audited rows, their probabilities lowered where some drawn rows have no label.
+    """Return the audited rows, and a note where some drawn rows have no label.
 
     Where inclusion is missing for rows that were not drawn, a row with a probability and no label
-    was drawn and never labelled. The labelled ones are then taken as a draw from those drawn.
+    was drawn and never labelled. Probabilities are multiplied by `share`, where those of each
+    stratum have not been lowered already.
     """
     if (audited.probability == 0.0).any():
         raise DataError(
@@ -247,7 +260,7 @@ def adjust_for_unlabelled(
             count=int((audited.probability == 0).sum()),
             remedy="Use a missing value for rows that were not drawn.",
         )
-    if unlabelled == 0 or not_drawn == 0:
+    if unlabelled == 0:
         return audited, []
     drawn = unlabelled + len(audited.score)
     if len(audited.score) == 0:
@@ -259,7 +272,6 @@ def adjust_for_unlabelled(
             remedy="Label them.",
         )
         return audited, [note]
-    lowered = audited.probability * (len(audited.score) / drawn)
     note = Problem(
         "{count:,} of {drawn:,} rows drawn for the audit have no label: they are taken to be like "
         "the others.",
@@ -272,7 +284,7 @@ def adjust_for_unlabelled(
         ),
         remedy="{cure}.",
     )
-    return audited._replace(probability=lowered), [note]
+    return audited._replace(probability=audited.probability * share), [note]
 
 
 def scattered_notes(table: ScoreTable, threshold: float, audited: Array) -> list[Problem]:
@@ -322,6 +334,9 @@ def read_batches(
     *,
     inclusion: ArrayLike | HasInclusion | None = None,
     batch: ArrayLike | None = None,
+    frame: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    second_scores: ArrayLike | None = None,
     label_source: ArrayLike | None = None,
     threshold_at_time: ArrayLike | None = None,
     engine: Engine = None,
@@ -332,25 +347,23 @@ def read_batches(
         labels=labels,
         inclusion=inclusion,
         batch=batch,
+        frame=frame,
+        groups=groups,
+        second_scores=second_scores,
         label_source=label_source,
         threshold_at_time=threshold_at_time,
     )
     if isinstance(scores, Rows):
         if labels is not None:
             raise rows_have_labels()
-        if batch is not None:
-            raise UsageError(
-                "{argument} needs the rows in memory.",
-                code="batch-of-rows",
-                argument=Argument("batch"),
-                remedy="Pass arrays, or open each batch by itself.",
-            )
-        names = {
+        _refuse_in_memory(batch=batch, groups=groups, second_scores=second_scores)
+        columns = {
             "inclusion": inclusion,
+            "frame": frame,
             "label_source": label_source,
             "threshold_at_time": threshold_at_time,
         }
-        return [_from_rows(scores, threshold, names, engine)]
+        return [_from_rows(scores, threshold, columns, engine)]
     values = read_scores(scores)
     known = read_labels(labels, len(values))
     chance = read_inclusion(inclusion, len(values))
@@ -361,23 +374,67 @@ def read_batches(
             threshold_at_time, len(values), "threshold_at_time", "NaN where it is not known"
         )
         at_time = read_column(threshold_at_time, "threshold_at_time")
+    of_frame = frame_numbers(inclusion, frame, len(values))
+    named = None if groups is None else column_of(groups, "groups", len(values))
+    second = read_second(second_scores, len(values))
     batches = []
-    which = _rows_by_batch(batch, len(values))
-    marks = read_threshold(threshold, list(which))
-    for (name, rows), mark in zip(which.items(), marks, strict=True):
-        one = batch_of(
-            name,
+    names, parts = rows_by_batch(batch, len(values))
+    marks = read_threshold(threshold, names)
+    for name, rows, mark in zip(names, parts, marks, strict=True):
+        unit = read_units(
             values[rows],
             known[rows],
             mark,
-            inclusion=None if chance is None else chance[rows],
-            kinds=None if kinds is None else kinds[rows],
-            at_time=None if at_time is None else at_time[rows],
+            None if named is None else named[rows],
+            None if second is None else second[rows],
+        )
+        one = batch_of(
+            name,
+            unit.scores,
+            unit.labels,
+            mark,
+            inclusion=None if chance is None else unit.gather(chance[rows]),
+            kinds=None if kinds is None else kinds[rows][unit.first],
+            at_time=None if at_time is None else at_time[rows][unit.first],
+            frame=None if of_frame is None else _greatest_frame(unit, of_frame[rows]),
             table_of=partial(_table_of, threshold=mark, engine=engine),
         )
         batches.append(one._replace(notes=(*notes, *one.notes)))
         notes = []
     return batches
+
+
+def _greatest_frame(unit: Units, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    return unit.gather(np.asarray(numbers, dtype=np.float64)).astype(np.int64)
+
+
+def frame_numbers(
+    inclusion: object, frame: ArrayLike | None, n_rows: int
+) -> NDArray[np.int64] | None:
+    """Return the number of each row's frame; a choice of rows brings its own."""
+    if frame is None and hasattr(inclusion, "frames"):
+        frame = inclusion.frames(n_rows)
+    if frame is None:
+        return None
+    held = column_of(frame, "frame", n_rows)
+    missing = np.array([is_missing(one) for one in held.tolist()], dtype=bool)
+    numbers = np.zeros(n_rows, dtype=np.int64)
+    if not missing.all():
+        words = held[~missing]
+        words = words if words.dtype.kind in "if" else words.astype(str)
+        numbers[~missing] = np.unique(words, return_inverse=True)[1]
+    return numbers
+
+
+def _refuse_in_memory(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(
+                "{argument} needs the rows in memory.",
+                code="batch-of-rows",
+                argument=Argument(name),
+                remedy="Pass arrays, or open each batch by itself.",
+            )
 
 
 def rows_have_labels() -> UsageError:
@@ -399,37 +456,6 @@ def _table_of(scores: Array, labels: Array, *, threshold: float, engine: Engine)
     return score_table_of_digest(digest)
 
 
-def _rows_by_batch(batch: ArrayLike | None, n_rows: int) -> dict[Any, slice | NDArray[np.intp]]:
-    """Return the rows of each batch by its name; without names, all rows are one batch."""
-    if batch is None:
-        return {None: slice(None)}
-    marks = np.asarray(batch.to_numpy() if hasattr(batch, "to_numpy") else batch)
-    refuse_length(marks, n_rows, "batch", "such as the week")
-    missing = np.zeros(n_rows, bool)
-    if marks.dtype.kind in "fMm":
-        missing = marks != marks
-    elif marks.dtype == object:
-        missing = np.array([is_missing(mark) for mark in marks], bool)
-    if missing.any():
-        raise DataError(
-            "{argument} must not be missing: every row belongs to one batch (first at row "
-            "{row:,}).",
-            code="batch-missing",
-            argument=Argument("batch"),
-            row=int(np.flatnonzero(missing)[0]),
-        )
-    try:
-        names, codes = np.unique(marks, return_inverse=True)
-    except TypeError:
-        raise DataError(
-            "{argument} must hold names of one type, got {types}.",
-            code="mixed-types",
-            argument=Argument("batch"),
-            types=" and ".join(sorted({type(mark).__name__ for mark in marks})),
-        ) from None
-    return {name: np.flatnonzero(codes == code) for code, name in enumerate(names.tolist())}
-
-
 class _Columns(NamedTuple):
     """Where the columns of some rows are (-1: nowhere), and what each word of label_source means"""
 
@@ -437,6 +463,7 @@ class _Columns(NamedTuple):
     inclusion: int
     source: int
     at_time: int
+    frame: int
     kinds: tuple[str, ...]
     threshold: float
 
@@ -445,7 +472,7 @@ class _BlockResult(NamedTuple):
     """What a block of rows adds to a batch."""
 
     digest: Any  # a ScoreDigest, and what was wrong with some rows
-    audited: Array  # (rows, 3): score, label, probability
+    audited: Array  # (rows, 4): score, label, probability, frame
     outside: Array
     unlabelled: tuple[int, int]  # rows drawn and not labelled, rows not drawn; all below
     lost: tuple[int, int]  # audits without a probability: how many, and the first row
@@ -468,7 +495,12 @@ def _from_rows(
     digest, faults = found.digest
     refuse_faults(faults, rows.names[columns.score], len(rows))
     table = score_table_of_digest(digest)
-    audited, more = adjust_for_unlabelled(Audited(*found.audited.T), *found.unlabelled)
+    score, label, chance, frame = found.audited.T
+    audited = Audited(score, label, chance, frame.astype(np.int64))
+    waiting, not_drawn = found.unlabelled
+    waiting = waiting if not_drawn else 0
+    share = len(audited.score) / max(1, waiting + len(audited.score))
+    audited, more = adjust_for_unlabelled(audited, waiting, share)
     notes += [*more, *scattered_notes(table, columns.threshold, audited.score)]
     return ScoreBatch(None, table, columns.threshold, audited, found.outside, tuple(notes))
 
@@ -490,11 +522,11 @@ def _find_columns(
                 "For rows drawn with a known probability name {inclusion}.",
             ],
         )
-    inclusion, source, at_time = (
+    inclusion, source, at_time, frame = (
         _column(rows, names[argument], argument)
-        for argument in ("inclusion", "label_source", "threshold_at_time")
+        for argument in ("inclusion", "label_source", "threshold_at_time", "frame")
     )
-    left = [at for at in range(rows.n_columns) if at not in (inclusion, source, at_time)]
+    left = [at for at in range(rows.n_columns) if at not in (inclusion, source, at_time, frame)]
     if len(left) != 1:
         raise UsageError(
             "These rows have the columns {columns}; apart from those named here, one must be left "
@@ -529,7 +561,7 @@ def _find_columns(
         if kind == "outside" and word != "outside"
     ]
     return (
-        _Columns(left[0], inclusion, source, at_time, kinds, threshold),
+        _Columns(left[0], inclusion, source, at_time, frame, kinds, threshold),
         outside_notes(strangers),
     )
 
@@ -551,7 +583,7 @@ def _column(rows: Rows, name: object, argument: str) -> int:
 def _row_by_row(rows: Rows, columns: _Columns, notes: list[Problem], engine: Engine) -> ScoreBatch:
     """Keep rows that fit into memory one by one, as arrays are."""
     values = rows.map(_read_block, columns, engine=engine)
-    scores, labels, inclusion, codes, at_time = values.T
+    scores, labels, inclusion, codes, at_time, frame = values.T
     one = batch_of(
         None,
         read_scores(scores, rows.names[columns.score]),
@@ -560,17 +592,18 @@ def _row_by_row(rows: Rows, columns: _Columns, notes: list[Problem], engine: Eng
         inclusion=None if columns.inclusion < 0 else read_inclusion(inclusion, len(scores)),
         kinds=None if columns.source < 0 else _kinds(codes, columns),
         at_time=None if columns.at_time < 0 else at_time,
+        frame=None if columns.frame < 0 else np.nan_to_num(frame).astype(np.int64),
     )
     return one._replace(notes=(*notes, *one.notes))
 
 
 def _read_block(block: Block, columns: _Columns) -> Array:
-    """Kernel: score, label, inclusion probability, code of the source, threshold at the time."""
-    out = np.full((len(block), 5), np.nan)
+    """Kernel: score, label, inclusion, code of the source, threshold at the time, frame."""
+    out = np.full((len(block), 6), np.nan)
     out[:, 0] = block.X[:, columns.score]
     if block.y is not None:
         out[:, 1] = block.y
-    for at, place in enumerate(columns[1:4], start=2):
+    for at, place in enumerate(columns[1:5], start=2):
         if place >= 0:
             out[:, at] = block.X[:, place]
     return out
@@ -589,7 +622,7 @@ def _sort_block(block: Block, columns: _Columns) -> _BlockResult:
     labels = np.full(len(block), np.nan) if block.y is None else block.y
     if columns.inclusion < 0 and columns.source < 0 and columns.at_time < 0:
         digest = digest_block(block, (columns.score, BINS, np.array([columns.threshold])))
-        return _BlockResult(digest, np.empty((0, 3)), np.empty(0), (0, 0), (0, 0))
+        return _BlockResult(digest, np.empty((0, 4)), np.empty(0), (0, 0), (0, 0))
     inclusion = None if columns.inclusion < 0 else block.X[:, columns.inclusion]
     at_time = None if columns.at_time < 0 else block.X[:, columns.at_time]
     kinds, lost = None, np.empty(0, np.int64)
@@ -608,10 +641,13 @@ def _sort_block(block: Block, columns: _Columns) -> _BlockResult:
         raise strange_probability(float(chance[strange[0]]), block.start + int(strange[0]))
     below = scores < columns.threshold
     unlabelled = (
-        int((np.isnan(labels) & below & (chance < 1.0)).sum()),
+        int((np.isnan(labels) & below & (chance < 1.0) & (chance > 0.0)).sum()),
         int((np.isnan(chance) & below).sum()),
     )
-    kept = np.stack([scores[audit], labels[audit], chance[audit]], axis=1)
+    frame = np.zeros(len(scores))
+    if columns.frame >= 0:
+        frame = np.nan_to_num(block.X[:, columns.frame])
+    kept = np.stack([scores[audit], labels[audit], chance[audit], frame[audit]], axis=1)
     first = (len(lost), block.start + int(lost[0]) if len(lost) else 0)
     return _BlockResult(digest, kept, scores[outside & (labels == 1.0)].copy(), unlabelled, first)
 

@@ -453,7 +453,60 @@ class ReliabilityPicture:
     y: Axis = field(default_factory=lambda: Axis("observed frequency", percent=True))
 
 
-Picture = Curves | Panels | Bars | Forest | Histogram | ReliabilityPicture
+@dataclass(frozen=True)
+class Trend:
+    """A figure over batches, such as weeks: intervals, and guesses as marks of their own.
+
+    Parameters
+    ----------
+    names : sequence of length n
+        Of the batches, from the left.
+    value : array-like of shape (n,)
+        Best guesses; NaN where there is none.
+    low, high : array-like of shape (n,)
+        Intervals; NaN where nothing was checked; both the value where it was counted.
+    x, y : Axis
+    open : sequence of bool of length n
+        Batches whose work is not finished: grey.
+    interval, guess, counted, unfinished : str
+        Legend entries.
+    whole : float, optional
+        The figure of all batches together, a line across.
+    whole_name : str
+
+    Examples
+    --------
+    >>> Trend(["1", "2"], [0.5, 0.4], [0.3, float("nan")], [0.7, float("nan")]).names
+    ['1', '2']
+    """
+
+    names: Sequence[str]
+    value: ArrayLike
+    low: ArrayLike
+    high: ArrayLike
+    x: Axis = field(default_factory=Axis)
+    y: Axis = field(default_factory=Axis)
+    open: Sequence[bool] = ()
+    interval: str = "interval"
+    guess: str = "best guess"
+    counted: str = "counted"
+    unfinished: str = "not finished"
+    whole: float | None = None
+    whole_name: str = "all together"
+
+    def __post_init__(self) -> None:
+        shapes = {np.shape(one) for one in (self.value, self.low, self.high)}
+        if shapes != {(len(self.names),)} or not self.names:
+            raise UsageError(
+                "A trend needs one value and one interval for each name; got {names} names and "
+                "shapes {shapes}.",
+                code="picture-shape",
+                names=len(self.names),
+                shapes=sorted(shapes),
+            )
+
+
+Picture = Curves | Panels | Bars | Forest | Histogram | ReliabilityPicture | Trend
 
 
 # --- pictures of records --------------------------------------------------------------------------
@@ -595,6 +648,8 @@ def performance_picture(
     mark : str
         Label of the threshold in use, instead of its value.
     """
+    guess = is_guess(found.recall)
+    intervals = intervals and not guess  # what labels leave possible is no interval
     level = percent(found.precision.level)
     recall, precision = np.asarray(curve.recall), np.asarray(curve.precision)
     marks, lines, notes = _threshold_marks(found, name, level, slope)
@@ -602,7 +657,7 @@ def performance_picture(
     known = np.isfinite(recall[:, 0]) & np.isfinite(precision[:, 0])
     seen = len(np.unique(np.c_[recall[known, 0], precision[known, 0]], axis=0)) > 1
     if seen:
-        words = name or "estimate at each threshold"
+        words = name or ("guess" if guess else "estimate") + " at each threshold"
         lines = [Line(words, recall[:, 0], precision[:, 0]), *lines]
     elif name:
         notes = [*notes, f"{name}: no point estimates along the curve"]
@@ -625,6 +680,13 @@ def performance_picture(
     )
 
 
+def is_guess(one: Estimate) -> bool:
+    """Whether nothing was checked that would bound a figure: it has no interval to draw."""
+    from scarce.missed.rules import GUESS
+
+    return one.method == GUESS
+
+
 def _threshold_marks(
     found: Performance, name: str, level: str, slope: bool
 ) -> tuple[list[Mark], list[Line], list[str]]:
@@ -633,26 +695,28 @@ def _threshold_marks(
     at = found.threshold
     where = "each batch at its own threshold" if isinstance(at, tuple) else f"threshold {short(at)}"
     name = one_line([name], 24)[0]
-    words = f"{name}: {where}" if name else f"{where}, {level} intervals"
+    guess = is_guess(recall)
+    told = "a guess of recall" if guess else f"{level} intervals"
+    words = f"{name}: {where}" if name else f"{where}, {told}"
     if np.isnan(precision.value):
         return [], [], [f"{name}, {where}: no alert was labelled".removeprefix(", ")]
-    if not np.isfinite([recall.low, recall.high]).all():
+    if not np.isfinite([recall.low, recall.high]).all() or (guess and np.isnan(recall.value)):
         label = f"{name}, {where}: no recall" if name else f"{where}: no recall"
         return [], [Line(label, [0.0, 1.0], [precision.value] * 2, like_last=True)], []
     certain = bool(np.isfinite(recall.value))
-    told = slope and certain and not np.isnan(tangent.value)
+    sloped = slope and certain and not np.isnan(tangent.value)
     steep = f"slope dP/dR {short(tangent.value)} [{short(tangent.low)}, {short(tangent.high)}]"
     mark = Mark(
         recall.value if certain else (recall.low + recall.high) / 2,
         precision.value,
         words if certain else f"{words}; no point estimate of recall",
-        slope=tangent.value if told else None,
-        slope_low=tangent.low if told else None,
-        slope_high=tangent.high if told else None,
+        slope=tangent.value if sloped else None,
+        slope_low=tangent.low if sloped else None,
+        slope_high=tangent.high if sloped else None,
         low=precision.low,
         high=precision.high,
-        x_low=recall.low,
-        x_high=recall.high,
+        x_low=None if guess else recall.low,
+        x_high=None if guess else recall.high,
         certain=certain,
         slope_text=f"{name}: {steep}" if name else steep,
         slope_band=f"{percent(tangent.level)} interval of the slope",

@@ -8,7 +8,6 @@ written unless it is passed in. Does not judge results: see `evaluation`.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,9 +20,9 @@ from markupsafe import Markup, escape
 from scarce.errors import Argument, UsageError
 from scarce.io.atomic import write_text
 from scarce.plots.names import clean
-from scarce.plots.picture import Picture
+from scarce.plots.picture import Picture, is_guess
 from scarce.plots.svg import Chart, draw, strip
-from scarce.report.values import Unit, cell, embedded, is_number, limits, number, plain
+from scarce.report.values import Unit, as_drawn, cell, embedded, is_number, limits, number, plain
 from scarce.results import Estimate
 
 SCHEMA = 1  # of the JSON; raised when a key changes its meaning or is removed
@@ -54,6 +53,9 @@ class Report:
         The question or command that the page answers.
     subtitle : str
         A line under the title.
+    answer : str
+        What the page says, in a sentence or two, before anything else. The question then stands at
+        the end.
 
     Notes
     -----
@@ -72,8 +74,11 @@ class Report:
     True
     """
 
-    def __init__(self, title: str, *, asked: str = "", subtitle: str = "") -> None:
+    def __init__(
+        self, title: str, *, asked: str = "", subtitle: str = "", answer: str = ""
+    ) -> None:
         self.title, self.asked, self.subtitle = clean(title), clean(asked), clean(subtitle)
+        self.answer = clean(answer)
         self._warnings: list[str] = []
         self._sections: list[_Section] = []
         self._data: dict[str, Any] = {}
@@ -122,6 +127,7 @@ class Report:
         beside_name: str = "beside",
         percent: Iterable[str] = (),
         points: Iterable[str] = (),
+        counts: Iterable[str] = (),
     ) -> Self:
         """Add a table of figures: value, interval, meaning and assumptions.
 
@@ -140,8 +146,11 @@ class Report:
             Proportions to show in percent.
         points : iterable of names
             Differences of proportions, shown in percentage points.
+        counts : iterable of names
+            Counts, shown in whole numbers.
         """
         units: dict[str, Unit] = dict.fromkeys(percent, True) | dict.fromkeys(points, "pp")
+        units |= dict.fromkeys(counts, "whole")
         truth, beside = truth or {}, beside or {}
         shown, held = [], []
         for name, value, meaning in rows:
@@ -150,7 +159,7 @@ class Report:
                 "name": clean(name),
                 "meaning": clean(meaning),
                 "value": _figure(value, **own),
-                "strip": strip(value, beside=beside.get(name), truth=truth.get(name)),
+                "strip": strip(as_drawn(value), beside=beside.get(name), truth=truth.get(name)),
             }
             record: dict[str, Any] = {"name": name, "value": value, "meaning": meaning}
             if truth:
@@ -181,6 +190,7 @@ class Report:
         caption: str = "",
         align: str = "",
         percent: Iterable[str] = (),
+        counts: Iterable[str] = (),
     ) -> Self:
         """Add a table.
 
@@ -196,6 +206,8 @@ class Report:
             A letter for each column, "l" or "r"; by default numbers are aligned right.
         percent : iterable of str
             Columns of proportions to show in percent.
+        counts : iterable of str
+            Columns of counts to show in whole numbers.
         """
         every = [tuple(row) for row in rows]
         _refuse_table(columns, every, caption, align)
@@ -204,16 +216,14 @@ class Report:
             "r" if kept and all(is_number(row[j]) for row in kept) else "l"
             for j in range(len(columns))
         )
-        shares = [name in set(percent) for name in columns]
+        own: dict[str, Unit] = dict.fromkeys(percent, True) | dict.fromkeys(counts, "whole")
+        units = [own.get(name, False) for name in columns]
         told: dict[str, Any] = {
             "caption": clean(caption),
             "columns": list(zip(map(clean, columns), align, strict=True)),
             "rows": [
-                [
-                    (_figure(one, percent=share), side)
-                    for one, share, side in zip(*line, strict=True)
-                ]
-                for line in ((row, shares, align) for row in kept)
+                [(_figure(one, percent=unit), side) for one, unit, side in zip(*line, strict=True)]
+                for line in ((row, units, align) for row in kept)
             ],
             "left_out": len(every) - len(kept),
         }
@@ -265,6 +275,7 @@ class Report:
             "schema": SCHEMA,
             "title": self.title,
             "subtitle": self.subtitle,
+            "answer": self.answer,
             "asked": self.asked,
             "warnings": list(self._warnings),
             "sections": [
@@ -354,7 +365,8 @@ def _figure(value: object, *, percent: Unit) -> dict[str, str]:
 
 def _level(values: Sequence[Estimate]) -> str:
     """The common coverage of the intervals in percent; "" if they differ or there are none."""
-    levels = {one.level for one in values if not (math.isnan(one.low) and math.isnan(one.high))}
+    held = [as_drawn(one) for one in values]
+    levels = {one.level for one in held if isinstance(one, Estimate) and one.low < one.high}
     return f"{100 * levels.pop():g} %" if len(levels) == 1 else ""
 
 
@@ -362,7 +374,7 @@ def _assumptions(rows: Sequence[tuple[str, object, str]]) -> list[tuple[str, str
     """What the intervals assume, with the names of the figures concerned."""
     held: dict[str, list[str]] = {}
     for name, value, _ in rows:
-        if isinstance(value, Estimate) and value.assumes:
+        if isinstance(value, Estimate) and value.assumes and not is_guess(value):
             held.setdefault(clean(value.assumes), []).append(clean(name))
     return [(", ".join(names), text) for text, names in held.items()]
 

@@ -64,7 +64,8 @@ MEANT = {
 SHARES = ("log_loss_skill", "brier_skill", "given", "happened")
 FOUND = {
     "recall": ("recall", "proportion of events that are alerts"),
-    "precision": ("precision", "proportion of alerts that are events"),
+    "precision": ("precision", "of these alerts: proportion that are events"),
+    "precision_further": ("precision of further alerts", "of alerts like these, still to come"),
     "prevalence": ("prevalence", "proportion of rows that are events"),
     "missed": ("missed", "events below the threshold"),
     "alerts_per_event": (
@@ -524,7 +525,7 @@ def show_performance(
     >>> found = estimate_performance(trial.scores, trial.y, threshold=9.1)
     >>> page = show_performance(Report("May"), found, truth={"missed": 40.0})
     >>> len(page.to_dict()["sections"][0]["parts"][0]["rows"])
-    6
+    7
     """
     for warning in found.warnings if warnings is None else warnings:
         page.warn(warning)
@@ -535,7 +536,8 @@ def show_performance(
             rows.append((name, one, meaning))
     return page.numbers(
         rows,
-        percent=["recall", "precision", "prevalence"],
+        percent=["recall", "precision", "precision of further alerts", "prevalence"],
+        counts=["missed"],
         truth=None if truth is None else {FOUND[key][0]: value for key, value in truth.items()},
     )
 

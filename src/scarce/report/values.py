@@ -8,15 +8,17 @@ nothing.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from json import dumps
 from typing import Any
 
 from scarce.plots.names import clean
+from scarce.plots.picture import is_guess
 from scarce.results import Estimate, short, to_plain
 
 ROUNDING = 1e-9  # a smaller difference of proportions is rounding error
 
-Unit = bool | str  # True for percent, or the unit itself, such as "pp"
+Unit = bool | str  # True for percent, "pp" for percentage points, "whole" for counts
 
 
 def sentence(text: str) -> str:
@@ -39,17 +41,21 @@ def number(value: float, *, percent: Unit = False) -> str:
     ('12,346', '1.53 %', 'unbounded', 'unknown')
     >>> number(-0.004, percent="pp"), number(1.9e-15, percent="pp")
     ('-0.4 pp', '0 pp')
+    >>> number(41.6, percent="whole")
+    '42'
     """
     value = float(value)
     if math.isinf(value):
         return "unbounded" if value > 0 else "-unbounded"
+    if percent == "whole":
+        return "unknown" if math.isnan(value) else f"{round(value):,}"
     if percent == "pp" and abs(value) < ROUNDING:
         value = 0.0
     return short(value, percent=percent)
 
 
 def limits(one: Estimate, *, percent: Unit = False) -> str:
-    """Write the interval alone.
+    """Write the interval alone; of a count low is rounded down and high up, exact has none.
 
     Examples
     --------
@@ -57,10 +63,27 @@ def limits(one: Estimate, *, percent: Unit = False) -> str:
     ('[0.25, unbounded]', '[20 %, 80 %]')
     >>> limits(Estimate(float("nan"), float("nan"), float("nan")))
     'no interval'
+    >>> limits(Estimate(41.6, 7.83, 423.2), percent="whole"), limits(Estimate(3.0, 3.0, 3.0))
+    ('[7, 424]', '')
     """
     if math.isnan(one.low) and math.isnan(one.high):
         return "no interval"
-    return f"[{number(one.low, percent=percent)}, {number(one.high, percent=percent)}]"
+    if is_guess(one):
+        return "a guess, no interval"
+    if one.low == one.high == one.value:
+        return ""
+    low, high = one.low, one.high
+    if percent == "whole":
+        low = math.floor(low + ROUNDING) if math.isfinite(low) else low
+        high = math.ceil(high - ROUNDING) if math.isfinite(high) else high
+    return f"[{number(low, percent=percent)}, {number(high, percent=percent)}]"
+
+
+def as_drawn(value: object) -> object:
+    """Return a figure as it may be drawn: a guess without its ends."""
+    if isinstance(value, Estimate) and is_guess(value):
+        return replace(value, low=math.nan, high=math.nan)
+    return value
 
 
 def cell(value: object, *, percent: Unit = False) -> str:
@@ -74,7 +97,8 @@ def cell(value: object, *, percent: Unit = False) -> str:
     if value is None:
         return "-"
     if isinstance(value, Estimate):
-        return f"{number(value.value, percent=percent)} {limits(value, percent=percent)}"
+        ends = limits(value, percent=percent)
+        return f"{number(value.value, percent=percent)} {ends}".rstrip()
     value = value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
     if isinstance(value, bool):
         return "yes" if value else "no"
