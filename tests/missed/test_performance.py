@@ -987,3 +987,24 @@ def test_a_million_rows_take_seconds():
     assert time.perf_counter() - begun < 10  # half a second where nothing else runs
     assert holds(found.missed, event[scores < 3.0].sum())
     assert found.counts.rows == 1_000_000
+
+
+def test_rates_that_do_not_fit_the_labels_are_remarked_on(audited):
+    scores, labels, inclusion, _ = audited
+    given = {"threshold": CUT, "inclusion": inclusion}
+    many = estimate_performance(scores, labels, label_error=(0.05, 0.2), **given)
+    assert "rates-contradicted" in codes(many.warnings)
+    few = estimate_performance(scores, labels, label_error=(0.05, 0.002), **given)
+    assert "rates-contradicted" not in codes(few.warnings)
+
+
+def test_limits_without_an_assumption_hold_those_with_it(audited):
+    scores, labels, inclusion, _ = audited
+    free, ordered = (
+        estimate_performance(scores, labels, threshold=CUT, inclusion=inclusion, assume=assume)
+        for assume in ("nothing", "monotone")
+    )
+    for name in ("recall", "missed"):
+        one, other = getattr(free, name), getattr(ordered, name)
+        assert one.low <= other.low
+        assert one.high >= other.high

@@ -238,8 +238,8 @@ def test_draws_out_of_order_bring_the_limits_without_it():
     assert ruling.missed.low == min(ordered[0], free.missed.low)
     assert ruling.missed.high == max(ordered[1], free.missed.high) > ordered[1]
     assert ORDER not in ruling.missed.assumes
-    assert codes(remarks_on(rising, ruling)) == ["order-contradicted"]
-    assert codes(remarks_on(rising, free)) == []
+    assert codes(remarks_on(rising, ruling, Beliefs(0.9))) == ["order-contradicted"]
+    assert codes(remarks_on(rising, free, Beliefs(0.9))) == []
 
 
 def test_draws_in_order_say_that_order_is_assumed():
@@ -247,7 +247,7 @@ def test_draws_in_order_say_that_order_is_assumed():
     ruling = ruling_draw(falling, AT_90, 100.0)
     assert ruling.order_chance == 1.0
     assert ruling.missed.assumes.endswith(ORDER)
-    assert codes(remarks_on(falling, ruling)) == []
+    assert codes(remarks_on(falling, ruling, Beliefs(0.9))) == []
     free = ruling_draw(falling, Beliefs(0.9, NOTHING), 100.0)
     assert free.missed.assumes == f"{DRAW}, {RIGHT}"
 

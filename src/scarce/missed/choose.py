@@ -662,6 +662,16 @@ def choose_labels(
     read_integer(strata, "strata")
     certain = read_number(band, "band", Number(0, 1))
     _refuse_idle(policy, batch=batch, groups=groups, second_scores=second_scores)
+    if certain > 0 and policy not in BELOW:
+        raise UsageError(
+            "{band} is for {audit} and {pps}, not for {policy}.",
+            code="unused-argument",
+            band=Argument("band", band),
+            audit=Argument("policy", "audit"),
+            pps=Argument("policy", "pps"),
+            policy=Argument("policy", policy),
+            remedy="Leave it out.",
+        )
     if policy == "uncertainty":
         values = uncertainty(scores, by, costs)
         known = np.where(_without_label(labels, len(values)), np.nan, 0.0)

@@ -325,7 +325,7 @@ class PerformanceFit:
             _record(counts),
             (
                 *(text for index, text in self.warnings if index in (ALL, *self.which)),
-                *remarks_on(counts, ruling),
+                *remarks_on(counts, ruling, beliefs),
             ),
             self.effective_size,
             self,

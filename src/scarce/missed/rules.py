@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv, gammaln
+from scipy.special import betaincinv, gammaln, pdtr
 
 from scarce.engine.block import Array
 from scarce.errors import Argument, Problem
@@ -143,8 +143,8 @@ def ruling_draw(counts: ThresholdCounts, beliefs: Beliefs, point: float) -> Ruli
     """Limits from the rows that were drawn at random, whatever the point was read from."""
     ordered = beliefs.assume == MONOTONE
     doubt = order_chance(counts.found_cells.beside(counts.missed_cells)) if ordered else 1.0
-    low, high, worst, best = _limits(counts, beliefs, ordered)
-    if doubt < DISORDER:
+    low, high, worst, best = _limits(counts, beliefs, True)
+    if not ordered or doubt < DISORDER:  # what is possible in order is possible without
         others = _limits(counts, beliefs, False)
         low, high = min(low, others[0]), max(high, others[1])
         worst, best = min(worst, others[2]), max(best, others[3])
@@ -295,7 +295,7 @@ def proportion(events: float, rows: float, level: float, assumes: str) -> Estima
 # --- what the reader should know beside the figures -----------------------------------------------
 
 
-def remarks_on(counts: ThresholdCounts, ruling: Ruling) -> list[Problem]:
+def remarks_on(counts: ThresholdCounts, ruling: Ruling, beliefs: Beliefs) -> list[Problem]:
     """Return remarks on the counts at one threshold, most important first."""
     remarks = []
     open_alerts = counts.alerts - counts.alerts_labelled
@@ -325,6 +325,23 @@ def remarks_on(counts: ThresholdCounts, ruling: Ruling) -> list[Problem]:
                 code="only-positives",
                 seen=round(counts.seen),
                 open=round(open_alerts),
+            )
+        )
+    expected = beliefs.error.false * (counts.labelled_missed + counts.drawn)
+    if expected > 0 and pdtr(counts.known, expected) < 0.01:
+        remarks.append(
+            Problem(
+                "Only {known:,} of {rows:,} labelled rows below the threshold are events, but at a "
+                "rate of {false:g} about {expected:,.0f} others would be labelled as events: the "
+                "rates of {label_error} do not fit these labels.",
+                code="rates-contradicted",
+                known=round(counts.known),
+                rows=round(counts.labelled_missed + counts.drawn),
+                false=beliefs.error.false,
+                expected=expected,
+                label_error=Argument("label_error"),
+                second=Argument("second_labels"),
+                remedy="Give lower rates, or let somebody else read some rows again: {second}.",
             )
         )
     if counts.represented != 1.0:
