@@ -408,8 +408,10 @@ class _Worlds:
         """Width of recall, the most missed events, and the events found by new checks."""
         low, high = 0.0, float(self.open_rows.sum())
         if len(cells.rows):
-            ordered = self.assume == MONOTONE
-            low, high = total_limits(cells, self.level, ordered=ordered)
+            low, high = total_limits(cells, self.level)
+            if self.assume == NOTHING:  # what is possible in order is possible without
+                free = total_limits(cells, self.level, ordered=False)
+                low, high = min(low, free[0]), max(high, free[1])
         low, high = low + self.certain, high + self.certain
         best = self.found / (self.found + low) if self.found + low > 0 else np.nan
         worst = self.found / (self.found + high) if self.found + high > 0 else np.nan
