@@ -327,23 +327,7 @@ def remarks_on(counts: ThresholdCounts, ruling: Ruling, beliefs: Beliefs) -> lis
                 open=round(open_alerts),
             )
         )
-    expected = beliefs.error.false * (counts.labelled_missed + counts.drawn)
-    if expected > 0 and pdtr(counts.known, expected) < 0.01:
-        remarks.append(
-            Problem(
-                "Only {known:,} of {rows:,} labelled rows below the threshold are events, but at a "
-                "rate of {false:g} about {expected:,.0f} others would be labelled as events: the "
-                "rates of {label_error} do not fit these labels.",
-                code="rates-contradicted",
-                known=round(counts.known),
-                rows=round(counts.labelled_missed + counts.drawn),
-                false=beliefs.error.false,
-                expected=expected,
-                label_error=Argument("label_error"),
-                second=Argument("second_labels"),
-                remedy="Give lower rates, or let somebody else read some rows again: {second}.",
-            )
-        )
+    remarks += _rates_contradicted(counts, beliefs)
     if counts.represented != 1.0:
         remarks.append(
             Problem(
@@ -374,6 +358,28 @@ def remarks_on(counts: ThresholdCounts, ruling: Ruling, beliefs: Beliefs) -> lis
             )
         )
     return remarks
+
+
+def _rates_contradicted(counts: ThresholdCounts, beliefs: Beliefs) -> list[Problem]:
+    """Say where the rates of wrong labels ask for many more labelled events than there are."""
+    expected = beliefs.error.false * (counts.labelled_missed + counts.drawn)
+    if expected == 0 or pdtr(counts.known, expected) >= 0.01:
+        return []
+    return [
+        Problem(
+            "Only {known:,} of {rows:,} labelled rows below the threshold are events, but at a "
+            "rate of {false:g} about {expected:,.0f} others would be labelled as events: the "
+            "rates of {label_error} do not fit these labels.",
+            code="rates-contradicted",
+            known=round(counts.known),
+            rows=round(counts.labelled_missed + counts.drawn),
+            false=beliefs.error.false,
+            expected=expected,
+            label_error=Argument("label_error"),
+            second=Argument("second_labels"),
+            remedy="Give lower rates, or let somebody else read some rows again: {second}.",
+        )
+    ]
 
 
 # --- do the labels contradict the curve? ----------------------------------------------------------
